@@ -26,7 +26,7 @@ export const boardAt = {
 } as const;
 
 /** Listening sockets of a server: a row has one bit for each. */
-export const mostSockets = 32;
+export const maxSockets = 32;
 
 /** Bytes 8 and 12 of the header. */
 const processesAt = 8;

@@ -10,8 +10,8 @@
 import cluster from 'node:cluster';
 import { Server, Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
+import { bytesSentNatively } from './bytes-sent-natively.js';
 import type { BoundAddress, ListenAnswer, ListenQuery } from './protocol.js';
-import { sentPastOf } from './sent-past.js';
 
 /** Of libuv: what a second `listen()` on one socket gets. */
 const addressInUse = -98;
@@ -155,7 +155,7 @@ function tellingClass(
   const tell = (handle: StreamHandle): void => {
     if (handle[isTold]) return;
     handle[isTold] = true;
-    onEnd(handle.bytesWritten + sentPastOf(handle));
+    onEnd(handle.bytesWritten + bytesSentNatively(handle));
   };
   class Telling extends base {
     override close(onClosed?: () => void): void {

@@ -11,7 +11,7 @@ import type { NativeLoopInbox } from '../native.js';
 import { callNative, requireNative } from '../native.js';
 import { finishWork, useSharedWorkers } from '../worker/index.js';
 import { listenWith, loadApp } from './app.js';
-import { boardAt, mostSockets, Row } from './board.js';
+import { boardAt, maxSockets, Row } from './board.js';
 import { Connections } from './connections.js';
 import { Drain } from './drain.js';
 import { Leases } from './leases.js';
@@ -69,7 +69,7 @@ export class Loop {
   readonly #batch: Uint32Array<ArrayBuffer>;
   readonly #row: Row;
   /** By socket. Several where parts of the program share it: they get connections by turns. */
-  readonly #handles: ListenHandle[][] = Array.from({ length: mostSockets }, () => []);
+  readonly #handles: ListenHandle[][] = Array.from({ length: maxSockets }, () => []);
   /** Those that get a connection only when there is no other for it. */
   readonly #quieted = new Set<ListenHandle>();
   readonly #asked = new Map<number, (answer: ListenAnswer) => void>();

@@ -182,10 +182,10 @@ const plans = ['event', 'prefork', 'worker', 'perchild'] as const;
 const placements = ['least-loaded', 'round-robin', 'kernel', 'reuseport'] as const;
 /** A process of its own for each four loops, and two where one would lose everything at once. */
 const loopsPerProcess = 4;
-const mostProcesses = 128;
-const mostLoops = 256;
-const mostConnections = 2 ** 20;
-const mostMs = 2 ** 31 - 1;
+const maxProcessCount = 128;
+const maxLoopCount = 256;
+const maxConnectionCount = 2 ** 20;
+const maxTimeMs = 2 ** 31 - 1;
 const defaultPort = 3000;
 
 /** Throws `OPTION_INVALID`. */
@@ -195,15 +195,15 @@ export function fillServeOptions(options: ServeOptions = {}): FilledServeOptions
   const { processes, loops } = sizes(plan, given);
   const cores = grantedCores().count;
   const maxProcesses =
-    given.maxProcesses ?? Math.min(mostProcesses, Math.max(2 * processes.max, cores));
-  const minSpare = integer('minSpare', given.minSpare ?? 1, 0, mostProcesses);
+    given.maxProcesses ?? Math.min(maxProcessCount, Math.max(2 * processes.max, cores));
+  const minSpare = integer('minSpare', given.minSpare ?? 1, 0, maxProcessCount);
   return {
     plan,
     processes,
-    maxProcesses: integer('maxProcesses', maxProcesses, processes.max, mostProcesses),
+    maxProcesses: integer('maxProcesses', maxProcesses, processes.max, maxProcessCount),
     loops,
     minSpare,
-    maxSpare: integer('maxSpare', given.maxSpare ?? minSpare + 1, minSpare, mostProcesses),
+    maxSpare: integer('maxSpare', given.maxSpare ?? minSpare + 1, minSpare, maxProcessCount),
     placement: oneOf('placement', given.placement ?? 'least-loaded', placements),
     port: integer('port', given.port ?? portOfEnvironment(), 0, 65_535),
     isPortGiven: given.port !== undefined,
@@ -214,13 +214,23 @@ export function fillServeOptions(options: ServeOptions = {}): FilledServeOptions
     listenFds: (given.listenFds ?? []).map((fd) => integer('listenFds', fd, 0, 2 ** 31 - 1)),
     owner: ownerOf(given.user, given.group),
     args: strings('args', given.args ?? []),
-    maxConnections: integer('maxConnections', given.maxConnections ?? 16_384, 1, mostConnections),
+    maxConnections: integer(
+      'maxConnections',
+      given.maxConnections ?? 16_384,
+      1,
+      maxConnectionCount,
+    ),
     maxConnectionsPerWorker: orNever('maxConnectionsPerWorker', given.maxConnectionsPerWorker),
     maxRssBytes: orNever('maxRssBytes', given.maxRssBytes),
-    startTimeoutMs: integer('startTimeoutMs', given.startTimeoutMs ?? 30_000, 1, mostMs),
-    blockedTimeoutMs: integer('blockedTimeoutMs', given.blockedTimeoutMs ?? 15_000, 1000, mostMs),
-    drainTimeoutMs: integer('drainTimeoutMs', given.drainTimeoutMs ?? 30_000, 0, mostMs),
-    overloadMs: integer('overloadMs', given.overloadMs ?? 5000, 0, mostMs),
+    startTimeoutMs: integer('startTimeoutMs', given.startTimeoutMs ?? 30_000, 1, maxTimeMs),
+    blockedTimeoutMs: integer(
+      'blockedTimeoutMs',
+      given.blockedTimeoutMs ?? 15_000,
+      1000,
+      maxTimeMs,
+    ),
+    drainTimeoutMs: integer('drainTimeoutMs', given.drainTimeoutMs ?? 30_000, 0, maxTimeMs),
+    overloadMs: integer('overloadMs', given.overloadMs ?? 5000, 0, maxTimeMs),
     control: boolean('control', given.control ?? false),
     status: given.status === undefined ? undefined : statusAddress(given.status),
   };
@@ -267,10 +277,14 @@ function sizes(plan: Plan, given: ServeOptions): { processes: Range; loops: Rang
     plan === 'prefork' ? cores : Math.max(Math.ceil(cores / loopsPerProcess), Math.min(2, cores));
   const grows = plan === 'event' || plan === 'prefork';
   const defaultProcesses = grows ? { min: Math.min(2, full), max: full } : full;
-  const processes = range('processes', given.processes ?? defaultProcesses, mostProcesses);
+  const processes = range('processes', given.processes ?? defaultProcesses, maxProcessCount);
   const perProcess = Math.max(1, Math.ceil(cores / processes.max));
   const defaultLoops = plan === 'perchild' ? { min: 1, max: perProcess } : perProcess;
-  const loops = range('loops', given.loops ?? (plan === 'prefork' ? 1 : defaultLoops), mostLoops);
+  const loops = range(
+    'loops',
+    given.loops ?? (plan === 'prefork' ? 1 : defaultLoops),
+    maxLoopCount,
+  );
   if (!grows && processes.min < processes.max) {
     throw invalid('processes', text(processes), `a number: the plan ${plan} has a fixed one`);
   }
@@ -290,7 +304,7 @@ function text({ min, max }: Range): number | string {
 
 /** What may be asked of a server that runs. Throws `OPTION_INVALID`. */
 export function laterRange(given: number | Range, { maxProcesses }: FilledServeOptions): Range {
-  const asked = range('processes', given, mostProcesses);
+  const asked = range('processes', given, maxProcessCount);
   if (asked.max <= maxProcesses) return asked;
   throw invalid(
     'processes',
@@ -300,15 +314,15 @@ export function laterRange(given: number | Range, { maxProcesses }: FilledServeO
 }
 
 /** Throws `OPTION_INVALID`. */
-function range(name: string, asked: number | Range, most: number): Range {
+function range(name: string, asked: number | Range, max: number): Range {
   if (typeof asked === 'number') {
-    const count = integer(name, asked, 1, most);
+    const count = integer(name, asked, 1, max);
     return { min: count, max: count };
   }
   if (typeof asked !== 'object') throw invalid(name, asked, 'a whole number, or { min, max }');
   const given = ownOptions(name, asked, new Set(['min', 'max']));
-  const min = integer(`${name}.min`, given.min, 1, most);
-  return { min, max: integer(`${name}.max`, given.max, min, most) };
+  const min = integer(`${name}.min`, given.min, 1, max);
+  return { min, max: integer(`${name}.max`, given.max, min, max) };
 }
 
 /** `PORT` may be for the program alone, as the path of a socket. */

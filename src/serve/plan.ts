@@ -8,8 +8,8 @@
 
 export interface PlanLimits {
   /** Units at least and at most. */
-  readonly least: number;
-  readonly most: number;
+  readonly min: number;
+  readonly max: number;
   /** Units with little to do: fewer, and some are started; more, and one is ended. */
   readonly minSpare: number;
   readonly maxSpare: number;
@@ -54,9 +54,9 @@ export interface PlanStep {
 }
 
 /** Apache's MAX_SPAWN_RATE. */
-const mostRate = 32;
+const maxRate = 32;
 const firstPatienceTicks = 10;
-const mostPatienceTicks = 160;
+const maxPatienceTicks = 160;
 
 export const firstPlanState: PlanState = Object.freeze({
   rate: 1,
@@ -69,22 +69,22 @@ export const firstPlanState: PlanState = Object.freeze({
 export function planStep(state: PlanState, load: PlanLoad, limits: PlanLimits): PlanStep {
   const { units, spare, hasBacklog } = load;
   const ticksSinceEnd = state.ticksSinceEnd + 1;
-  const isShort = units < limits.least || spare < limits.minSpare || hasBacklog;
-  if (isShort && units < limits.most) {
-    const change = Math.min(Math.max(state.rate, limits.least - units), limits.most - units);
+  const isShort = units < limits.min || spare < limits.minSpare || hasBacklog;
+  if (isShort && units < limits.max) {
+    const change = Math.min(Math.max(state.rate, limits.min - units), limits.max - units);
     // Ended too early: next time it takes longer.
     const isRegret = ticksSinceEnd <= state.patienceTicks;
     const patienceTicks = isRegret
-      ? Math.min(mostPatienceTicks, 2 * state.patienceTicks)
+      ? Math.min(maxPatienceTicks, 2 * state.patienceTicks)
       : state.patienceTicks;
-    const rate = Math.min(mostRate, 2 * state.rate);
+    const rate = Math.min(maxRate, 2 * state.rate);
     return { change, state: { rate, quietTicks: 0, patienceTicks, ticksSinceEnd } };
   }
-  if (units > limits.most) return { change: -1, state: { ...state, rate: 1, ticksSinceEnd } };
-  const isQuiet = spare > limits.maxSpare && units > limits.least && !hasBacklog;
+  if (units > limits.max) return { change: -1, state: { ...state, rate: 1, ticksSinceEnd } };
+  const isQuiet = spare > limits.maxSpare && units > limits.min && !hasBacklog;
   const quietTicks = isQuiet ? state.quietTicks + 1 : 0;
   const isEnding = quietTicks >= state.patienceTicks;
-  const hasCalmed = ticksSinceEnd > mostPatienceTicks;
+  const hasCalmed = ticksSinceEnd > maxPatienceTicks;
   return {
     change: isEnding ? -1 : 0,
     state: {

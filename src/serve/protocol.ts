@@ -388,11 +388,11 @@ export function parseTicket(ticket: unknown): ProcessTicket | LoopTicket | SideT
   throw unknownMessage('the ticket of a process');
 }
 
-const mostCharacters = 64 * 1024;
+const maxCharacters = 64 * 1024;
 
 /** `thrown` as it travels to the supervisor; the end of what is very long stays behind. */
 export function travelled(thrown: unknown): TravelledError {
-  const cut = (text: string): string => text.slice(0, mostCharacters);
+  const cut = (text: string): string => text.slice(0, maxCharacters);
   if (!(thrown instanceof Error)) {
     return { message: cut(String(thrown)), code: undefined, stack: undefined };
   }

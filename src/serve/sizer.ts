@@ -9,7 +9,7 @@ import { Utilization } from './utilization.js';
 import { isFull } from './watch.js';
 
 /** More connections that wait to be accepted are an emergency (uWSGI's busyness-backlog-alert). */
-const mostWaiting = 33;
+const maxWaiting = 33;
 /** After a loop that could not be added, in ms. */
 const failedRestMs = 30_000;
 
@@ -33,11 +33,11 @@ export class Sizer {
 
   #limitsOf({ min, max }: Range): PlanLimits {
     const { minSpare, maxSpare } = this.#options;
-    return { least: min, most: max, minSpare, maxSpare };
+    return { min, max, minSpare, maxSpare };
   }
 
   get processes(): Range {
-    const { least: min, most: max } = this.#processes.limits;
+    const { min, max } = this.#processes.limits;
     return { min, max };
   }
 
@@ -45,8 +45,8 @@ export class Sizer {
     this.#processes.limits = this.#limitsOf(range);
   }
 
-  get mostProcesses(): number {
-    return this.#processes.limits.most;
+  get maxProcesses(): number {
+    return this.#processes.limits.max;
   }
 
   /**
@@ -56,7 +56,7 @@ export class Sizer {
   changeOfProcesses(units: number, rows: readonly Row[], waitingConnections: number): number {
     const busy = this.utilization.sum(rows) / this.#options.loops.max;
     const load = this.#loadOf(units, busy, rows);
-    const hasBacklog = load.hasBacklog || waitingConnections > mostWaiting;
+    const hasBacklog = load.hasBacklog || waitingConnections > maxWaiting;
     return this.#processes.step({ ...load, hasBacklog });
   }
 

@@ -7,7 +7,7 @@ import { connect, createServer, type Server } from 'node:net';
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import { callNative, type NativeDescriptors, requireNative } from '../native.js';
-import { mostSockets } from './board.js';
+import { maxSockets } from './board.js';
 import type { BoundAddress, ListenAnswer, ListenQuery } from './protocol.js';
 import { joinPort } from './shared-ports.js';
 
@@ -208,8 +208,8 @@ export class Sockets {
   #keep({ fd, ...opened }: OpenedWithFd, query: ListenQuery): BoundSocket {
     const free = this.#bound.indexOf(undefined);
     const number = free < 0 ? this.#bound.length : free;
-    if (number >= mostSockets) {
-      throw Object.assign(new CodedError('OPTION_INVALID', `more than ${mostSockets} sockets`), {
+    if (number >= maxSockets) {
+      throw Object.assign(new CodedError('OPTION_INVALID', `more than ${maxSockets} sockets`), {
         errno: tooManyFiles,
       });
     }

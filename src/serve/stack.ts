@@ -7,9 +7,9 @@ import { type NodeWorker, Session } from 'node:inspector';
 const deadlineMs = 2000;
 /** What the main thread says does not wake a worker that sleeps (Node 20 to 26); a timer does, in ms. */
 const wakeEveryMs = 10;
-const mostFrames = 20;
+const maxFrames = 20;
 /** A file may be a URL that holds its text. */
-const mostUrlCharacters = 500;
+const maxUrlCharacters = 500;
 
 interface Frame {
   readonly functionName: string;
@@ -118,7 +118,7 @@ function interrupt(line: Line, onStack: (stack: string) => void): void {
     if (method === 'Debugger.scriptParsed') urls.set(params.scriptId, params.url);
     if (method !== 'Debugger.paused') return;
     line.tell('Debugger.resume');
-    const frames = (params.callFrames ?? []).slice(0, mostFrames);
+    const frames = (params.callFrames ?? []).slice(0, maxFrames);
     onStack(frames.map((frame) => lineOf(frame, urls)).join('\n'));
   });
   line.tell('Debugger.enable');
@@ -127,6 +127,6 @@ function interrupt(line: Line, onStack: (stack: string) => void): void {
 
 function lineOf({ functionName, location }: Frame, urls: ReadonlyMap<unknown, unknown>): string {
   const { scriptId, lineNumber, columnNumber = 0 } = location;
-  const url = String(urls.get(scriptId)).slice(0, mostUrlCharacters);
+  const url = String(urls.get(scriptId)).slice(0, maxUrlCharacters);
   return `    at ${functionName || '<anonymous>'} (${url}:${lineNumber + 1}:${columnNumber + 1})`;
 }

@@ -1,6 +1,6 @@
 // The supervisor of a server: starts its processes, replaces those that end, reloads and scales
 // without losing a connection, because it alone holds the listening sockets. Once a second it looks at
-// the scoreboard: for loops and processes that are silent (silence.ts), processes that are worn (wear.ts), and whether
+// the scoreboard: for blocked loops and stopped processes (liveness.ts), processes to recycle (recycling.ts), and whether
 // there are too few or too many (sizer.ts).
 //
 // A number in the scoreboard belongs to one process until that has ended, so there are twice as many
@@ -13,15 +13,15 @@ import { callNative, type NativeBoard, type NativeDescriptors, requireNative } f
 import { rssBytesOf } from '../proc/index.js';
 import { RestartPolicy } from '../supervise/index.js';
 import { boardAt, type Row, rowsOf } from './board.js';
+import { Liveness } from './liveness.js';
 import type { Mesh } from './mesh.js';
 import type { FilledServeOptions, Range } from './options.js';
 import type { AppSettings, BoundAddress } from './protocol.js';
+import { Recycling } from './recycling.js';
 import { ServerProcess } from './server-process.js';
-import { Silence } from './silence.js';
 import { Sizer } from './sizer.js';
 import { Sockets } from './sockets.js';
 import { type LoopStatus, rowStatus } from './status.js';
-import { Wear } from './wear.js';
 import { Workers } from './workers.js';
 
 /** A process that has served for so long has not failed, whatever ends it later, in ms. */
@@ -31,9 +31,9 @@ const watchEveryMs = 1000;
 const settleMs = 50;
 /** Longer after the ring this process has been held up itself, and knows nothing of the others. */
 const lateMs = 1000;
-const wornRestMs = 30_000;
+const recycleRestMs = 30_000;
 /** Between two tries to replace a process, while others serve well. */
-const longestDelayMs = 5000;
+const maxDelayMs = 5000;
 
 function serverClosed(): CodedError {
   return new CodedError('SERVE_CLOSED', 'the server is closed');
@@ -64,12 +64,12 @@ export class Supervisor {
   readonly #policy = new RestartPolicy();
   readonly #closed = defer<void>();
   readonly #sizer: Sizer;
-  readonly #wear: Wear;
-  readonly #silence: Silence<ServerProcess>;
+  readonly #recycling: Recycling;
+  readonly #liveness: Liveness<ServerProcess>;
   /** How the last process with a number ended. */
   readonly #lastExits: (string | undefined)[] = [];
   #watchTimer: NodeJS.Timeout | undefined;
-  #lookTimer: NodeJS.Timeout | undefined;
+  #checkTimer: NodeJS.Timeout | undefined;
   #generation = 0;
   #isClosing = false;
   /** One reload or change of size at a time. */
@@ -81,7 +81,7 @@ export class Supervisor {
   #lostProcesses = 0;
   #rungAtMs = 0;
   /** Until then worn processes are left alone, because the last one could not be replaced. */
-  #restUntilMs = 0;
+  #recycleAfterMs = 0;
 
   /** With a `mesh` its loops talk to each other. Throws `NATIVE_MISSING`. */
   constructor(app: AppSettings, options: FilledServeOptions, mesh?: Mesh) {
@@ -99,8 +99,8 @@ export class Supervisor {
     this.#descriptors = new native.NativeDescriptors();
     this.#bellFds = Array.from({ length: numbers }, () => this.#descriptors.createEventfd());
     this.#processes = new Array(numbers).fill(undefined);
-    this.#silence = new Silence(this.#rows, options);
-    this.#wear = new Wear(options);
+    this.#liveness = new Liveness(this.#rows, options);
+    this.#recycling = new Recycling(options);
     this.#sizer = new Sizer(options);
   }
 
@@ -244,25 +244,27 @@ export class Supervisor {
       // It writes for how long its loops slept.
       if (each !== undefined) requireNative().ringBell(this.#bellFds[each.number] ?? -1);
     }
-    this.#lookTimer = setTimeout(this.#look, settleMs).unref();
+    this.#checkTimer = setTimeout(this.#check, settleMs).unref();
   };
 
-  readonly #look = (): void => {
-    this.#sizer.utilization.look(this.#rows.flat(), performance.now());
+  readonly #check = (): void => {
+    this.#sizer.utilization.sample(this.#rows.flat(), performance.now());
     this.#forgetFailures();
     if (performance.now() - this.#rungAtMs > lateMs) return;
-    this.#silence.killStopped(this.#processes);
-    for (const { process, loop, ms } of this.#silence.tellBlocked(this.#processes)) {
+    this.#liveness.killStopped(this.#processes);
+    for (const { process, loop, ms } of this.#liveness.reportBlocked(this.#processes)) {
       this.#retire(process, loop, ms);
     }
     this.#workers.checkMemory();
     if (this.#changes > 0) return; // a reload goes on
     this.#releaseSockets();
-    const worn =
-      performance.now() < this.#restUntilMs
+    const due =
+      performance.now() < this.#recycleAfterMs
         ? undefined
-        : this.#serving.find((each) => this.#wear.isWorn(each, this.#rowsOf(each.number)));
-    if (worn !== undefined) this.#replaceWorn(worn);
+        : this.#serving.find((each) =>
+            this.#recycling.shouldRecycle(each, this.#rowsOf(each.number)),
+          );
+    if (due !== undefined) this.#recycle(due);
     else if (this.#options.plan === 'perchild') this.#fitLoops();
     else this.#fitProcesses();
   };
@@ -278,14 +280,14 @@ export class Supervisor {
     }
   }
 
-  #replaceWorn(worn: ServerProcess): void {
+  #recycle(old: ServerProcess): void {
     const replace = async (): Promise<void> => {
       await this.#waitForNumber();
-      await this.#startOne(worn.queue).ready;
-      worn.drain();
+      await this.#startOne(old.queue).ready;
+      old.drain();
     };
     this.#inTurn(replace).catch(() => {
-      this.#restUntilMs = performance.now() + wornRestMs; // it serves on until then
+      this.#recycleAfterMs = performance.now() + recycleRestMs; // it serves on until then
     });
   }
 
@@ -341,7 +343,7 @@ export class Supervisor {
     this.#lostProcesses += 1;
     // With others that serve well a failure is no reason to end them, too.
     const isAnySound = hasServed || this.#serving.some(({ servedMs }) => servedMs > soundMs);
-    const delayMs = this.#policy.failed() ?? (isAnySound ? longestDelayMs : undefined);
+    const delayMs = this.#policy.failed() ?? (isAnySound ? maxDelayMs : undefined);
     announcements.serverLost.publish({ pid, why, stack, delayMs });
     if (delayMs === undefined) {
       this.#giveUp(why);
@@ -363,7 +365,7 @@ export class Supervisor {
   async #replace(): Promise<void> {
     await this.#waitForNumber();
     this.#awaited -= 1;
-    const isNeeded = this.#serving.length < this.#sizer.mostProcesses;
+    const isNeeded = this.#serving.length < this.#sizer.maxProcesses;
     if (isNeeded && !this.#isClosing) this.#startWatched();
   }
 
@@ -458,7 +460,7 @@ export class Supervisor {
 
   async #endAll(end: (process: ServerProcess) => void): Promise<void> {
     clearInterval(this.#watchTimer);
-    clearTimeout(this.#lookTimer);
+    clearTimeout(this.#checkTimer);
     const all = this.#processes.filter((each) => each !== undefined);
     for (const each of all) end(each);
     this.#sockets.close(); // whoever comes now is refused at once

@@ -11,12 +11,12 @@ export class Utilization {
   /** Of loops that were ready at the last look. */
   readonly #sleptMs = new Map<Row, number>();
   readonly #use = new Map<Row, number>();
-  #lookedAtMs = 0;
+  #sampledAtMs = 0;
 
   /** `nowMs`: monotonic. */
-  look(rows: readonly Row[], nowMs: number): void {
-    const pastMs = nowMs - this.#lookedAtMs;
-    this.#lookedAtMs = nowMs;
+  sample(rows: readonly Row[], nowMs: number): void {
+    const pastMs = nowMs - this.#sampledAtMs;
+    this.#sampledAtMs = nowMs;
     for (const row of rows) {
       const sleptMs = row.get(boardAt.idleMs);
       const before = this.#sleptMs.get(row);

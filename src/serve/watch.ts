@@ -5,9 +5,9 @@
 
 import { boardAt, type Row } from './board.js';
 
-/** A blocked loop is told of after so long, and more than a word after so long, in ms. */
-export const wordAfterMs = 2000;
-export const stackAfterMs = 5000;
+/** Time without an answer at the first and the second report of a blocked loop, in ms. */
+export const firstReportMs = 2000;
+export const secondReportMs = 5000;
 
 export interface BlockedLoop {
   readonly process: number;
@@ -43,16 +43,16 @@ export function isFull(rows: readonly Row[]): boolean {
   return ready.length > 0 && ready.every((row) => row.get(boardAt.open) >= row.get(boardAt.limit));
 }
 
-/** Loops of the board that are ready, and silent for `leastMs` or longer. */
+/** Loops of the board that are ready, and silent for `minMs` or longer. */
 export function blockedLoops(
   rows: readonly (readonly Row[])[],
   nowMs: number,
-  leastMs: number,
+  minMs: number,
 ): BlockedLoop[] {
   return rows.flatMap((ofProcess, process) =>
     ofProcess
       .map((row, index) => ({ row, process, index, blockedMs: silentMs(row, nowMs) }))
-      .filter(({ row, blockedMs }) => row.state === 'ready' && blockedMs >= leastMs)
+      .filter(({ row, blockedMs }) => row.state === 'ready' && blockedMs >= minMs)
       .map(({ index, blockedMs }) => ({ process, index, blockedMs })),
   );
 }

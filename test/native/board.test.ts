@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nativeBinding } from '../../src/native.js';
-import { boardAt, mostSockets, rowsOf } from '../../src/serve/board.js';
+import { boardAt, maxSockets, rowsOf } from '../../src/serve/board.js';
 
 const native = nativeBinding();
 const skip = native === undefined && 'needs the native binary';
 
 test('TypeScript and Rust agree on the scoreboard', { skip }, () => {
-  const expected = [...Object.values(boardAt), mostSockets];
+  const expected = [...Object.values(boardAt), maxSockets];
   assert.deepEqual(native?.boardLayout(), expected);
 });
 

@@ -11,7 +11,7 @@ import {
   spareUnits,
 } from '../../src/serve/plan.js';
 
-const limits: PlanLimits = { least: 1, most: 8, minSpare: 1, maxSpare: 2 };
+const limits: PlanLimits = { min: 1, max: 8, minSpare: 1, maxSpare: 2 };
 
 /** Plays ticks: `busyAt(tick)` units' worth of load; answers the units after each. */
 function play(
@@ -20,7 +20,7 @@ function play(
   within: PlanLimits = limits,
 ): number[] {
   let state: PlanState = firstPlanState;
-  let units = within.least;
+  let units = within.min;
   return Array.from({ length: ticks }, (_, tick) => {
     const spare = Math.max(0, units - busyAt(tick));
     const step = planStep(state, { units, spare, hasBacklog: busyAt(tick) > units }, within);
@@ -45,7 +45,7 @@ test('a unit is spare while it works little, and needed when another is at 70 %'
 });
 
 test('no more than 32 units are started in one tick', () => {
-  const sizes = play(() => 500, 12, { ...limits, most: 500 });
+  const sizes = play(() => 500, 12, { ...limits, max: 500 });
   const steps = sizes.map((size, at) => size - (sizes[at - 1] ?? 1));
   assert.equal(Math.max(...steps), 32);
 });
@@ -78,12 +78,12 @@ test('units above the most are ended at once, one at each tick', () => {
 
 test('whatever comes, there are never fewer units than the least nor more than the most', () => {
   const load = fc.array(fc.nat(40), { minLength: 1, maxLength: 200 });
-  const bounds = fc.record({ least: fc.integer({ min: 1, max: 5 }), more: fc.nat(20) });
+  const bounds = fc.record({ min: fc.integer({ min: 1, max: 5 }), more: fc.nat(20) });
   fc.assert(
-    fc.property(load, bounds, (loads, { least, more }) => {
-      const within = { ...limits, least, most: least + more };
+    fc.property(load, bounds, (loads, { min, more }) => {
+      const within = { ...limits, min, max: min + more };
       for (const units of play((tick) => loads[tick] ?? 0, loads.length, within)) {
-        assert.ok(units >= within.least && units <= within.most);
+        assert.ok(units >= within.min && units <= within.max);
       }
     }),
   );

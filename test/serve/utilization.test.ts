@@ -14,12 +14,12 @@ function readyRow(): Row {
 test('a loop was busy for as long as it did not sleep', () => {
   const row = readyRow();
   const utilization = new Utilization();
-  utilization.look([row], 5000);
+  utilization.sample([row], 5000);
   assert.equal(utilization.of(row), undefined);
   row.set(boardAt.idleMs, 250);
-  utilization.look([row], 6000);
+  utilization.sample([row], 6000);
   assert.equal(utilization.of(row), 0.75);
-  utilization.look([row], 7000);
+  utilization.sample([row], 7000);
   assert.equal(utilization.of(row), 1);
 });
 
@@ -27,11 +27,11 @@ test('what a loop did until it was ready does not count', () => {
   const row = readyRow();
   row.state = 'starting';
   const utilization = new Utilization();
-  utilization.look([row], 1000);
+  utilization.sample([row], 1000);
   row.state = 'ready';
-  utilization.look([row], 2000);
+  utilization.sample([row], 2000);
   assert.equal(utilization.of(row), undefined);
-  utilization.look([row], 3000);
+  utilization.sample([row], 3000);
   assert.equal(utilization.of(row), 1);
 });
 
@@ -39,12 +39,12 @@ test('loops are saturated when all that are known have no time', () => {
   const rows = [readyRow(), readyRow()];
   const utilization = new Utilization();
   assert.ok(!utilization.isSaturated(rows));
-  utilization.look(rows.slice(0, 1), 1000);
-  utilization.look(rows, 2000); // the second is new
+  utilization.sample(rows.slice(0, 1), 1000);
+  utilization.sample(rows, 2000); // the second is new
   assert.ok(utilization.isSaturated(rows));
   assert.equal(utilization.sum(rows), 1);
   rows[1]?.set(boardAt.idleMs, 500);
-  utilization.look(rows, 3000);
+  utilization.sample(rows, 3000);
   assert.ok(!utilization.isSaturated(rows));
   assert.equal(utilization.sum(rows), 1.5);
 });
@@ -53,11 +53,11 @@ test('the clock of a loop may come round, and one of another loop is no share at
   const row = readyRow();
   const utilization = new Utilization();
   row.set(boardAt.idleMs, 2 ** 32 - 100);
-  utilization.look([row], 1000);
+  utilization.sample([row], 1000);
   row.set(boardAt.idleMs, 300);
-  utilization.look([row], 2000);
+  utilization.sample([row], 2000);
   assert.equal(utilization.of(row), 0.6);
   row.set(boardAt.idleMs, 200);
-  utilization.look([row], 3000);
+  utilization.sample([row], 3000);
   assert.equal(utilization.of(row), 0);
 });

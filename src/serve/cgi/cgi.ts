@@ -28,7 +28,7 @@ const optionNames: ReadonlySet<string> = new Set<keyof CgiOptions>([
   'timeoutMs',
   'maxPrograms',
 ]);
-const mostMs = 2 ** 31 - 1;
+const maxInt = 2 ** 31 - 1;
 
 interface Settings {
   /** Without links in it. */
@@ -78,8 +78,8 @@ function fill(root: string | URL, given: CgiOptions): Settings {
     root: realFolder(root),
     prefix,
     env,
-    timeoutMs: integer('timeoutMs', options.timeoutMs ?? 60_000, 1, mostMs),
-    maxPrograms: integer('maxPrograms', options.maxPrograms ?? 100, 1, mostMs),
+    timeoutMs: integer('timeoutMs', options.timeoutMs ?? 60_000, 1, maxInt),
+    maxPrograms: integer('maxPrograms', options.maxPrograms ?? 100, 1, maxInt),
   };
 }
 

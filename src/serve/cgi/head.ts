@@ -12,7 +12,7 @@ export interface CgiHead {
 /** What is wrong with an output. */
 export class CgiOutputError extends Error {}
 
-const mostBytes = 64 * 1024;
+const maxBytes = 64 * 1024;
 const newline = 10;
 const carriageReturn = 13;
 
@@ -28,8 +28,8 @@ export class CgiHeadReader {
       const text = this.#bytes.toString('latin1', 0, end.head);
       return { head: parse(text), rest: this.#bytes.subarray(end.body) };
     }
-    if (this.#bytes.length > mostBytes) {
-      throw new CgiOutputError(`no empty line in the first ${mostBytes} bytes of its output`);
+    if (this.#bytes.length > maxBytes) {
+      throw new CgiOutputError(`no empty line in the first ${maxBytes} bytes of its output`);
     }
     return undefined;
   }

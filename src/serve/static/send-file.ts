@@ -4,7 +4,7 @@
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { callNative, nativeBinding } from '../../native.js';
-import { noteSentPast } from '../sent-past.js';
+import { addBytesSentNatively } from '../bytes-sent-natively.js';
 
 /** So much at a turn of the event loop, in bytes: other connections have theirs. */
 const turnBytes = 2 ** 21;
@@ -57,7 +57,7 @@ export async function sendFile(
       const now = callNative(() => sender.send(offset + sent, Math.min(count - sent, turnBytes)));
       if (now === 0) throw new Error('the file has become shorter');
       sent += Math.max(0, now);
-      if (handle !== null) noteSentPast(handle, Math.max(0, now));
+      if (handle !== null) addBytesSentNatively(handle, Math.max(0, now));
       if (sent === count) break;
       if (socket.timeout !== undefined && socket.timeout > 0) socket.setTimeout(socket.timeout);
       await new Promise<void>((resolve) => {

@@ -50,7 +50,7 @@ const optionNames: ReadonlySet<string> = new Set<keyof StaticOptions>([
 ]);
 const missing = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES', 'EPERM', 'ENXIO']);
 const hasProc = existsSync('/proc/self/fd');
-const mostAgeMs = 365 * 24 * 3600 * 1000;
+const maxAllowedAgeMs = 365 * 24 * 3600 * 1000;
 /** Below this a file is read and sent with its header in one call. */
 const largeBytes = 2 ** 16;
 
@@ -97,7 +97,7 @@ function fill(root: string | URL, given: StaticOptions): Settings {
   const options = ownOptions('the options of serveStatic', given, optionNames);
   const real = realFolder(root);
   const index = options.index ?? 'index.html';
-  const maxAge = integer('maxAgeMs', options.maxAgeMs ?? 0, 0, mostAgeMs);
+  const maxAge = integer('maxAgeMs', options.maxAgeMs ?? 0, 0, maxAllowedAgeMs);
   const dotfiles = oneOf('dotfiles', options.dotfiles ?? 'ignore', ['allow', 'deny', 'ignore']);
   const immutable = boolean('immutable', options.immutable ?? false);
   return {

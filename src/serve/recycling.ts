@@ -1,39 +1,38 @@
-// Which processes are to be replaced because of what they did or became, while they still serve well:
-// after so many connections (Apache's MaxConnectionsPerChild), or above so much memory. Both mend leaks
-// of programs that cannot be mended.
+// Recycling: processes that serve well are replaced after a number of connections (Apache's
+// MaxConnectionsPerChild), or above a memory limit. Both contain leaks of programs that cannot be fixed.
 
 import { rssBytesOf } from '../proc/index.js';
 import { boardAt, type Row } from './board.js';
 import type { FilledServeOptions } from './options.js';
 import type { ServerProcess } from './server-process.js';
 
-/** Processes that were started together are not to be replaced together. */
+/** Spreads the limit, so that processes which started together are not replaced together. */
 const jitter = 0.1;
 
-type Worn = Pick<ServerProcess, 'state' | 'pid'>;
+type RecycledProcess = Pick<ServerProcess, 'state' | 'pid'>;
 
-export class Wear {
+export class Recycling {
   readonly #options: Pick<FilledServeOptions, 'maxConnectionsPerWorker' | 'maxRssBytes'>;
-  readonly #mostConnections = new WeakMap<Worn, number>();
+  readonly #maxConnections = new WeakMap<RecycledProcess, number>();
 
   constructor(options: Pick<FilledServeOptions, 'maxConnectionsPerWorker' | 'maxRssBytes'>) {
     this.#options = options;
   }
 
-  isWorn(process: Worn, rows: readonly Row[]): boolean {
+  shouldRecycle(process: RecycledProcess, rows: readonly Row[]): boolean {
     if (process.state !== 'ready') return false;
     const { maxRssBytes } = this.#options;
     if (maxRssBytes !== Infinity && rssBytesOf(process.pid) > maxRssBytes) return true;
     const connections = rows.reduce((sum, row) => sum + row.get(boardAt.placed), 0);
-    return connections > this.#mostConnectionsOf(process);
+    return connections > this.#maxConnectionsOf(process);
   }
 
-  #mostConnectionsOf(process: Worn): number {
-    const known = this.#mostConnections.get(process);
+  #maxConnectionsOf(process: RecycledProcess): number {
+    const known = this.#maxConnections.get(process);
     if (known !== undefined) return known;
     const share = 1 - jitter + 2 * jitter * Math.random();
-    const most = Math.round(this.#options.maxConnectionsPerWorker * share);
-    this.#mostConnections.set(process, most);
-    return most;
+    const max = Math.round(this.#options.maxConnectionsPerWorker * share);
+    this.#maxConnections.set(process, max);
+    return max;
   }
 }

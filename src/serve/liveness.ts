@@ -1,21 +1,21 @@
-// What the supervisor does about loops that are blocked, which it tells of with their stacks, and about
-// processes that were stopped. A loop is told of at two seconds, at five, and again each time that its silence
-// has doubled. While its process was stopped (SIGSTOP, a debugger) nothing of it ran, no callback either: that
-// time does not count. Not here: how both are known (watch.ts), and who takes their place.
+// Reports loops that are blocked, with their stacks, and kills processes that were stopped. A blocked loop is
+// reported after two seconds, after five, and each time that the time without an answer has doubled. Time for
+// which its process was stopped (SIGSTOP, a debugger) does not count: no callback ran then either.
+// Not here: how both are detected (watch.ts), and how processes are replaced.
 
 import { announcements } from '../internal/index.js';
 import { requireNative } from '../native.js';
 import type { Row } from './board.js';
 import type { FilledServeOptions } from './options.js';
 import { placeIn } from './stack-text.js';
-import { blockedLoops, silentMs, stackAfterMs, stoppedMs, wordAfterMs } from './watch.js';
+import { blockedLoops, firstReportMs, secondReportMs, silentMs, stoppedMs } from './watch.js';
 
-/** Who has not come for so long, though rung each second, is stopped: nothing of it runs, no callback. */
+/** A process that has not answered for so long, though rung each second, is stopped. */
 const stoppedAfterMs = 2000;
-/** Who runs has come since the last ring but one; of who has not is said nothing yet. */
+/** A running process has answered one of the last two rings; without an answer nothing is reported yet. */
 const lateAfterMs = 1000;
 
-/** What is used of a server's process. */
+/** The part of a server's process that is used here. */
 export interface WatchedProcess {
   readonly number: number;
   readonly pid: number | undefined;
@@ -31,19 +31,20 @@ interface SilentLoop<Process> {
   readonly ms: number;
 }
 
-/** A loop that does not come back, since it was last heard of. */
+/** A loop without an answer, since its last one. */
 interface Watched {
-  /** For how much of its silence its process was stopped, and when it is to be told of, in ms. */
+  /** Time of the silence for which its process was stopped, in ms. */
   stoppedMs: number;
+  /** Time of silence at which the next report is due, in ms. */
   dueMs: number;
-  isTold: boolean;
-  /** Its stack is being asked for. */
-  isAsked: boolean;
+  isReported: boolean;
+  /** True: its stack is being taken. */
+  isStackPending: boolean;
 }
 
-export class Silence<Process extends WatchedProcess> {
+export class Liveness<Process extends WatchedProcess> {
   readonly #rows: readonly (readonly Row[])[];
-  /** A process may be silent for so long. */
+  /** Maximum silence of a loop, or of a stopped process. */
   readonly #limitMs: number;
   readonly #watched = new Map<Row | undefined, Watched>();
 
@@ -55,9 +56,9 @@ export class Silence<Process extends WatchedProcess> {
     this.#limitMs = blockedTimeoutMs;
   }
 
-  /** Tells where blocked loops are; returns those that were told of and are blocked for too long. */
-  tellBlocked(processes: readonly (Process | undefined)[]): SilentLoop<Process>[] {
-    const stay: SilentLoop<Process>[] = [];
+  /** Reports blocked loops; returns those that were reported and are blocked for too long. */
+  reportBlocked(processes: readonly (Process | undefined)[]): SilentLoop<Process>[] {
+    const overdue: SilentLoop<Process>[] = [];
     const blocked = this.#blocked(processes);
     for (const row of this.#watched.keys()) if (!blocked.has(row)) this.#watched.delete(row);
     for (const [row, { process, loop, ms: silentMs }] of blocked) {
@@ -67,25 +68,25 @@ export class Silence<Process extends WatchedProcess> {
       if (stoppedMs > stoppedAfterMs) watched.stoppedMs = silentMs;
       if (stoppedMs > lateAfterMs) continue;
       const ms = silentMs - watched.stoppedMs;
-      if (watched.isTold && ms >= this.#limitMs) stay.push({ process, loop, ms });
-      else if (ms >= watched.dueMs && !watched.isAsked)
-        this.#tell(row, watched, { process, loop, ms });
+      if (watched.isReported && ms >= this.#limitMs) overdue.push({ process, loop, ms });
+      else if (ms >= watched.dueMs && !watched.isStackPending)
+        this.#report(row, watched, { process, loop, ms });
     }
-    return stay;
+    return overdue;
   }
 
   #watchedAt(row: Row | undefined): Watched {
     const found = this.#watched.get(row);
     if (found !== undefined) return found;
-    const dueMs = Math.min(wordAfterMs, this.#limitMs);
-    const watched = { stoppedMs: 0, dueMs, isTold: false, isAsked: false };
+    const dueMs = Math.min(firstReportMs, this.#limitMs);
+    const watched = { stoppedMs: 0, dueMs, isReported: false, isStackPending: false };
     this.#watched.set(row, watched);
     return watched;
   }
 
   #blocked(processes: readonly (Process | undefined)[]): Map<Row | undefined, SilentLoop<Process>> {
     const nowMs = requireNative().boardNowMs();
-    const found = blockedLoops(this.#rows, nowMs, Math.min(wordAfterMs, this.#limitMs));
+    const found = blockedLoops(this.#rows, nowMs, Math.min(firstReportMs, this.#limitMs));
     return new Map(
       found.flatMap(({ process: number, index, blockedMs }) => {
         const process = processes[number];
@@ -95,17 +96,17 @@ export class Silence<Process extends WatchedProcess> {
     );
   }
 
-  #tell(row: Row | undefined, watched: Watched, silent: SilentLoop<Process>): void {
-    watched.isTold = true;
-    watched.isAsked = true;
-    watched.dueMs = silent.ms < stackAfterMs ? stackAfterMs : 2 * silent.ms;
+  #report(row: Row | undefined, watched: Watched, silent: SilentLoop<Process>): void {
+    watched.isReported = true;
+    watched.isStackPending = true;
+    watched.dueMs = silent.ms < secondReportMs ? secondReportMs : 2 * silent.ms;
     void silent.process.stackOf(silent.loop).then((stack) => {
-      watched.isAsked = false;
+      watched.isStackPending = false;
       this.#announce(row, watched, silent, stack);
     });
   }
 
-  /** Of a loop that has come back meanwhile the stack shows what it did then. */
+  /** Omits the stack of a loop that has come back meanwhile: it shows what ran afterwards. */
   #announce(
     row: Row | undefined,
     watched: Watched,
@@ -114,13 +115,13 @@ export class Silence<Process extends WatchedProcess> {
   ): void {
     const nowMs = row === undefined ? 0 : silentMs(row, requireNative().boardNowMs());
     const isBack = nowMs - watched.stoppedMs < ms;
-    const told = isBack
+    const details = isBack
       ? { blockedMs: ms, place: undefined, stack: undefined }
       : { blockedMs: nowMs - watched.stoppedMs, place: placeIn(stack), stack };
-    announcements.serverBlocked.publish({ pid: process.pid, loop, ...told });
+    announcements.serverBlocked.publish({ pid: process.pid, loop, ...details });
   }
 
-  /** One in which nothing runs any more (SIGSTOP, a debugger) cannot drain. */
+  /** Kills processes that are stopped (SIGSTOP, a debugger) for too long: nothing runs that could drain. */
   killStopped(processes: readonly (Process | undefined)[]): void {
     for (const each of processes) {
       if (each?.state !== 'ready' && each?.state !== 'draining') continue;
