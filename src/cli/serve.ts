@@ -79,9 +79,9 @@ class ServeCommand {
       await endpoint?.close();
       throw error;
     }
-    this.#heedSignals(); // before anybody hears that it is there
+    this.#installSignalHandlers(); // before the addresses are printed
     for (const [at, server] of this.#servers.entries()) {
-      this.#welcome(server, this.#apps[at]?.options ?? {});
+      this.#printAddresses(server, this.#apps[at]?.options ?? {});
     }
     if (endpoint !== undefined) console.log(`metrics at ${endpoint.url}`);
     if (reloadOnChange === true) this.#watchFolders();
@@ -94,7 +94,7 @@ class ServeCommand {
     throw new CodedError(error.code, `${app}: ${error.message}`, { cause: error.cause });
   }
 
-  #welcome(server: Server, { serverNames: names = [], status }: ServeOptions): void {
+  #printAddresses(server: Server, { serverNames: names = [], status }: ServeOptions): void {
     const whose = names.length === 0 ? '' : ` for ${names.join(' ')}`;
     for (const address of server.addresses) {
       console.log(`listening on ${addressText(address)}${whose}`);
@@ -120,7 +120,7 @@ class ServeCommand {
     return this.#apps.length === 1 ? '' : `${app}: `;
   }
 
-  #heedSignals(): void {
+  #installSignalHandlers(): void {
     tellLosses('server');
     subscribe('manycore:server:reloaded', (message) => {
       console.log(`${this.#nameOf(message)}reloaded`);

@@ -9,7 +9,7 @@ import type { Server, Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { boardAt, type Row } from './board.js';
 
-interface Known {
+interface Tracked {
   /** Requests that wait for their answer. */
   waiting: number;
   /** What it had read when the last answer went. */
@@ -27,16 +27,16 @@ export interface SessionUse {
 }
 
 /** On a socket. */
-const known = Symbol('manycore.connection');
+const tracked = Symbol('manycore.connection');
 
-interface KnownSocket extends Socket {
-  [known]?: Known;
+interface TrackedSocket extends Socket {
+  [tracked]?: Tracked;
 }
 
 export class Connections {
   readonly #row: Row;
-  readonly #sockets = new Set<KnownSocket>();
-  readonly #onClose: (this: KnownSocket) => void;
+  readonly #sockets = new Set<TrackedSocket>();
+  readonly #onClose: (this: TrackedSocket) => void;
 
   constructor(row: Row) {
     this.#row = row;
@@ -44,7 +44,7 @@ export class Connections {
     this.#onClose = function () {
       sockets.delete(this);
       // A request whose client goes away is over, too.
-      row.addOwn(boardAt.inFlight, -(this[known]?.waiting ?? 0));
+      row.addOwn(boardAt.inFlight, -(this[tracked]?.waiting ?? 0));
     };
     channel('http.server.request.start').subscribe((message) => {
       if (hasSocket(message)) this.#began(message.socket);
@@ -57,7 +57,7 @@ export class Connections {
   /** From now on the connections of a web server are known. */
   watch(server: Server): void {
     const event = server instanceof TlsServer ? 'secureConnection' : 'connection';
-    server.on(event, (socket: Socket) => this.#know(socket, server));
+    server.on(event, (socket: Socket) => this.#track(socket, server));
   }
 
   /** From now on the requests of an HTTP/2 session are counted, in what is returned, too. */
@@ -82,39 +82,39 @@ export class Connections {
    * or has sent half a request, is not idle. Of one server, or of all.
    */
   idle(server?: Server): Socket[] {
-    return [...this.#sockets].filter(({ [known]: its, bytesRead }) => {
-      const isMeant = server === undefined || its?.server === server;
-      return isMeant && its?.waiting === 0 && its.answeredBytes === bytesRead;
+    return [...this.#sockets].filter(({ [tracked]: record, bytesRead }) => {
+      const isMeant = server === undefined || record?.server === server;
+      return isMeant && record?.waiting === 0 && record.answeredBytes === bytesRead;
     });
   }
 
-  #know(socket: KnownSocket, server?: Server): Known {
-    if (socket[known] !== undefined) return socket[known];
-    const its: Known = { waiting: 0, answeredBytes: 0, server };
-    socket[known] = its;
+  #track(socket: TrackedSocket, server?: Server): Tracked {
+    if (socket[tracked] !== undefined) return socket[tracked];
+    const record: Tracked = { waiting: 0, answeredBytes: 0, server };
+    socket[tracked] = record;
     this.#sockets.add(socket);
     socket.on('close', this.#onClose);
-    return its;
+    return record;
   }
 
-  #began(socket: KnownSocket): void {
+  #began(socket: TrackedSocket): void {
     // A server that does not listen gets its connections from the program.
-    const its = socket[known] ?? this.#know(socket);
-    its.waiting += 1;
+    const record = socket[tracked] ?? this.#track(socket);
+    record.waiting += 1;
     this.#row.addOwn(boardAt.inFlight, 1);
   }
 
-  #answered(socket: KnownSocket): void {
-    const its = socket[known];
-    if (its === undefined || its.waiting === 0 || socket.destroyed) return;
-    its.waiting -= 1;
-    its.answeredBytes = socket.bytesRead;
+  #answered(socket: TrackedSocket): void {
+    const record = socket[tracked];
+    if (record === undefined || record.waiting === 0 || socket.destroyed) return;
+    record.waiting -= 1;
+    record.answeredBytes = socket.bytesRead;
     this.#row.addOwn(boardAt.inFlight, -1);
     this.#row.addOwn(boardAt.requests, 1);
   }
 }
 
-function hasSocket(message: unknown): message is { readonly socket: KnownSocket } {
+function hasSocket(message: unknown): message is { readonly socket: TrackedSocket } {
   return (
     typeof message === 'object' &&
     message !== null &&

@@ -52,7 +52,7 @@ export class Drain {
 
   /** A connection was closed. */
   noteClosed(): void {
-    if (this.#isDraining) this.#lookWhetherDone();
+    if (this.#isDraining) this.#finishIfDone();
   }
 
   /** One server alone: its connections end with their next answer, and idle ones after a moment. */
@@ -73,10 +73,10 @@ export class Drain {
     this.#timer = setInterval(() => {
       const nowMs = performance.now();
       if (nowMs >= endMs) this.#finish();
-      else this.#lookWhetherDone();
+      else this.#finishIfDone();
       this.#closeSessions(nowMs, nowMs >= endMs - deadlineMs / 2);
     }, tickMs);
-    this.#lookWhetherDone();
+    this.#finishIfDone();
   }
 
   #closeIdle(server?: NetServer): void {
@@ -97,7 +97,7 @@ export class Drain {
     }
   }
 
-  #lookWhetherDone(): void {
+  #finishIfDone(): void {
     if (!this.#isDone && this.#mayLeave()) this.#finish();
   }
 
@@ -105,7 +105,7 @@ export class Drain {
     if (this.#isDone) return;
     this.#isDone = true;
     clearInterval(this.#timer);
-    tellProgram();
+    emitSigterm();
     for (const server of this.#servers) {
       server.close();
       if (isWebServer(server)) server.closeAllConnections();
@@ -132,7 +132,7 @@ function isHttp2Server(server: NetServer): boolean {
 }
 
 /** What the program does at its end, it does at SIGTERM; in a thread no signal would reach it. */
-function tellProgram(): void {
+function emitSigterm(): void {
   if (process.listenerCount('SIGTERM') > 0) process.emit('SIGTERM', 'SIGTERM');
 }
 

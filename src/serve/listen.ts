@@ -23,11 +23,11 @@ interface StreamHandle {
   close(onClosed?: () => void): void;
   /** Of TCP: closes with a reset, for `socket.resetAndDestroy()`. */
   reset?(onClosed?: () => void): number;
-  [isTold]?: boolean;
+  [isEndReported]?: boolean;
 }
 
-/** On a handle: its end was told. */
-const isTold = Symbol('manycore.isTold');
+/** Set on a handle once its end was reported. */
+const isEndReported = Symbol('manycore.isEndReported');
 
 interface StreamHandleClass {
   new (type: number): StreamHandle;
@@ -140,7 +140,7 @@ export class ListenHandle {
     Reflect.set(socket, '_handle', null);
     const itsClass: unknown = made.constructor;
     if (isStreamHandleClass(itsClass)) {
-      this.#class = tellingClass(itsClass, this.#hooks.onConnectionClosed);
+      this.#class = reportingClass(itsClass, this.#hooks.onConnectionClosed);
       Object.setPrototypeOf(made, this.#class.prototype);
     }
     return made;
@@ -148,31 +148,31 @@ export class ListenHandle {
 }
 
 /** A class like `base` whose handles tell of their end, once, by how much went out over them. */
-function tellingClass(
+function reportingClass(
   base: StreamHandleClass,
   onEnd: (bytesWritten: number) => void,
 ): StreamHandleClass {
-  const tell = (handle: StreamHandle): void => {
-    if (handle[isTold]) return;
-    handle[isTold] = true;
+  const report = (handle: StreamHandle): void => {
+    if (handle[isEndReported]) return;
+    handle[isEndReported] = true;
     onEnd(handle.bytesWritten + bytesSentNatively(handle));
   };
-  class Telling extends base {
+  class Reporting extends base {
     override close(onClosed?: () => void): void {
-      tell(this);
+      report(this);
       super.close(onClosed);
     }
   }
   const { reset } = base.prototype;
   if (reset !== undefined) {
-    Telling.prototype.reset = function (onClosed) {
-      tell(this);
+    Reporting.prototype.reset = function (onClosed) {
+      report(this);
       return Reflect.apply(reset, this, [onClosed]);
     };
   }
   // As people see it when they look at a socket.
-  Object.defineProperty(Telling, 'name', { value: base.name });
-  return Telling;
+  Object.defineProperty(Reporting, 'name', { value: base.name });
+  return Reporting;
 }
 
 function isStreamHandle(value: unknown): value is StreamHandle {

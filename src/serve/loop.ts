@@ -64,7 +64,7 @@ function refuseUnused({ tls, unix, host }: AppSettings): void {
 
 export class Loop {
   readonly #options: LoopOptions;
-  readonly #untell: () => void;
+  readonly #unregister: () => void;
   readonly #inbox: NativeLoopInbox;
   readonly #batch: Uint32Array<ArrayBuffer>;
   readonly #row: Row;
@@ -97,7 +97,7 @@ export class Loop {
     this.#row.set(boardAt.limit, options.app.maxConnections);
     this.#row.state = 'starting';
     const stats = { server: process.ppid, process: options.process, loop: index };
-    this.#untell = addSource('servedLoop', this, () => stats);
+    this.#unregister = addSource('servedLoop', this, () => stats);
     this.#drain = new Drain(
       new Connections(this.#row),
       () => this.#hasProgramLeft && this.#row.get(boardAt.open) === 0 && this.#inbox.tryLeave(),
@@ -319,7 +319,7 @@ export class Loop {
   }
 
   #end(): void {
-    this.#untell();
+    this.#unregister();
     this.#inbox.close();
     this.#row.state = 'free';
     this.#options.post({ type: 'drained' });

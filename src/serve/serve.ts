@@ -92,12 +92,12 @@ export async function serveProgram(
     reload,
     scale,
   });
-  const untell = addSource('server', supervisor, (of): ServerStats => {
+  const unregister = addSource('server', supervisor, (of): ServerStats => {
     const { addresses, lostProcesses } = of;
     return { app: title, addresses, lostProcesses, loops: of.status() };
   });
   const close = async (): Promise<void> => {
-    untell();
+    unregister();
     control.close();
     await supervisor.close();
   };
@@ -112,7 +112,7 @@ export async function serveProgram(
     throw error;
   }
   const ended = (): void => {
-    untell();
+    unregister();
     control.close();
   };
   supervisor.closed.then(ended, ended);

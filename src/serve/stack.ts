@@ -21,7 +21,7 @@ interface Frame {
 }
 
 /** What is read of the events of `Debugger`. */
-interface Told {
+interface InspectorEvent {
   readonly method?: unknown;
   readonly params?: {
     readonly scriptId?: unknown;
@@ -31,9 +31,9 @@ interface Told {
 }
 
 /** The way to one thread. */
-interface Line {
-  tell(method: string): void;
-  onTold(listener: (told: Told) => void): void;
+interface Connection {
+  post(method: string): void;
+  onEvent(listener: (event: InspectorEvent) => void): void;
 }
 
 /**
@@ -41,10 +41,10 @@ interface Line {
  * be had. Never rejects.
  */
 export function stackOfWorker(threadId: number): Promise<string | undefined> {
-  return takeStack((session, onLine) => {
+  return takeStack((session, onConnected) => {
     session.connect();
     session.on('NodeWorker.attachedToWorker', ({ params }) => {
-      if (isThread(params, threadId)) onLine(lineToWorker(session, params.sessionId));
+      if (isThread(params, threadId)) onConnected(connectionToWorker(session, params.sessionId));
     });
     session.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
   });
@@ -52,28 +52,28 @@ export function stackOfWorker(threadId: number): Promise<string | undefined> {
 
 /** For a worker: the same of the main thread. */
 export function stackOfMainThread(): Promise<string | undefined> {
-  return takeStack((session, onLine) => {
+  return takeStack((session, onConnected) => {
     session.connectToMainThread();
-    onLine({
-      tell: (method) => session.post(method),
-      onTold: (listener) => session.on('inspectorNotification', listener),
+    onConnected({
+      post: (method) => session.post(method),
+      onEvent: (listener) => session.on('inspectorNotification', listener),
     });
   });
 }
 
 async function takeStack(
-  connect: (session: Session, onLine: (line: Line) => void) => void,
+  connect: (session: Session, onConnected: (connection: Connection) => void) => void,
 ): Promise<string | undefined> {
   const session = new Session();
   const awake = setInterval(() => {}, wakeEveryMs);
   let timer: NodeJS.Timeout | undefined;
-  let found: Line | undefined;
+  let found: Connection | undefined;
   try {
     return await new Promise<string | undefined>((resolve) => {
       timer = setTimeout(() => resolve(undefined), deadlineMs);
-      connect(session, (line) => {
-        found = line;
-        interrupt(line, resolve);
+      connect(session, (connection) => {
+        found = connection;
+        interrupt(connection, resolve);
       });
     });
   } catch {
@@ -82,7 +82,7 @@ async function takeStack(
     clearTimeout(timer);
     clearInterval(awake);
     // A thread that has not been interrupted yet would stop when it comes back, for nobody.
-    found?.tell('Debugger.disable');
+    found?.post('Debugger.disable');
     session.disconnect();
   }
 }
@@ -95,15 +95,15 @@ function isThread(
   return /\d+/.exec(workerInfo.title)?.[0] === String(threadId);
 }
 
-function lineToWorker(session: Session, sessionId: string): Line {
+function connectionToWorker(session: Session, sessionId: string): Connection {
   let id = 0;
   return {
-    tell(method) {
+    post(method) {
       id += 1;
       const message = JSON.stringify({ id, method });
       session.post('NodeWorker.sendMessageToWorker', { sessionId, message });
     },
-    onTold(listener) {
+    onEvent(listener) {
       session.on('NodeWorker.receivedMessageFromWorker', ({ params: { message, ...from } }) => {
         if (from.sessionId === sessionId) listener(Object(JSON.parse(message)));
       });
@@ -111,18 +111,18 @@ function lineToWorker(session: Session, sessionId: string): Line {
   };
 }
 
-function interrupt(line: Line, onStack: (stack: string) => void): void {
+function interrupt(connection: Connection, onStack: (stack: string) => void): void {
   /** The files of scripts, which are told before anything else. */
   const urls = new Map<unknown, unknown>();
-  line.onTold(({ method, params = {} }) => {
+  connection.onEvent(({ method, params = {} }) => {
     if (method === 'Debugger.scriptParsed') urls.set(params.scriptId, params.url);
     if (method !== 'Debugger.paused') return;
-    line.tell('Debugger.resume');
+    connection.post('Debugger.resume');
     const frames = (params.callFrames ?? []).slice(0, maxFrames);
     onStack(frames.map((frame) => lineOf(frame, urls)).join('\n'));
   });
-  line.tell('Debugger.enable');
-  line.tell('Debugger.pause');
+  connection.post('Debugger.enable');
+  connection.post('Debugger.pause');
 }
 
 function lineOf({ functionName, location }: Frame, urls: ReadonlyMap<unknown, unknown>): string {
