@@ -1,7 +1,7 @@
-// One process of a server, from inside: its listener thread, its loops, and what passes between them
+// One process of a server, from inside: its listener thread, its loops, and the messages between them
 // and the supervisor. With one loop the program runs in the main thread, as under `node`; with more,
-// each loop is a thread, and the main thread has time for the supervisor whatever the program does.
-// Long (over 400 lines), because all that loops and the supervisor say passes through here.
+// each loop is a thread, and the main thread can answer the supervisor whatever the program does.
+// Long (over 400 lines), because all messages between loops and the supervisor pass through here.
 
 import { closeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
@@ -38,25 +38,25 @@ import { startStackThread } from './stack-watch.js';
 /** A loop as its process sees it. */
 interface LoopEnd {
   readonly post: (message: ToLoop) => void;
-  /** What is said to it from now on keeps nothing alive. */
+  /** Lets the event loop end although messages to this loop may be pending. */
   readonly leave: () => void;
-  /** Ends its thread, if it has one that still runs. */
+  /** Ends its thread, if one still runs. */
   readonly end: () => void;
   readonly index: number;
-  /** Counted in this process: an index is used again. */
+  /** Counted up in this process, because an index is used again. */
   readonly serial: number;
-  /** Of its worker; `undefined` in the main thread. */
+  /** Thread id of its worker; `undefined` in the main thread. */
   readonly threadId: number | undefined;
   isReady: boolean;
   isDraining: boolean;
   hasEnded: boolean;
-  /** It was added, and never listened. */
+  /** True: the loop was added, and never listened. */
   hasFailed: boolean;
 }
 
 interface Asked {
   readonly loop: LoopEnd;
-  /** The number that the loop gave to its question. */
+  /** The loop's own number of the request. */
   readonly request: number;
 }
 
@@ -68,24 +68,24 @@ export class ServeProcess {
   readonly #descriptors: NativeDescriptors;
   readonly #controlSocketFd: number;
   readonly #activeLeasesFd: number;
-  /** Until the thread that takes stacks has it. */
+  /** Open until the thread that takes stacks owns it. */
   #stackFd: number | undefined;
   readonly #up: Wire<FromProcess>;
-  /** Those that have not ended. */
+  /** Loops that have not ended. */
   readonly #loops = new Set<LoopEnd>();
   readonly #asked = new Map<number, Asked>();
   readonly #leases: ProcessLeases<LoopEnd>;
-  /** Those, and the threads beside them. */
+  /** The loops, and the threads beside them. */
   readonly #members = new Set<MeshLoop>();
   readonly #mesh: ProcessMesh<MeshLoop>;
   readonly #threads: ProcessThreads<LoopEnd>;
   readonly #sockets: ProcessSockets<LoopEnd>;
   #requests = 0;
   #startedLoops = 0;
-  /** The last change of size, which may have to wait for a loop that ends. */
+  /** The last change of size, which may have to wait for the end of a loop. */
   #wanted: { readonly count: number; readonly deadlineMs: number } | undefined;
   #isDraining = false;
-  /** Its first loops all listen, or did. */
+  /** True: all initial loops listen, or did. */
   #hasServed = false;
 
   /** `entry` is the program of loops in threads. Throws `NATIVE_MISSING`. */
@@ -99,7 +99,7 @@ export class ServeProcess {
     this.#acceptor = callNative(
       () => new native.NativeAcceptor(this.#board, number, bellFds, placement, overloadMs),
     );
-    // Copies that programs which this one starts do not inherit.
+    // Duplicates that child programs do not inherit.
     this.#controlSocketFd = this.#descriptors.duplicate(ticket.controlSocketFd);
     closeSync(ticket.controlSocketFd);
     this.#sockets = new ProcessSockets(this.#acceptor, this.#descriptors, this.#controlSocketFd);
@@ -115,14 +115,14 @@ export class ServeProcess {
     this.#mesh = new ProcessMesh(this.#descriptors, this.#controlSocketFd, this.#members, postUp);
     this.#threads = this.#makeThreads(postUp);
     this.#up.onMessage = (message) => this.#receive(parseToProcess(message));
-    // Service managers tell every process of a service; a terminal tells a group, of which we are none.
+    // Service managers signal every process of a service; a terminal signals a process group, which is not ours.
     process.on('SIGTERM', () => this.#drain(this.#ticket.drainTimeoutMs));
     for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
-    // Nobody is left to end a blocked main thread then; without pidfds it would be ended at once.
+    // Ends a blocked main thread once the supervisor is gone; without pidfds that would be at once.
     if (native.probeKernel().pidfd === '') {
       native.watchParent(ticket.parentPid, 0, ticket.drainTimeoutMs + 2 * exitGraceMs);
     }
-    // Without a supervisor nobody would reload or replace us: finish what is there, and leave.
+    // Without a supervisor there is no reload and no replacement: drain and exit.
     this.#up.onClose = () => {
       for (const loop of this.#loops) loop.post({ type: 'orphaned' });
       this.#leases.watch();
@@ -177,7 +177,7 @@ export class ServeProcess {
       onDrained: () => {},
     });
     const end: LoopEnd = {
-      // Not at once, as in a thread: it may be in the middle of telling something.
+      // Deferred, as in a thread: the loop may be in the middle of a message of its own.
       post: (message) => queueMicrotask(() => loop.receive(message)),
       leave: () => {},
       end: () => {},
@@ -251,7 +251,7 @@ export class ServeProcess {
       case 'drained':
         loop.leave();
         this.#ended(loop);
-        // What the program still has in its event loop would keep the thread.
+        // Work that the program still has in its event loop would keep the thread alive.
         setTimeout(() => loop.end(), exitGraceMs).unref();
         break;
       case 'acquire':
@@ -276,8 +276,8 @@ export class ServeProcess {
   }
 
   /**
-   * Connections come once all loops listen: one that fails before ends the process, and whoever was served
-   * by the others. A loop that is added later is one of those that serve as soon as it listens.
+   * Accepts connections once all initial loops listen: a loop that fails before ends the process, and with it
+   * every connection of the others. A loop that is added later serves as soon as it listens.
    */
   #serveIfReady(): void {
     const isReady = [...this.#loops].every((loop) => loop.isReady);
@@ -294,7 +294,7 @@ export class ServeProcess {
     return new Row(this.#board.buffer(), this.#ticket.process, index);
   }
 
-  /** Of a loop that was added: the others serve on. */
+  /** Reports a failed loop: a loop that was added ends alone, and the others serve on. */
   #failed(loop: LoopEnd, error: TravelledError): void {
     if (this.#hasServed && !loop.isReady) {
       loop.hasFailed = true;
@@ -306,7 +306,7 @@ export class ServeProcess {
     this.#drain(this.#ticket.drainTimeoutMs);
   }
 
-  /** Where the first loops are late, the supervisor ends the process. */
+  /** Ends an added loop that does not listen in time; for initial loops the supervisor ends the process. */
   #endIfLate(loop: LoopEnd): void {
     const { startTimeoutMs } = this.#ticket;
     setTimeout(() => {
@@ -363,7 +363,7 @@ export class ServeProcess {
     this.#dropUnused();
   }
 
-  /** Without a descriptor left the process cannot: another takes its place while it drains. */
+  /** Drains the process when it has no descriptor left; the supervisor replaces it. */
   #takeDescriptors(take: () => void): void {
     try {
       take();
@@ -373,21 +373,21 @@ export class ServeProcess {
     }
   }
 
-  /** Not before the program is ready, which would be later for it. */
+  /** Starts the stack thread once the program is ready, so that it does not delay the start. */
   #startStackThread(): void {
     if (this.#stackFd === undefined) return;
     startStackThread(this.#descriptors.release(this.#stackFd));
     this.#stackFd = undefined;
   }
 
-  /** Of a loop in a thread. */
+  /** Sends the stack of a loop in a thread. */
   async #postStack(index: number): Promise<void> {
     const threadId = [...this.#loops].find((loop) => loop.index === index)?.threadId;
     if (threadId === undefined) return;
     this.#up.post({ type: 'stack', index, stack: await stackOfWorker(threadId) });
   }
 
-  /** Not while an answer on its way may be for one of them. */
+  /** Drops unused sockets, unless a pending answer may be for one of them. */
   #dropUnused(): void {
     if (this.#asked.size > 0) return;
     for (const number of this.#sockets.dropUnused()) this.#up.post({ type: 'unlisten', number });
@@ -399,16 +399,16 @@ export class ServeProcess {
     this.#sockets.leave();
     this.#up.post({ type: 'leaving' });
     for (const loop of this.#loops) drainLoop(loop, deadlineMs);
-    // Also when a loop is in a callback that never ends, and nobody is left to kill this process.
+    // Also when a loop is in an endless callback, and no supervisor is left to kill this process.
     setTimeout(() => process.exit(1), deadlineMs + exitGraceMs).unref();
   }
 
-  /** One that nobody had asked to: the supervisor replaces this process, whose other loops drain. */
+  /** After an unrequested end the supervisor replaces this process, whose other loops drain. */
   #threadEnded(loop: LoopEnd, error: unknown): void {
     const row = this.#rowOf(loop.index);
     const placed = row.get(boardAt.placed);
     row.clear();
-    row.set(boardAt.placed, placed); // the supervisor wants to know whether this process has served
+    row.set(boardAt.placed, placed); // the supervisor reads whether this process has served
     this.#loops.delete(loop);
     this.#members.delete(loop);
     this.#threads.loopEnded(loop);
@@ -433,8 +433,8 @@ export class ServeProcess {
     if (![...this.#loops].every(({ hasEnded }) => hasEnded)) return;
     this.#acceptor.close();
     this.#up.post({ type: 'drained' });
-    this.#up.unref(); // what the program does at its end may still need workers
-    // What the program still has in its event loop (timers, clients of databases) ends here.
+    this.#up.unref(); // the program's exit handlers may still need workers
+    // Ends what the program still has in its event loop (timers, database clients).
     setTimeout(() => process.exit(), exitGraceMs).unref();
   }
 }
@@ -444,5 +444,5 @@ function drainLoop(loop: LoopEnd, deadlineMs: number): void {
   loop.post({ type: 'drain', deadlineMs });
 }
 
-/** For what the program does at its end, in ms. */
+/** Time for the program's exit handlers, in ms. */
 const exitGraceMs = 5000;

@@ -1,13 +1,13 @@
-// What the supervisor, its processes and their loops tell each other, and the only place where unknown
-// values become such messages. A process passes most of them on between the supervisor and its loops.
-// Long (over 400 lines), because what one side says is to be read beside what the other answers.
+// Messages between the supervisor, its processes and their loops, and the only place where unknown values
+// become such messages. A process forwards most of them between the supervisor and its loops.
+// Long (over 400 lines), because requests are to be read beside their answers.
 
 import { type MemberName, memberFdCount } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import { channelFds, type GrantedLease } from '../worker/index.js';
 import type { Placement, Range } from './options.js';
 
-/** What a program asked for with `listen()`; -1 for what does not apply, as in Node's own cluster. */
+/** Arguments of a program's `listen()`; -1 for what does not apply, as in Node's own cluster. */
 export interface ListenQuery {
   /** An address, or the path of a Unix socket; `null` for all addresses. */
   readonly address: string | null;
@@ -16,27 +16,27 @@ export interface ListenQuery {
   readonly addressType: number;
   readonly backlog: number;
   readonly isV6Only: boolean;
-  /** Of a TLS server, in hex: all loops use those of the first, so that sessions resume anywhere. */
+  /** Ticket keys of a TLS server, in hex: all loops use the first loop's, so that sessions resume anywhere. */
   readonly ticketKeys?: string | undefined;
   /** Counts the calls of one loop for the same address: each `listen(0)` is a socket of its own. */
   readonly index: number;
-  /** Of a part of the program whose `listen(0)` others do not share. */
+  /** Group of servers that share the ports of their `listen(0)`; the others of the program do not. */
   readonly group?: string | undefined;
 }
 
-/** Where a socket listens, as `server.address()` tells it. */
+/** Address of a listening socket, as `server.address()` returns it. */
 export type BoundAddress =
   | { readonly address: string; readonly port: number; readonly family: 'IPv4' | 'IPv6' }
   | string;
 
-/** The answer to a query: the socket's number in all processes, or why there is none. */
+/** The answer to a query: the socket's number in all processes, or an error. */
 export type ListenAnswer =
   | {
       readonly number: number;
       readonly address: BoundAddress;
       readonly ticketKeys?: string | undefined;
     }
-  /** The system's error, as libuv numbers it: negative; and what else there is to say of it. */
+  /** The system's error as libuv's negative number, and details if there are any. */
   | { readonly errno: number; readonly reason?: string | undefined };
 
 /** An error on its way to the supervisor. */
@@ -46,15 +46,15 @@ export interface TravelledError {
   readonly stack: string | undefined;
 }
 
-/** What a loop tells its process, and a process the supervisor. */
+/** Messages from a loop to its process, and from a process to the supervisor. */
 type FromBoth =
   | { readonly type: 'listen'; readonly request: number; readonly query: ListenQuery }
-  /** The program is loaded and listens. Of a process: all its loops are. */
+  /** The program is loaded and listens. From a process: in all its loops. */
   | { readonly type: 'ready' }
   | { readonly type: 'failed'; readonly error: TravelledError }
   /** Every connection is closed. */
   | { readonly type: 'drained' }
-  /** It listens on the socket with this number no more. Of a process: none of its loops does. */
+  /** The loop has stopped listening on the socket with this number. From a process: all its loops have. */
   | { readonly type: 'unlisten'; readonly number: number }
   /** Ends a lease that was requested, or granted. */
   | { readonly type: 'release'; readonly request: number };
@@ -65,7 +65,7 @@ export type FromLoop =
   | { readonly type: 'join' }
   /** Offers a channel to the member `to`; `fds` are the process's to close. */
   | { readonly type: 'offer'; readonly to: number; readonly fds: readonly number[] }
-  /** It wants a thread beside it, with this program; `data` is for that. */
+  /** Starts a thread beside the loop, with this program and `data` for it. */
   | {
       readonly type: 'startThread';
       readonly thread: number;
@@ -86,18 +86,18 @@ export type FromProcess =
    * socket, and requests are numbered by the process.
    */
   | { readonly type: 'acquire'; readonly loop: number; readonly request: number }
-  /** It drains, and has taken its last connection. */
+  /** The process drains, and has taken its last connection. */
   | { readonly type: 'leaving' }
   | { readonly type: 'loopEnded'; readonly loop: number }
-  /** One that was added has failed before it listened; the others serve. */
+  /** A loop that was added has failed before it listened; the others serve. */
   | { readonly type: 'loopFailed'; readonly index: number; readonly error: TravelledError }
-  /** Where a loop is; without `stack` it cannot be told. */
+  /** The stack of a loop; without `stack` it could not be taken. */
   | { readonly type: 'stack'; readonly index: number; readonly stack?: string | undefined };
 
-/** What the supervisor tells a process, and a process its loops. */
+/** Messages from the supervisor to a process, and from a process to its loops. */
 type ToBoth =
   | { readonly type: 'answer'; readonly request: number; readonly answer: ListenAnswer }
-  /** Take no connection any more, answer what is there, close within `deadlineMs`. */
+  /** Take no new connection, finish open requests, close within `deadlineMs`. */
   | { readonly type: 'drain'; readonly deadlineMs: number }
   /** The loop has the lease that it has requested. */
   | { readonly type: 'granted'; readonly request: number; readonly lease: GrantedLease }
@@ -131,7 +131,7 @@ export type ToLoop =
   /** A channel that another member offers; `fds` are the loop's. */
   | (ToMember & { readonly type: 'offered'; readonly fds: readonly number[] })
   | (ToMember & { readonly type: 'unreachable' | 'left' })
-  /** A thread beside it is gone, with what it threw. */
+  /** A thread beside the loop has ended, with the error that it threw. */
   | {
       readonly type: 'threadEnded';
       readonly thread: number;
@@ -142,87 +142,87 @@ export type ToLoop =
 
 export type ToProcess =
   | ToBoth
-  /** For this loop; descriptors went ahead over the control socket for the first two. */
+  /** For this loop; descriptors of the first two went ahead over the control socket. */
   | (Exclude<ToMember, { type: 'left' }> & { readonly loop: number })
   /** For all loops. */
   | Extract<ToMember, { type: 'left' }>
   /** Accept from one more socket with this number; its descriptor was sent ahead. */
   | { readonly type: 'adopt'; readonly number: number }
-  /** Tell where this loop is. */
+  /** Take the stack of this loop. */
   | { readonly type: 'askStack'; readonly index: number }
-  /** Serve from so many loops; those that are too many drain within `deadlineMs`. */
+  /** Serve from this number of loops; surplus loops drain within `deadlineMs`. */
   | { readonly type: 'resize'; readonly loops: number; readonly deadlineMs: number };
 
 /** Paths of PEM files. */
 export interface TlsFiles {
   readonly cert: string;
   readonly key: string;
-  /** Whether clients may speak HTTP/2. */
+  /** True: clients may use HTTP/2. */
   readonly http2: boolean;
 }
 
-/** What the program's export listens on when it does not listen itself, and what it is given. */
+/** The program, its arguments, and the address for an export that does not listen itself. */
 export interface AppSettings {
   /** The absolute path of the program. */
   readonly path: string;
   readonly args: readonly string[];
   readonly port: number;
-  /** Also for a program that listens by itself: in `PORT`. */
+  /** True: `port` is also in `PORT`, for a program that listens by itself. */
   readonly isPortGiven: boolean;
   readonly host: string | undefined;
-  /** The path of a Unix socket instead. */
+  /** The path of a Unix socket, instead of host and port. */
   readonly unix: string | undefined;
-  /** Whose requests it gets; none: all. */
+  /** Server names whose requests the app gets; empty: all. */
   readonly serverNames: readonly string[];
   readonly maxConnections: number;
-  /** Each loop's share of the cores, for workers of pools of its own. */
+  /** Each loop's share of the cores, for pools with workers of their own. */
   readonly coresPerLoop: number;
-  /** How many workers the server has at most, for all its loops. */
+  /** Maximum number of shared workers, for all loops of the server. */
   readonly workers: number;
   readonly tls: TlsFiles | undefined;
 }
 
-/** What a process is started with, as its one argument. */
+/** The one argument of a process. */
 export interface ProcessTicket {
   readonly kind: 'process';
   readonly parentPid: number;
-  /** Its number: rows of the scoreboard, bell. */
+  /** Number of the process: selects its rows of the scoreboard and its bell. */
   readonly process: number;
-  /** To begin with, and at most; with one at most the program runs in the main thread. */
+  /** Initial and maximum number; with a maximum of 1 the program runs in the main thread. */
   readonly loops: Range;
   readonly placement: Placement;
-  /** A connection that no loop takes for so long is answered by 503, in ms; 0: never. */
+  /** A connection that no loop takes within this time is answered by 503, in ms; 0: never. */
   readonly overloadMs: number;
-  /** A loop that is added listens within this time, or is ended. */
+  /** Time for an added loop to listen, in ms; then it is ended. */
   readonly startTimeoutMs: number;
-  /** For drains that the supervisor does not ask for. */
+  /** Deadline of drains that the supervisor does not request, in ms. */
   readonly drainTimeoutMs: number;
   readonly app: AppSettings;
   readonly channel: unknown;
-  /** Descriptors that it was started with. */
+  /** Descriptors that the process inherits. */
   readonly controlSocketFd: number;
   readonly boardFd: number;
   readonly bellFds: readonly number[];
   /** The memory of `ActiveLeases`. */
   readonly activeLeasesFd: number;
-  /** Where stacks of a program in the main thread are asked for. */
+  /** Socket of the thread that takes stacks of a program in the main thread. */
   readonly stackFd: number | undefined;
 }
 
-/** What a loop in a thread is started with, as its `workerData`. */
+/** The `workerData` of a loop in a thread. */
 export interface LoopTicket {
   readonly kind: 'loop';
   readonly process: number;
   readonly index: number;
-  /** Of the process's listener thread. */
+  /** Key of the process's listener thread. */
   readonly acceptorKey: number;
-  /** Open in the process as long as this loop starts. */
+  /** Open in the process while this loop starts. */
   readonly activeLeasesFd: number;
   readonly app: AppSettings;
   readonly channel: unknown;
 }
 
-/** What a thread beside a loop is started with. */
+/** The `workerData` of a thread beside a loop. */
 export interface SideTicket {
   readonly kind: 'side';
   readonly channel: unknown;
@@ -306,7 +306,7 @@ function fromBoth(fields: Fields): FromBoth {
   }
 }
 
-/** Throws `WORKER_PROTOCOL`; so do those below. */
+/** Throws `WORKER_PROTOCOL`; so do the parsers below. */
 export function parseFromLoop(message: unknown): FromLoop {
   const fields = fieldsOf(message, fromBelow);
   const type = fields.get('type');
@@ -366,7 +366,7 @@ const toProcessTypes: ReadonlySet<unknown> = new Set([
   'resize',
 ]);
 
-/** What comes from above is believed, but for its type. */
+/** Checks the type alone: messages from the supervisor's side are trusted. */
 export function parseToLoop(message: unknown): ToLoop {
   const name = 'a message to a loop';
   if (toLoopTypes.has(fieldsOf(message, name).get('type'))) return message as ToLoop;
@@ -390,7 +390,7 @@ export function parseTicket(ticket: unknown): ProcessTicket | LoopTicket | SideT
 
 const maxCharacters = 64 * 1024;
 
-/** `thrown` as it travels to the supervisor; the end of what is very long stays behind. */
+/** Converts `thrown` for its way to the supervisor; very long texts are truncated. */
 export function travelled(thrown: unknown): TravelledError {
   const cut = (text: string): string => text.slice(0, maxCharacters);
   if (!(thrown instanceof Error)) {

@@ -1,6 +1,6 @@
-// The supervisor's handle of one process of the server: started with its ticket, spoken to over a wire,
-// ended by a drain and, when that takes too long, by a signal. Not here: when to do so (supervisor.ts).
-// Long (over 400 lines), because whatever a process says, and its end, may change its one state.
+// The supervisor's handle of one process of the server: starts it with its ticket, exchanges messages over a
+// wire, ends it by a drain and, when that takes too long, by a signal. Not here: when to do so (supervisor.ts).
+// Long (over 400 lines), because every message of a process, and its end, may change its one state.
 
 import { CodedError } from '../errors.js';
 import { defer, Lifecycle, messageOf } from '../internal/index.js';
@@ -19,17 +19,17 @@ import type { StackWatch } from './stack-watch.js';
 import { type StartOptions, startProcess } from './start-process.js';
 import type { Workers } from './workers.js';
 
-/** After the deadline of a drain, for what the program does at its end, in ms. */
+/** Time for the program's exit handlers after the deadline of a drain, in ms. */
 const killAfterMs = 6000;
-/** What does not tell a stack within this time, in ms, cannot. */
+/** Maximum wait for a stack, in ms. */
 const stackTimeoutMs = 3000;
 
 export interface ServerProcessOptions extends StartOptions {
-  /** Of the sockets that share a port, its own are those with this number (`Sockets.fdOf`). */
+  /** Number of its own sockets among those that share a port (`Sockets.fdOf`). */
   readonly queue: number;
   readonly generation: number;
   readonly sockets: Sockets;
-  /** Of servers whose loops talk to each other. */
+  /** Set for servers whose loops have channels to each other. */
   readonly mesh: Mesh | undefined;
 }
 
@@ -40,24 +40,24 @@ interface ProcessExit {
 
 type State = 'starting' | 'ready' | 'draining' | 'ended';
 
-/** After a `listen()` that failed a program has so long to do better, in ms. */
+/** Time for a program to retry after a `listen()` that failed, in ms. */
 const refusedListenMs = 5000;
 
 export class ServerProcess implements MemberProcess {
   readonly number: number;
   readonly queue: number;
-  /** Which sockets it accepts from: its own, and those that it has adopted. */
+  /** Numbers of the sockets that it accepts from: its own, and adopted ones. */
   readonly queues: Set<number>;
   readonly generation: number;
-  /** Called once, when it begins to leave, whatever for. */
+  /** Called once, when it begins to drain or has ended. */
   onLeave: () => void = () => {};
-  /** Called once, when it served and then ended, or lost a loop, without having been asked to. */
+  /** Called once, when it served and then ended, or lost a loop, unrequested. */
   onLost: (why: string, stack?: string) => void = () => {};
-  /** Called when a loop that was added has not come to listen. */
+  /** Called when a loop that was added has failed to listen. */
   onLoopFailed: (index: number, error: TravelledError) => void = () => {};
-  /** Called once, at its end, with how it ended. */
+  /** Called once, at its end, with the reason. */
   onEnd: (how: string) => void = () => {};
-  /** It was asked to leave: that it never served, or ends, is no failure. */
+  /** True: its end was requested, and is no failure, even if it never served. */
   isUnwanted = false;
   /** Resolves when all its loops listen; rejects with `SERVE_START_FAILED`. */
   readonly ready: Promise<void>;
@@ -65,15 +65,15 @@ export class ServerProcess implements MemberProcess {
   /** Resolves when it takes no more connections. */
   readonly left: Promise<void>;
   readonly #process: WiredProcess<ToProcess>;
-  /** Where the program runs in the main thread. */
+  /** Set when the program runs in the main thread. */
   readonly #stackWatch: StackWatch | undefined;
   readonly #sockets: Sockets;
   readonly #workers: Workers;
   readonly #mesh: Mesh | undefined;
-  /** Sockets that it has, by number, and that it had until its program closed them. */
+  /** Numbers of the sockets that it has, and of those that its program has closed. */
   readonly #sent = new Set<number>();
   readonly #closed = new Set<number>();
-  /** Who waits for the stack of a loop. */
+  /** Pending stack requests, by loop. */
   readonly #stacks = new Map<number, (stack: string | undefined) => void>();
   readonly #started = defer<void>();
   readonly #ended = defer<void>();
@@ -83,9 +83,9 @@ export class ServerProcess implements MemberProcess {
   readonly #drainTimeoutMs: number;
   readonly #startTimeoutMs: number;
   readonly #path: string;
-  /** What the last `listen()` of the program failed with. */
+  /** Error of the program's last `listen()`. */
   #listenProblem: ListenProblem | undefined;
-  /** Why it drains, where nobody here has asked it to. */
+  /** Reason of a drain that the supervisor has not requested. */
   #leftBecause: string | undefined;
   #killTimer: NodeJS.Timeout | undefined;
   #killedBecause: string | undefined;
@@ -109,7 +109,7 @@ export class ServerProcess implements MemberProcess {
       ended: [],
     });
     this.ready = this.#started.promise;
-    this.ready.catch(() => {}); // the supervisor hears of it; nobody else has to
+    this.ready.catch(() => {}); // the supervisor handles it; other callers need not
     this.exited = this.#ended.promise;
     this.left = this.#left.promise;
     const { process: started, stackWatch } = startProcess(options);
@@ -145,7 +145,7 @@ export class ServerProcess implements MemberProcess {
     return this.#life.state;
   }
 
-  /** A program may say anything, also one of a user with fewer rights: its process ends, not the server. */
+  /** Kills the process for an invalid message, which any program may send: the server goes on. */
   #receiveSafely(message: unknown): void {
     if (this.#life.is('ended')) return;
     try {
@@ -204,7 +204,7 @@ export class ServerProcess implements MemberProcess {
     }
   }
 
-  /** This one, or all. */
+  /** Cleans up after one loop, or all. */
   #loopsEnded(loop?: number): void {
     const workersEnded = this.#workers.tenantEnded(this, loop);
     this.#mesh?.ended(this, loop, workersEnded);
@@ -228,7 +228,7 @@ export class ServerProcess implements MemberProcess {
     }
   }
 
-  /** Whether it accepts from the socket with this number, or may want to: programs listen later, too. */
+  /** True: it accepts from the socket with this number, or still may: programs listen later, too. */
   mayUse(number: number): boolean {
     if (!this.#life.is('starting', 'ready')) return false;
     return (
@@ -236,12 +236,12 @@ export class ServerProcess implements MemberProcess {
     );
   }
 
-  /** The socket with this number is no more. */
+  /** Forgets a socket number that may be used again. */
   forget(number: number): void {
     this.#closed.delete(number);
   }
 
-  /** It takes over what waits in sockets that nobody has. */
+  /** Makes it accept from the sockets of a process that has ended. */
   adopt(queue: number): void {
     this.queues.add(queue);
     for (const number of this.#sent) this.#adopt(number, queue);
@@ -251,7 +251,7 @@ export class ServerProcess implements MemberProcess {
     if (this.#trySendSocket(number, queue)) this.#post({ type: 'adopt', number });
   }
 
-  /** False when it has just ended, as its exit will tell. */
+  /** Returns false when the process has just ended; its exit event follows. */
   #trySendSocket(number: number, queue: number): boolean {
     try {
       this.#process.sendDescriptors([this.#sockets.fdOf(number, queue)]);
@@ -265,7 +265,7 @@ export class ServerProcess implements MemberProcess {
     const answer = await this.#sockets.listen(query, this.queue);
     this.#listenProblem = 'errno' in answer ? listenProblem(query, answer) : undefined;
     if (!this.#life.is('starting', 'ready')) return;
-    // A program may try another port, or this one again in a while; some do neither, and say nothing.
+    // A program may try another port, or retry this one; some do neither, silently.
     if (this.#life.is('starting')) {
       const isRefused = 'errno' in answer && this.#sent.size === 0;
       this.#limitStart(isRefused ? refusedListenMs : this.#startTimeoutMs);
@@ -281,13 +281,13 @@ export class ServerProcess implements MemberProcess {
     }
   }
 
-  /** It takes no more connections, asked or not: the system may have told it to end. */
+  /** Handles that it takes no more connections, requested or not: it may have got a signal. */
   #leaving(): void {
     this.#left.resolve();
     this.#drainsByItself('it was told to end');
   }
 
-  /** False when it does not serve. */
+  /** Returns false when the process does not serve. */
   #drainsByItself(why: string, stack?: string): boolean {
     if (!this.#life.is('ready')) return false;
     this.#life.transition('draining');
@@ -311,7 +311,7 @@ export class ServerProcess implements MemberProcess {
     this.kill();
   }
 
-  /** It may take so much longer from now on, and no longer in all than a start may. */
+  /** Limits the start to `ms` from now on, and in all to the start timeout. */
   #limitStart(ms: number): void {
     clearTimeout(this.#startTimer);
     const leftMs = Math.min(ms, this.#startTimeoutMs - this.ageMs);
@@ -355,7 +355,7 @@ export class ServerProcess implements MemberProcess {
     this.#ended.resolve();
   }
 
-  /** Asks it to finish what it holds; it is killed when that takes too long. */
+  /** Requests it to finish its requests; it is killed when that takes too long. */
   drain(): void {
     if (!this.#life.tryTransition('draining')) return;
     this.isUnwanted = true;
@@ -366,7 +366,7 @@ export class ServerProcess implements MemberProcess {
     this.#killAfter(deadlineMs);
   }
 
-  /** Serves from so many loops from now on. */
+  /** Changes the number of its loops. */
   resize(loops: number): void {
     this.#post({ type: 'resize', loops, deadlineMs: this.#drainTimeoutMs });
   }
@@ -375,12 +375,12 @@ export class ServerProcess implements MemberProcess {
     this.#killTimer = setTimeout(() => this.kill(), deadlineMs + killAfterMs);
   }
 
-  /** Where a blocked loop is; `undefined` when nobody can tell. */
+  /** The stack of a blocked loop; `undefined` when it cannot be taken. */
   stackOf(index: number): Promise<string | undefined> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.#stackTaken(index, undefined), stackTimeoutMs);
       this.#stacks.set(index, (stack) => {
-        clearTimeout(timer); // it may be asked again soon
+        clearTimeout(timer); // the next request has a timer of its own
         resolve(stack);
       });
       if (this.#stackWatch === undefined) this.#post({ type: 'askStack', index });
@@ -403,7 +403,7 @@ export class ServerProcess implements MemberProcess {
     this.#process.wire.post(message);
   }
 
-  /** `why` is told instead of the signal. */
+  /** `why` is reported instead of the signal. */
   kill(why?: string): void {
     this.#killedBecause = why;
     this.#process.child.kill('SIGKILL');

@@ -1,11 +1,11 @@
 // The supervisor of a server: starts its processes, replaces those that end, reloads and scales
-// without losing a connection, because it alone holds the listening sockets. Once a second it looks at
-// the scoreboard: for blocked loops and stopped processes (liveness.ts), processes to recycle (recycling.ts), and whether
-// there are too few or too many (sizer.ts).
+// without losing a connection, because it alone holds the listening sockets. Once a second it reads the
+// scoreboard: for blocked loops and stopped processes (liveness.ts), processes to recycle (recycling.ts),
+// and the number of processes or loops that the load needs (sizer.ts).
 //
 // A number in the scoreboard belongs to one process until that has ended, so there are twice as many
 // numbers as processes: the old ones drain while the new ones serve.
-// Long (over 400 lines), because whatever starts, replaces or ends processes has to know of the others.
+// Long (over 400 lines), because starting, replacing and ending processes depend on each other.
 
 import { CodedError } from '../errors.js';
 import { announcements, defer, messageOf } from '../internal/index.js';
@@ -24,22 +24,23 @@ import { Sockets } from './sockets.js';
 import { type LoopStatus, rowStatus } from './status.js';
 import { Workers } from './workers.js';
 
-/** A process that has served for so long has not failed, whatever ends it later, in ms. */
+/** A process that has served for this time counts as sound, whatever ends it later, in ms. */
 const soundMs = 10_000;
 const watchEveryMs = 1000;
-/** What the listener threads take to write what they are rung for, in ms. */
+/** Time for the listener threads to answer their bells in the scoreboard, in ms. */
 const settleMs = 50;
-/** Longer after the ring this process has been held up itself, and knows nothing of the others. */
+/** Later after the ring this process was delayed itself: the scoreboard may be stale. In ms. */
 const lateMs = 1000;
+/** Pause after a recycling whose new process failed, in ms. */
 const recycleRestMs = 30_000;
-/** Between two tries to replace a process, while others serve well. */
+/** Delay between two tries to replace a process, while others serve well, in ms. */
 const maxDelayMs = 5000;
 
 function serverClosed(): CodedError {
   return new CodedError('SERVE_CLOSED', 'the server is closed');
 }
 
-/** Where some processes are new already, one has to know. */
+/** Adds how many processes are new already. */
 function reloadFailed(error: unknown, replaced: number, all: number): unknown {
   if (!(error instanceof CodedError)) return error;
   const others = replaced === 0 ? 'all' : `${replaced} of ${all} processes are new, the others`;
@@ -59,14 +60,14 @@ export class Supervisor {
   readonly #rows: readonly (readonly Row[])[];
   readonly #descriptors: NativeDescriptors;
   readonly #bellFds: readonly number[];
-  /** By number; those that drain are among them. */
+  /** By number, including processes that drain. */
   readonly #processes: (ServerProcess | undefined)[];
   readonly #policy = new RestartPolicy();
   readonly #closed = defer<void>();
   readonly #sizer: Sizer;
   readonly #recycling: Recycling;
   readonly #liveness: Liveness<ServerProcess>;
-  /** How the last process with a number ended. */
+  /** Exit text of the last process, by number. */
   readonly #lastExits: (string | undefined)[] = [];
   #watchTimer: NodeJS.Timeout | undefined;
   #checkTimer: NodeJS.Timeout | undefined;
@@ -75,18 +76,18 @@ export class Supervisor {
   /** One reload or change of size at a time. */
   #change: Promise<void> = Promise.resolve();
   #changes = 0;
-  /** Processes that will be started instead of others that were lost. */
+  /** Number of processes that will be started to replace lost ones. */
   #awaited = 0;
   #failedAtMs = 0;
   #lostProcesses = 0;
   #rungAtMs = 0;
-  /** Until then worn processes are left alone, because the last one could not be replaced. */
+  /** No process is recycled before, because the last one could not be replaced. */
   #recycleAfterMs = 0;
 
-  /** With a `mesh` its loops talk to each other. Throws `NATIVE_MISSING`. */
+  /** With a `mesh` the loops have channels to each other. Throws `NATIVE_MISSING`. */
   constructor(app: AppSettings, options: FilledServeOptions, mesh?: Mesh) {
     this.closed = this.#closed.promise;
-    this.closed.catch(() => {}); // whoever wants to know awaits it
+    this.closed.catch(() => {}); // for a caller that awaits it
     this.#app = app;
     this.#options = options;
     this.#mesh = mesh;
@@ -104,7 +105,7 @@ export class Supervisor {
     this.#sizer = new Sizer(options);
   }
 
-  /** Where the server listens, in the order in which its programs asked. */
+  /** Addresses of the server, in the order of its programs' `listen()` calls. */
   get addresses(): readonly BoundAddress[] {
     return this.#sockets.all.map(({ address }) => address);
   }
@@ -113,12 +114,12 @@ export class Supervisor {
     return this.#serving.flatMap(({ pid, state }) => (state === 'ready' ? (pid ?? []) : []));
   }
 
-  /** That ended, or lost a loop, without having been asked to, or did not start. */
+  /** Number of processes that ended or lost a loop unrequested, or did not start. */
   get lostProcesses(): number {
     return this.#lostProcesses;
   }
 
-  /** Those that serve, or soon will. */
+  /** Processes that serve or start. */
   get #serving(): ServerProcess[] {
     return this.#processes.filter(
       (each): each is ServerProcess => each?.state === 'ready' || each?.state === 'starting',
@@ -138,7 +139,7 @@ export class Supervisor {
         ...rowStatus(row, nowMs, { loop, utilization: this.#sizer.utilization.of(row) ?? 0 }),
       }));
       const { min } = this.#options.loops;
-      // A loop writes nothing before its process has started, nor once it holds nothing any more.
+      // A loop writes no state before its process has started, nor once it holds nothing any more.
       const unwritten = state === 'starting' || state === 'draining' ? state : 'free';
       return lines
         .filter((line) => line.loop < min || line.state !== 'free')
@@ -209,7 +210,7 @@ export class Supervisor {
     return queue;
   }
 
-  /** Sockets that nobody accepts from any more go to those with the fewest (`reuseport`). */
+  /** Assigns orphaned sockets to the processes with the fewest (`reuseport`). */
   #spreadQueues(): void {
     if (this.#isClosing) return;
     for (let queue = 0; queue < this.#sockets.queues; queue += 1) {
@@ -221,7 +222,7 @@ export class Supervisor {
     }
   }
 
-  /** Until some process that drains has ended, where they have all numbers. */
+  /** Waits until a draining process has ended, when all numbers are taken. */
   async #waitForNumber(): Promise<void> {
     while (!this.#processes.includes(undefined)) {
       await Promise.race(this.#processes.map((each) => each?.exited));
@@ -233,7 +234,7 @@ export class Supervisor {
     this.#lastExits[number] = how;
     for (const row of this.#rowsOf(number)) row.clear();
     if (this.#isClosing) return;
-    // A connection may have been left to it that the others do not look for.
+    // A connection may have been left to it of which the others get no notice.
     for (const bell of this.#bellFds) requireNative().ringBell(bell);
   }
 
@@ -241,7 +242,7 @@ export class Supervisor {
   readonly #watch = (): void => {
     this.#rungAtMs = performance.now();
     for (const each of this.#processes) {
-      // It writes for how long its loops slept.
+      // The listener thread then writes how long its loops slept.
       if (each !== undefined) requireNative().ringBell(this.#bellFds[each.number] ?? -1);
     }
     this.#checkTimer = setTimeout(this.#check, settleMs).unref();
@@ -272,7 +273,7 @@ export class Supervisor {
   /** Programs close servers, and new versions of them listen elsewhere. */
   #releaseSockets(): void {
     const isSettled = this.#awaited === 0 && this.#serving.length > 0;
-    if (!isSettled) return; // whoever starts may want them
+    if (!isSettled) return; // a starting process may need them
     for (const { number } of this.#sockets.all) {
       if (this.#serving.some((each) => each.mayUse(number))) continue;
       this.#sockets.release(number);
@@ -317,7 +318,7 @@ export class Supervisor {
     return [...processes].sort((a, b) => open(a) - open(b))[0];
   }
 
-  /** Its other loops finish what they hold, while another process starts. */
+  /** Replaces a process: its other loops finish their requests, while another process starts. */
   #retire(process: ServerProcess, loop: number, blockedMs: number): void {
     const { drainTimeoutMs } = this.#options;
     process.drain();
@@ -329,19 +330,19 @@ export class Supervisor {
 
   #lost({ pid, number }: ServerProcess, why: string, stack?: string): void {
     if (this.#isClosing) return;
-    // Who can make it fail by a request must not be able to close the server.
+    // A request that makes it fail must not be able to close the server.
     const hasServed = this.#rowsOf(number).some((row) => row.get(boardAt.placed) > 0);
     this.#replaceLater(pid, { why, stack, hasServed });
   }
 
-  /** Starts another process in a while; gives up when none serves, too often in a row. */
+  /** Starts another process after a delay; gives up after too many failures in a row while none serves. */
   #replaceLater(
     pid: number | undefined,
     { why, stack, hasServed }: { why: string; stack?: string | undefined; hasServed: boolean },
   ): void {
     this.#failedAtMs = performance.now();
     this.#lostProcesses += 1;
-    // With others that serve well a failure is no reason to end them, too.
+    // While other processes serve well, a failure must not end them.
     const isAnySound = hasServed || this.#serving.some(({ servedMs }) => servedMs > soundMs);
     const delayMs = this.#policy.failed() ?? (isAnySound ? maxDelayMs : undefined);
     announcements.serverLost.publish({ pid, why, stack, delayMs });
@@ -353,7 +354,7 @@ export class Supervisor {
     setTimeout(() => void this.#replace(), delayMs);
   }
 
-  /** What was started after the last failure serves well: the row of failures has ended. */
+  /** Ends the row of failures once a process that started after the last one serves well. */
   #forgetFailures(): void {
     const sinceMs = performance.now() - this.#failedAtMs;
     const isMended = this.#serving.some(
@@ -394,15 +395,15 @@ export class Supervisor {
   }
 
   /**
-   * Replaces every process, one after the other; rejects when a new one fails: the old one stays. Who
-   * connects from then on gets a new process.
+   * Replaces every process, one after the other; rejects when a new one fails: the old one stays. Clients
+   * that connect afterwards get a new process.
    */
   reload(): Promise<void> {
     return this.#inTurn(async () => {
       const old = this.#serving;
       this.#generation += 1;
       for (const [replaced, each] of old.entries()) {
-        if (each.state === 'draining' || each.state === 'ended') continue; // another takes its place
+        if (each.state === 'draining' || each.state === 'ended') continue; // it is being replaced
         await this.#waitForNumber();
         await this.#startOne(each.queue).ready.catch((error: unknown) => {
           throw reloadFailed(error, replaced, old.length);
@@ -414,7 +415,7 @@ export class Supervisor {
     });
   }
 
-  /** Serves from so many processes from now on; resolves when those that are new serve. */
+  /** Changes the number of processes; resolves when the new ones serve. */
   scale(processes: Range): Promise<void> {
     return this.#inTurn(async () => {
       const before = this.#sizer.processes;
@@ -452,7 +453,7 @@ export class Supervisor {
     return done;
   }
 
-  /** Answers what is there, and ends every process. */
+  /** Finishes open requests, and ends every process. */
   close(): Promise<void> {
     this.#isClosing = true;
     return this.#endAll((each) => each.drain());
@@ -463,7 +464,7 @@ export class Supervisor {
     clearTimeout(this.#checkTimer);
     const all = this.#processes.filter((each) => each !== undefined);
     for (const each of all) end(each);
-    this.#sockets.close(); // whoever comes now is refused at once
+    this.#sockets.close(); // new clients are refused at once
     await Promise.all(all.map(({ exited }) => exited));
     await this.#workers.close();
     this.#descriptors.closeAll();
