@@ -1,11 +1,11 @@
-// How an unchanged program comes to share its listening sockets: in a loop, Node asks
-// `cluster._getServer` for a handle where it would bind (`net.Server.listen`, of every kind of server),
-// and gets one of ours. The supervisor binds; connections come from the listener thread and go in by
-// `handle.onconnection`, Node's own way, so that the options of the server hold.
+// Lets an unchanged program share its listening sockets: in a loop, Node calls `cluster._getServer` for a
+// handle instead of binding (`net.Server.listen`, of every kind of server), and gets one of ours. The
+// supervisor binds; connections come from the listener thread and go in by `handle.onconnection`, Node's own
+// way, so that the options of the server hold.
 //
-// Node calls these of `cluster` on every line from 20 to 26 (lib/net.js, `listenInCluster`); they are
+// Node uses these members of `cluster` on every line from 20 to 26 (lib/net.js, `listenInCluster`); they are
 // not documented; the tests of servers, run on each line, hold them to it.
-// Not here: who binds (supervisor.ts), which loop gets a connection (crates/core/src/accept).
+// Not here: binding (supervisor.ts), which loop gets a connection (crates/core/src/accept).
 
 import cluster from 'node:cluster';
 import { Server, Socket } from 'node:net';
@@ -13,7 +13,7 @@ import { Server as TlsServer } from 'node:tls';
 import { bytesSentNatively } from './bytes-sent-natively.js';
 import type { BoundAddress, ListenAnswer, ListenQuery } from './protocol.js';
 
-/** Of libuv: what a second `listen()` on one socket gets. */
+/** `EADDRINUSE` as libuv's number: the result of a second `listen()` on one socket. */
 const addressInUse = -98;
 
 /** A stream handle of Node: a `TCP` or a `Pipe`. */
@@ -21,7 +21,7 @@ interface StreamHandle {
   readonly bytesWritten: number;
   open(fd: number): number;
   close(onClosed?: () => void): void;
-  /** Of TCP: closes with a reset, for `socket.resetAndDestroy()`. */
+  /** TCP only: closes with a reset, for `socket.resetAndDestroy()`. */
   reset?(onClosed?: () => void): number;
   [isEndReported]?: boolean;
 }
@@ -37,28 +37,28 @@ interface StreamHandleClass {
 /** The second argument of both classes' constructors is for accepted connections. */
 const connectionType = 0;
 
-/** What the loop does for a server. */
+/** Functions of the loop that a listening server uses. */
 export interface ListenHooks {
-  /** Asks the supervisor. */
+  /** Forwards a query to the supervisor. */
   readonly ask: (query: ListenQuery) => Promise<ListenAnswer>;
-  /** The server wants connections of a socket, or no more. */
+  /** Called when the server starts or stops taking connections of a socket. */
   readonly onListening: (handle: ListenHandle, server: unknown) => void;
   readonly onClose: (handle: ListenHandle) => void;
-  /** A connection of this loop was closed, over which so many bytes had gone out. */
+  /** Called when a connection of this loop was closed, with the bytes sent over it. */
   readonly onConnectionClosed: (bytesWritten: number) => void;
-  /** Whether a server that listens keeps the loop alive has changed. */
+  /** Called when a listening server starts or stops keeping the loop alive. */
   readonly onRef: () => void;
-  /** Whose a server is that begins to listen, in its `listen()`; `undefined`: the program's. */
+  /** Owner of a server, called in its `listen()`; `undefined`: the program. */
   readonly ownerOf: (server: unknown) => ListenOwner | undefined;
 }
 
 /** A part of a program that shares ports with others of its kind in the same loop. */
 export interface ListenOwner {
-  /** Those of one group share what they get for port 0. */
+  /** Servers of one group share their ports for port 0. */
   readonly group: string;
 }
 
-/** Stands where a server's `_handle` is. Names and signatures are those of Node's `TCP`. */
+/** Replaces a server's `_handle`. Names and signatures are those of Node's `TCP`. */
 export class ListenHandle {
   /** Set by Node. */
   onconnection: ((status: number, client: StreamHandle) => void) | undefined;
@@ -117,7 +117,7 @@ export class ListenHandle {
     return this.#isHeld && !this.#isClosed;
   }
 
-  /** Gives the server the connection behind `fd`, which is taken over. */
+  /** Passes the connection behind `fd` to the server, and takes the descriptor over. */
   connect(fd: number): void {
     const client = this.#open(fd);
     if (this.#isClosed || this.onconnection === undefined) client.close();
@@ -125,8 +125,8 @@ export class ListenHandle {
   }
 
   /**
-   * A handle for a descriptor. The first is taken out of a socket that finds out what the descriptor
-   * is; the others are made by its class, because all connections of one socket are alike.
+   * Makes a handle for a descriptor. The first one comes from a `Socket`, which detects the kind of the
+   * descriptor; the others are made by its class, because all connections of one socket are alike.
    */
   #open(fd: number): StreamHandle {
     if (this.#class !== undefined) {
@@ -147,7 +147,7 @@ export class ListenHandle {
   }
 }
 
-/** A class like `base` whose handles tell of their end, once, by how much went out over them. */
+/** Returns a subclass of `base` whose handles report their end, once, with the bytes sent over them. */
 function reportingClass(
   base: StreamHandleClass,
   onEnd: (bytesWritten: number) => void,
@@ -170,7 +170,7 @@ function reportingClass(
       return Reflect.apply(reset, this, [onClosed]);
     };
   }
-  // As people see it when they look at a socket.
+  // The class name that inspecting a socket shows.
   Object.defineProperty(Reporting, 'name', { value: base.name });
   return Reporting;
 }
@@ -189,8 +189,8 @@ type ServerDone = (errno: number, handle?: ListenHandle) => void;
 let isExportNext = false;
 
 /**
- * Calls `listen` for the program, which answers whether it makes a server listen. A server of the
- * program's own that listens on the same port later, when its database is there, takes its place.
+ * Calls `listen` for the program's export, which returns true when it makes a server listen. A server of the
+ * program's own that listens on the same port later, when its database is ready, replaces that server.
  */
 export function listenForExport(listen: () => boolean): void {
   isExportNext = true;
@@ -198,13 +198,13 @@ export function listenForExport(listen: () => boolean): void {
 }
 
 /**
- * From now on servers of this thread listen through `hooks`. `id` is what a program that would fork with
- * `cluster` finds in `cluster.worker.id`: from 1 on, one for each loop.
+ * Makes servers of this thread listen through `hooks` from now on. `id` is in `cluster.worker.id`, for
+ * programs that would fork with `cluster`: from 1 on, one for each loop.
  */
 export function takeOverListening(hooks: ListenHooks, id: number): void {
   const counters = new WeakMap<ListenOwner, Map<string, number>>();
   const program: ListenOwner = { group: '' };
-  /** By socket: who listens on it, each once. */
+  /** Owners that listen on each socket, each once. */
   const taken = new Map<number, Set<ListenOwner>>();
   const exported = new Map<number, Server>();
   const getServer = (server: unknown, asked: Record<string, unknown>, done: ServerDone): void => {
@@ -238,17 +238,17 @@ export function takeOverListening(hooks: ListenHooks, id: number): void {
         done(0, new ListenHandle(answer.number, answer.address, server, { ...hooks, onClose }));
       }
     };
-    // In a tick of its own: what the server's listeners throw is the program's, no rejection of ours.
+    // In a tick of its own: an error of the server's listeners is the program's, no rejection of this promise.
     void hooks.ask(query).then((answer) => process.nextTick(answered, answer));
   };
-  // `isWorker` stays false: it would send datagram sockets here, too.
+  // `isWorker` stays false: otherwise datagram sockets would come here, too.
   Reflect.set(cluster, 'isPrimary', false);
   Reflect.set(cluster, 'isMaster', false);
   Reflect.set(cluster, '_getServer', getServer);
   Reflect.set(cluster, 'worker', workerOf(id));
 }
 
-/** As `cluster` makes them in its workers, without a channel to a primary: `send()` fails. */
+/** Makes a `Worker` as `cluster` does in its workers, but without a channel to a primary: `send()` fails. */
 function workerOf(id: number): object {
   const Worker: unknown = Reflect.get(cluster, 'Worker');
   if (typeof Worker !== 'function') return { id, process };
@@ -264,7 +264,7 @@ function queryOf(
   const { address, port, addressType, backlog, flags } = asked;
   const key = `${address}:${port}:${addressType}`;
   const index = indices.get(key) ?? 0;
-  // Another call for a port that was named finds it in use; each `listen(0)` gets one of its own.
+  // A second call for a port number finds it in use; each `listen(0)` gets a port of its own.
   if (port === 0) indices.set(key, index + 1);
   return {
     address: typeof address === 'string' ? address : null,

@@ -1,5 +1,5 @@
 // One event loop of a server: loads the program, takes connections from the listener thread, and
-// tells by its row of the scoreboard what it holds. The same in a thread and in a process's main thread.
+// writes its state to its row of the scoreboard. The same in a thread and in a process's main thread.
 
 import { closeSync } from 'node:fs';
 import { Server as NetServer } from 'node:net';
@@ -43,15 +43,15 @@ export interface LoopOptions {
   /** The memory of `ActiveLeases`; stays the caller's. */
   readonly activeLeasesFd: number;
   readonly app: AppSettings;
-  /** Tells the process. */
+  /** Sends to the process. */
   readonly post: (message: FromLoop) => void;
-  /** Every connection is closed: there is nothing left to do here. */
+  /** Called when every connection is closed after a drain. */
   readonly onDrained: () => void;
 }
 
 const entryWords = 2;
 
-/** Who believes that a server speaks TLS must not be left to find out. */
+/** Rejects options that would have no effect: a server must not lack TLS unnoticed. */
 function refuseUnused({ tls, unix, host }: AppSettings): void {
   const unused = (tls && 'tls') ?? (unix && 'unix') ?? (host && 'host');
   if (unused === undefined) return;
@@ -68,22 +68,22 @@ export class Loop {
   readonly #inbox: NativeLoopInbox;
   readonly #batch: Uint32Array<ArrayBuffer>;
   readonly #row: Row;
-  /** By socket. Several where parts of the program share it: they get connections by turns. */
+  /** By socket. Several when parts of the program share it: they get connections in turn. */
   readonly #handles: ListenHandle[][] = Array.from({ length: maxSockets }, () => []);
-  /** Those that get a connection only when there is no other for it. */
+  /** Handles that get a connection only when no other is left for it. */
   readonly #quieted = new Set<ListenHandle>();
   readonly #asked = new Map<number, (answer: ListenAnswer) => void>();
   readonly #drain: Drain;
   readonly #leases: Leases;
   readonly #member: Member;
   readonly #threads: LoopThreads;
-  /** What a program of ours sees of this. */
+  /** The interface for programs of manycore itself. */
   readonly #program: ProgramLoop;
   #hasProgramLeft = false;
   #requests = 0;
   #bytesWritten = 0;
   #isReady = false;
-  /** The program exports nothing that could listen: when it does, it is on its own. */
+  /** True: the program exports nothing that could listen, so it has to listen by itself. */
   #listensItself = false;
 
   /** Throws `NATIVE_MISSING`. */
@@ -121,7 +121,7 @@ export class Loop {
     setProgramLoop(this.#program);
   }
 
-  /** Runs the program; what it throws is told to the process. */
+  /** Runs the program, and reports what it throws to the process. */
   async start(): Promise<void> {
     takeOverListening(this.#hooks, this.#row.number + 1);
     const { app } = this.#options;
@@ -129,7 +129,7 @@ export class Loop {
     process.env['MANYCORE_CORES'] ??= String(app.coresPerLoop);
     try {
       const exported = await loadApp(app);
-      // One that does not listen yet may do so later: the supervisor waits for it.
+      // A program that does not listen yet may do so later: the supervisor waits for it.
       if (this.#requests === 0) {
         listenForExport(() => {
           const isExported = listenWith(exported, app, this.#failed);
@@ -146,7 +146,7 @@ export class Loop {
     this.#options.post({ type: 'failed', error: travelled(error) });
   };
 
-  /** What the process tells. */
+  /** Handles a message of the process. */
   readonly receive = (message: unknown): void => {
     const parsed: ToLoop = parseToLoop(message);
     switch (parsed.type) {
@@ -160,7 +160,7 @@ export class Loop {
         break;
       case 'orphaned':
         this.#leases.isOver = true;
-        this.#member.receive({ type: 'unreachable', id: supervisorMember }); // nobody else says so
+        this.#member.receive({ type: 'unreachable', id: supervisorMember }); // no message says so
         break;
       case 'members':
       case 'offered':
@@ -240,11 +240,11 @@ export class Loop {
     const { number } = handle;
     this.#quieted.add(handle);
     this.#publish();
-    // What was placed meanwhile is taken in the next turns, by this one unless another listens there.
+    // Takes connections that were placed meanwhile in the next turns, unless another server listens there.
     while (!this.#isWanted(number) && !this.#inbox.isDoneWith(number)) await setImmediate();
   }
 
-  /** Whether somebody here wants connections of a socket. */
+  /** True: a handle of this loop takes connections of a socket. */
   #isWanted(number: number): boolean {
     return this.#handles[number]?.some((each) => !this.#quieted.has(each)) === true;
   }
@@ -260,13 +260,13 @@ export class Loop {
     }
     this.#publish();
     this.#hold();
-    // Not where another server takes the place of this one.
+    // Deferred, because another server may replace this one.
     process.nextTick(() => {
       if (this.#handles[number]?.length === 0) this.#options.post({ type: 'unlisten', number });
     });
   }
 
-  /** Tells the listener thread which sockets are wanted. */
+  /** Publishes to the listener thread from which sockets this loop takes connections. */
   #publish(): void {
     let bits = 0;
     for (const number of this.#handles.keys()) {
@@ -282,7 +282,7 @@ export class Loop {
 
   readonly #deliver = (): void => {
     const count = this.#batch[0] ?? 0;
-    // Copied first: what a connection's listener throws must not lose the others.
+    // Copied first: an error in a connection's listener must not lose the others.
     const entries = this.#batch.slice(1, 1 + count * entryWords);
     this.#batch[0] = 0;
     for (let at = 0; at < entries.length; at += entryWords) {
@@ -308,7 +308,7 @@ export class Loop {
     }
   }
 
-  /** The first that wants it goes to the end of the row. */
+  /** Returns the first handle that takes connections, and moves it to the end of the row. */
   #nextHandle(number: number): ListenHandle | undefined {
     const handles = this.#handles[number] ?? [];
     if (handles.length < 2) return handles[0];

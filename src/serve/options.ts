@@ -1,4 +1,4 @@
-// What `serve` can be told, checked and filled.
+// Options of `serve`: checks and defaults.
 
 import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
@@ -17,7 +17,7 @@ import { grantedCores } from '../worker/index.js';
 import { type Owner, ownerOf } from './owner.js';
 import type { TlsFiles } from './protocol.js';
 
-/** At least and at most. */
+/** Minimum and maximum. */
 export interface Range {
   readonly min: number;
   readonly max: number;
@@ -31,40 +31,40 @@ export interface Range {
 export type Plan = 'event' | 'prefork' | 'worker' | 'perchild';
 
 /**
- * Which loop gets a connection. `least-loaded`: the one with the fewest open connections and requests
+ * The policy that chooses a loop for a connection. `least-loaded`: the one with the fewest open connections and requests
  * in flight. `round-robin`: one after the other. `kernel`: the kernel chooses the process, and in it the
- * least loaded loop gets it. A blocked loop gets none, whatever is chosen here. `reuseport`: as `kernel`,
- * and each process has a socket of its own (SO_REUSEPORT), so that processes do not contend for one; what
- * the kernel has given to a process waits there, also when all its loops are blocked.
+ * least loaded loop gets it. A blocked loop gets none under any policy. `reuseport`: as `kernel`, and each
+ * process has a socket of its own (SO_REUSEPORT), so that processes do not contend for one; a connection
+ * waits at the process that the kernel chose, also when all its loops are blocked.
  */
 export type Placement = 'least-loaded' | 'round-robin' | 'kernel' | 'reuseport';
 
 export interface ServeOptions {
   /** Default: `event`. */
   readonly plan?: Plan | undefined;
-  /** Processes. Default: enough that each has at most four loops, and two where there are two cores. */
+  /** Number of processes. Default: enough for at most four loops each, and at least two on two cores. */
   readonly processes?: number | Range | undefined;
-  /** As many as `scale` may ask for. Default: twice `processes`, and at least one for each core. */
+  /** Upper limit of `scale`. Default: twice `processes`, and at least one for each core. */
   readonly maxProcesses?: number | undefined;
   /** Event loops in each process. Default: as many as there are cores for each process. */
   readonly loops?: number | Range | undefined;
-  /** Where sizes follow the load: fewer processes (or loops) to spare, and more are started. Default: 1. */
+  /** Minimum of spare processes (or loops), when sizes follow the load; below it more start. Default: 1. */
   readonly minSpare?: number | undefined;
-  /** More to spare for a while, and one is ended. Default: 2. */
+  /** Maximum of spare ones; above it for a while, one is ended. Default: 2. */
   readonly maxSpare?: number | undefined;
   /** Default: `least-loaded`. */
   readonly placement?: Placement | undefined;
   /**
-   * Where a program listens that exports its app instead of listening; one that listens by itself finds it
-   * in `PORT`. Default: `PORT`, else 3000.
+   * TCP port of a program that exports its app; in `PORT` for a program that listens by itself. Default:
+   * `PORT`, else 3000.
    */
   readonly port?: number | undefined;
-  /** Default: all addresses. */
+  /** Address to bind. Default: all addresses. */
   readonly host?: string | undefined;
-  /** Instead of a port the path of a Unix socket. */
+  /** Path of a Unix socket, instead of a port. */
   readonly unix?: string | undefined;
   /**
-   * Names by which clients ask for this app, as `a.example`, or `*.example` for all below. Apps that this
+   * Names under which clients request this app, as `a.example`, or `*.example` for all below. Apps that this
    * process serves with names share their ports: a connection goes to the processes of the app whose name
    * is in the first request, or in the TLS handshake, before they read any of it. Default: none, all
    * clients.
@@ -72,32 +72,32 @@ export interface ServeOptions {
   readonly serverNames?: readonly string[] | undefined;
   /** Certificate and key, for a program that exports its app. Paths of PEM files. */
   readonly tls?: TlsOptions | undefined;
-  /** Listening sockets that this process was started with: for programs that ask for their address. */
+  /** Inherited listening sockets, for programs that listen on their addresses. */
   readonly listenFds?: readonly number[] | undefined;
-  /** Whose the processes are, by name or number. The system lets only root choose. */
+  /** User of the processes, by name or id. Only root may choose it. */
   readonly user?: string | number | undefined;
-  /** Default: the group of `user`. */
+  /** Group of the processes, by name or id. Default: the group of `user`. */
   readonly group?: string | number | undefined;
   /** Arguments of the program. */
   readonly args?: readonly string[] | undefined;
-  /** As many connections as one loop holds at most. Default: 16,384. */
+  /** Maximum of open connections of one loop. Default: 16,384. */
   readonly maxConnections?: number | undefined;
   /**
-   * After about so many connections (a tenth more or less, so that not all do at once) a process is
-   * replaced, as Apache's MaxConnectionsPerChild does. Default: never.
+   * A process is replaced after this number of connections, as under Apache's MaxConnectionsPerChild: up to a
+   * tenth more or less, so that not all are replaced at once. Default: never.
    */
   readonly maxConnectionsPerWorker?: number | undefined;
-  /** A process that takes more memory is replaced, in bytes; so is a worker of tasks. Default: never. */
+  /** Memory limit in bytes: processes and workers above it are replaced. Default: none. */
   readonly maxRssBytes?: number | undefined;
-  /** How long a program may take until it listens, in ms. Default: 30,000. */
+  /** Time for a program to listen, in ms. Default: 30,000. */
   readonly startTimeoutMs?: number | undefined;
-  /** After so long in one callback a loop's process is replaced, in ms. Default: 15,000. */
+  /** Maximum time of one callback, in ms; then the loop's process is replaced. Default: 15,000. */
   readonly blockedTimeoutMs?: number | undefined;
-  /** How long requests may take once their process is to end, in ms. Default: 30,000. */
+  /** Time for open requests of a process that drains, in ms. Default: 30,000. */
   readonly drainTimeoutMs?: number | undefined;
   /**
-   * Clients whose connection no loop takes for so long are answered by 503, in ms; 0: they wait. Only
-   * where they speak HTTP/1 without TLS. Default: 5,000.
+   * A client whose connection no loop takes within this time gets 503, in ms; 0: it waits. Only for HTTP/1
+   * without TLS. Default: 5,000.
    */
   readonly overloadMs?: number | undefined;
   /**
@@ -105,20 +105,20 @@ export interface ServeOptions {
    * Default: false, and true under `manycore serve`.
    */
   readonly control?: boolean | undefined;
-  /** Where the status is shown as a page, and at `/status.json`; a port alone is on loopback. Default: nowhere. */
+  /** Address of the status page and of `/status.json`; a port alone is on loopback. Default: none. */
   readonly status?: number | StatusAddress | undefined;
 }
 
 export interface TlsOptions {
   readonly cert: string;
   readonly key: string;
-  /** Whether clients may speak HTTP/2, too. Default: false. */
+  /** True: clients may also use HTTP/2. Default: false. */
   readonly http2?: boolean | undefined;
 }
 
 export interface StatusAddress {
   readonly host: string;
-  /** 0 for any that is free. */
+  /** 0: any free port. */
   readonly port: number;
 }
 
@@ -180,7 +180,7 @@ const optionNames: ReadonlySet<string> = new Set<keyof ServeOptions>([
 
 const plans = ['event', 'prefork', 'worker', 'perchild'] as const;
 const placements = ['least-loaded', 'round-robin', 'kernel', 'reuseport'] as const;
-/** A process of its own for each four loops, and two where one would lose everything at once. */
+/** One process for four loops, but at least two, so that a crash does not end all loops. */
 const loopsPerProcess = 4;
 const maxProcessCount = 128;
 const maxLoopCount = 256;
@@ -236,7 +236,7 @@ export function fillServeOptions(options: ServeOptions = {}): FilledServeOptions
   };
 }
 
-/** As clients write it: in lower case, other scripts in ASCII. */
+/** Normalizes a name as clients send it: in lower case, other scripts in ASCII. */
 function serverName(given: string): string {
   const [, star = '', name = ''] = /^(\*\.)?(.*?)\.?$/.exec(given) ?? [];
   const address = name.replace(/^\[(.*)\]$/, '$1');
@@ -297,12 +297,12 @@ function sizes(plan: Plan, given: ServeOptions): { processes: Range; loops: Rang
   return { processes, loops };
 }
 
-/** As it is written for the command. */
+/** Formats a range as the command line does. */
 function text({ min, max }: Range): number | string {
   return min === max ? min : `${min}..${max}`;
 }
 
-/** What may be asked of a server that runs. Throws `OPTION_INVALID`. */
+/** Checks the new size of a running server. Throws `OPTION_INVALID`. */
 export function laterRange(given: number | Range, { maxProcesses }: FilledServeOptions): Range {
   const asked = range('processes', given, maxProcessCount);
   if (asked.max <= maxProcesses) return asked;
@@ -325,7 +325,7 @@ function range(name: string, asked: number | Range, max: number): Range {
   return { min, max: integer(`${name}.max`, given.max, min, max) };
 }
 
-/** `PORT` may be for the program alone, as the path of a socket. */
+/** Ignores a `PORT` that is no number, as the path of a socket: it is for the program alone. */
 function portOfEnvironment(): number {
   const text = process.env['PORT'] ?? '';
   return /^\d+$/.test(text) ? Number(text) : defaultPort;

@@ -8,7 +8,7 @@ export interface Owner {
   readonly gid: number | undefined;
 }
 
-/** `undefined` where neither is asked for. Throws `OPTION_INVALID`. */
+/** Returns `undefined` when neither is given. Throws `OPTION_INVALID`. */
 export function ownerOf(
   user: string | number | undefined,
   group: string | number | undefined,
@@ -23,7 +23,7 @@ export function ownerOf(
   return { uid: entry.id, gid: gid ?? entry.gid };
 }
 
-/** The third field is the number of both; of a user the fourth is the group's. A number needs no line. */
+/** The third field is the id in both files; a user's fourth field is the group id. An id needs no line. */
 function find(
   file: string,
   name: string,

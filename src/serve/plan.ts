@@ -1,5 +1,5 @@
-// How a server grows and shrinks with its load. Pure: the supervisor calls it once a second with what
-// the scoreboard says, and does what it answers.
+// Decides how a server grows and shrinks with its load. Pure: the supervisor calls it once a second with
+// figures of the scoreboard, and applies the result.
 //
 // Growth is Apache's (prefork.c, perform_idle_server_maintenance): as long as too few units are spare,
 // each tick starts twice as many as the one before. Shrinking is uWSGI's (cheaper busyness): one at a
@@ -10,40 +10,40 @@ export interface PlanLimits {
   /** Units at least and at most. */
   readonly min: number;
   readonly max: number;
-  /** Units with little to do: fewer, and some are started; more, and one is ended. */
+  /** Range of spare units: below it units are started, above it one is ended. */
   readonly minSpare: number;
   readonly maxSpare: number;
 }
 
-/** No unit should be busier than this, or what comes next waits. */
+/** Target utilization of a unit: above it new work would wait. */
 const wantedUse = 0.7;
 
-/** One that works for less than this share of its time has little to do: a request now and then. */
+/** A unit below this utilization counts as spare: it gets a request now and then. */
 const littleUse = 0.1;
 
-/** How many units have little to do, when `busy` of them have work without a pause. */
+/** Number of spare units, when `busy` units' worth of work is done. */
 export function spareUnits(units: number, busy: number): number {
   return units - Math.max(0, Math.ceil(busy / wantedUse - littleUse));
 }
 
-/** What is so at a tick. */
+/** The load at a tick. */
 export interface PlanLoad {
   /** Units that serve or start; not those that drain. */
   readonly units: number;
-  /** Those of them that have little to do; one that starts counts, it soon will. */
+  /** Spare units, including those that start. */
   readonly spare: number;
-  /** Whether work waits: nobody takes connections, or nobody has time. More is needed than is known. */
+  /** True: work waits, because no unit takes connections or has time; the need is unknown. */
   readonly hasBacklog: boolean;
 }
 
 export interface PlanState {
-  /** How many may be started at the next tick. */
+  /** Maximum number of starts at the next tick. */
   readonly rate: number;
-  /** Ticks in a row in which there were units to spare. */
+  /** Consecutive ticks with too many spare units. */
   readonly quietTicks: number;
-  /** So many of those it takes until one is ended. */
+  /** Quiet ticks before one unit is ended. */
   readonly patienceTicks: number;
-  /** Ticks since one was ended. */
+  /** Ticks since a unit was ended. */
   readonly ticksSinceEnd: number;
 }
 
@@ -65,14 +65,14 @@ export const firstPlanState: PlanState = Object.freeze({
   ticksSinceEnd: Infinity,
 });
 
-/** What to do at a tick. */
+/** Decides one tick. */
 export function planStep(state: PlanState, load: PlanLoad, limits: PlanLimits): PlanStep {
   const { units, spare, hasBacklog } = load;
   const ticksSinceEnd = state.ticksSinceEnd + 1;
   const isShort = units < limits.min || spare < limits.minSpare || hasBacklog;
   if (isShort && units < limits.max) {
     const change = Math.min(Math.max(state.rate, limits.min - units), limits.max - units);
-    // Ended too early: next time it takes longer.
+    // A unit was ended too early: the next one is ended later.
     const isRegret = ticksSinceEnd <= state.patienceTicks;
     const patienceTicks = isRegret
       ? Math.min(maxPatienceTicks, 2 * state.patienceTicks)
@@ -96,7 +96,7 @@ export function planStep(state: PlanState, load: PlanLoad, limits: PlanLimits): 
   };
 }
 
-/** The plan of one thing that grows and shrinks. */
+/** A plan with its state. */
 export class Elastic {
   limits: PlanLimits;
   #state = firstPlanState;

@@ -1,4 +1,4 @@
-// The listening sockets that one process accepts from, and which of its loops listen on them.
+// The listening sockets that one process accepts from, and the loops that listen on each.
 
 import { callNative, type NativeAcceptor, type NativeDescriptors } from '../native.js';
 
@@ -6,10 +6,10 @@ export class ProcessSockets<Loop> {
   readonly #acceptor: NativeAcceptor;
   readonly #descriptors: NativeDescriptors;
   readonly #controlSocketFd: number;
-  /** By number: the loops that listen. */
+  /** Listening loops, by socket number. */
   readonly #sockets = new Map<number, Set<Loop>>();
 
-  /** Descriptors come over the control socket. */
+  /** Descriptors arrive over the control socket. */
   constructor(acceptor: NativeAcceptor, descriptors: NativeDescriptors, controlSocketFd: number) {
     this.#acceptor = acceptor;
     this.#descriptors = descriptors;
@@ -17,7 +17,7 @@ export class ProcessSockets<Loop> {
   }
 
   /**
-   * `loop` listens on this socket; `undefined`: the one that wanted to has ended. The supervisor sends each
+   * Adds a loop that listens on this socket; `undefined`: that loop has ended. The supervisor sends each
    * socket's descriptor once, ahead of the first answer with its number. Throws `NATIVE_REFUSED`.
    */
   take(number: number, loop: Loop | undefined): void {
@@ -30,7 +30,7 @@ export class ProcessSockets<Loop> {
     if (loop !== undefined) loops.add(loop);
   }
 
-  /** One more socket with this number, of a process that has left. Throws `NATIVE_REFUSED`. */
+  /** Adds one more socket with this number, of a process that has ended. Throws `NATIVE_REFUSED`. */
   adopt(number: number): void {
     this.#receive(number);
     if (!this.#sockets.has(number)) this.#acceptor.removeSocket(number); // dropped meanwhile
@@ -41,13 +41,13 @@ export class ProcessSockets<Loop> {
     this.#acceptor.addSocket(number, this.#descriptors.release(fd));
   }
 
-  /** It listens on this socket no more, or on none. */
+  /** Removes a loop from this socket, or from all. */
   forget(loop: Loop, number?: number): void {
     if (number !== undefined) this.#sockets.get(number)?.delete(loop);
     else for (const loops of this.#sockets.values()) loops.delete(loop);
   }
 
-  /** Closes those on which no loop listens; returns their numbers. */
+  /** Closes sockets on which no loop listens; returns their numbers. */
   dropUnused(): number[] {
     const unused = [...this.#sockets].flatMap(([number, loops]) => (loops.size > 0 ? [] : number));
     for (const number of unused) {
@@ -57,7 +57,7 @@ export class ProcessSockets<Loop> {
     return unused;
   }
 
-  /** Accepts nothing any more. */
+  /** Stops accepting. */
   leave(): void {
     for (const number of this.#sockets.keys()) this.#acceptor.removeSocket(number);
   }

@@ -1,5 +1,5 @@
-// The threads that loops of one process have beside them: started and ended for them, and between them and
-// the mesh. Not here: the loops themselves (process.ts).
+// Threads beside the loops of one process: starts and ends them for their loops, and forwards their messages
+// of the mesh. Not here: the loops themselves (process.ts).
 
 import { Worker } from 'node:worker_threads';
 import { offerChannel, Wire } from '../channels/index.js';
@@ -16,9 +16,9 @@ type FromMember = Extract<FromLoop, { type: 'join' | 'offer' }>;
 
 interface ThreadsParts {
   readonly args: readonly string[];
-  /** Not used before in this process. */
+  /** Returns a number that was not used before in this process. */
   readonly nextSerial: () => number;
-  /** It is there, for the mesh; and what it says to it. */
+  /** Called when a thread has started, and for each of its messages of the mesh. */
   readonly onStart: (member: MeshLoop) => void;
   readonly onMember: (member: MeshLoop, message: FromMember) => void;
   readonly onEnd: (member: MeshLoop) => void;
@@ -80,7 +80,7 @@ export class ProcessThreads<Loop extends Owner> {
     });
   }
 
-  /** With it go its threads. */
+  /** Ends the threads of a loop that has ended. */
   loopEnded(loop: Loop): void {
     for (const worker of this.#workers.get(loop)?.values() ?? []) void worker.terminate();
     this.#workers.delete(loop);

@@ -18,24 +18,24 @@ import { Supervisor } from './supervisor.js';
 
 /** A server that runs. */
 export interface ServedApp extends AsyncDisposable {
-  /** Where it listens. */
+  /** Addresses of its listening sockets. */
   readonly addresses: readonly BoundAddress[];
-  /** Its processes. */
+  /** Process ids of the processes that serve. */
   readonly pids: readonly number[];
-  /** Where the page of the status is, when it was asked for. */
+  /** Port of the status page; `undefined` without the option `status`. */
   readonly statusPort: number | undefined;
-  /** What each loop does, as the scoreboard says. */
+  /** State of each loop, from the scoreboard. */
   status(): LoopStatus[];
   /** Starts every process anew; no request is lost. Rejects when the new ones fail: the old ones stay. */
   reload(): Promise<void>;
   /**
-   * Serves from so many processes from now on, or from as many of this range as the load needs; those
-   * that are too many finish what they hold.
+   * Changes the number of processes, or the range that follows the load; surplus processes finish their
+   * requests and end.
    */
   scale(processes: number | Range): Promise<void>;
   /** Resolves after `close()`; rejects with `SERVE_FAILED` when processes end too often in a row. */
   readonly closed: Promise<void>;
-  /** Answers what is there, takes nothing new, and ends. */
+  /** Finishes open requests, takes nothing new, and ends. */
   close(): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ export interface ServerStats {
   readonly loops: readonly LoopStatus[];
 }
 
-/** For pools that a program makes itself: P × L of them are not to have workers for every core. */
+/** Cores for each of the P × L pools that a program makes itself. */
 function shareOf({ processes, loops }: FilledServeOptions): number {
   return Math.max(1, Math.floor(grantedCores().count / (processes.max * loops.max)));
 }
@@ -65,7 +65,7 @@ export async function serve(app: string | URL, options?: ServeOptions): Promise<
 }
 
 /**
- * With a `mesh` the loops talk to each other, and `title` stands for the program in the status.
+ * With a `mesh` the loops have channels to each other; `title` names the program in the status.
  */
 export async function serveProgram(
   path: string,

@@ -1,5 +1,5 @@
 // Ports that several apps of this process share: each has names of its own, and gets the connections of
-// clients that ask for one of them (crates/core/src/accept/router.rs). The first app that listens on a
+// clients that request one of them (crates/core/src/accept/router.rs). The first app that listens on a
 // port opens it, the last one that closes its server closes it.
 
 import { callNative, type NativeRouter, requireNative } from '../native.js';
@@ -8,21 +8,21 @@ import type { BoundAddress, ListenQuery } from './protocol.js';
 /** A listening socket. */
 interface OpenedSocket {
   readonly address: BoundAddress;
-  /** Whoever gets it closes it. */
+  /** To be closed by the receiver. */
   readonly fd: number;
 }
 
-/** An app's part of a port. */
+/** An app's membership in a shared port. */
 export interface JoinedPort {
   readonly address: BoundAddress;
-  /** Where its connections come from; closed by `leave`. */
+  /** Source of its connections; closed by `leave`. */
   readonly fd: number;
   leave(): void;
 }
 
 interface SharedPort {
   readonly opened: Promise<OpenedPort>;
-  /** As many as use it, or are about to. */
+  /** Number of apps that use it, or are about to. */
   apps: number;
 }
 
@@ -31,15 +31,14 @@ interface OpenedPort {
   readonly router: NativeRouter;
 }
 
-/** libuv's number. */
+/** `EADDRINUSE` as libuv's number. */
 const addressInUse = -98;
 
 const ports = new Map<string, SharedPort>();
 
 /**
  * Joins the port that `query` asks for with these names; `open` makes its socket for the first app.
- * Rejects with the system's error, which says that the address is in use where another app has such a
- * name.
+ * Rejects with the system's error: address in use, when another app has one of the names.
  */
 export async function joinPort(
   query: ListenQuery,
@@ -51,7 +50,7 @@ export async function joinPort(
   const descriptors = new (requireNative().NativeDescriptors)();
   try {
     const { address, router } = await port.opened;
-    // Of port 0 each app gets one of its own, which others may join by its number.
+    // With port 0 each app gets a port of its own, which others may join by its number.
     if (typeof address !== 'string') ports.set(keyOf(query, address.port), port);
     const [near = -1, fd = -1] = callNative(() => descriptors.createSocketPair());
     const route = callNative(() => router.add(names, descriptors.release(near)));

@@ -1,5 +1,5 @@
-// How many processes a server should have, or how many loops each of them: what the plan (plan.ts) makes
-// of how busy the loops were (utilization.ts). The supervisor starts and ends them.
+// Computes the number of processes of a server, or of loops in each: applies the plan (plan.ts) to the
+// utilization of the loops (utilization.ts). The supervisor starts and ends them.
 
 import type { Row } from './board.js';
 import type { FilledServeOptions, Range } from './options.js';
@@ -8,9 +8,9 @@ import type { ServerProcess } from './server-process.js';
 import { Utilization } from './utilization.js';
 import { isFull } from './watch.js';
 
-/** More connections that wait to be accepted are an emergency (uWSGI's busyness-backlog-alert). */
+/** A longer accept queue counts as overload (uWSGI's busyness-backlog-alert). */
 const maxWaiting = 33;
-/** After a loop that could not be added, in ms. */
+/** Pause after a loop that could not be added, in ms. */
 const failedRestMs = 30_000;
 
 interface LoopsOfProcess {
@@ -23,7 +23,7 @@ export class Sizer {
   readonly utilization = new Utilization();
   readonly #options: FilledServeOptions;
   readonly #processes: Elastic;
-  /** Of the loops of a process, where they come and go; `count` is what it was asked for. */
+  /** State of processes with a varying number of loops; `count` is the requested number. */
   readonly #loops = new WeakMap<ServerProcess, LoopsOfProcess>();
 
   constructor(options: FilledServeOptions) {
@@ -50,8 +50,8 @@ export class Sizer {
   }
 
   /**
-   * Of `units` processes with these rows, and so many connections that wait for them: so many to start when
-   * positive, to end when negative.
+   * Processes to start when positive, to end when negative, for `units` processes with these rows and accept
+   * queues of `waitingConnections` in all.
    */
   changeOfProcesses(units: number, rows: readonly Row[], waitingConnections: number): number {
     const busy = this.utilization.sum(rows) / this.#options.loops.max;
@@ -60,7 +60,7 @@ export class Sizer {
     return this.#processes.step({ ...load, hasBacklog });
   }
 
-  /** How many loops a process should have; `undefined`: as many as it has. */
+  /** New number of loops of a process; `undefined`: no change. */
   loopsFor(process: ServerProcess, rows: readonly Row[]): number | undefined {
     const { loops } = this.#options;
     const size = this.#loops.get(process) ?? {
@@ -75,7 +75,7 @@ export class Sizer {
     return change === 0 ? undefined : size.count;
   }
 
-  /** One that was to be added is not there, and is not tried again for a while. */
+  /** Notes that a loop could not be added; the next try is delayed. */
   loopFailed(process: ServerProcess): void {
     const size = this.#loops.get(process);
     if (size === undefined) return;

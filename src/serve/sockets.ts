@@ -1,6 +1,6 @@
 // The listening sockets of a server: bound by the supervisor, which keeps them open until no program
 // listens on them any more, so that no reload and no crash of a process loses a connection that waits in
-// the kernel's queue. All processes and loops that ask for the same address get the same socket.
+// the kernel's queue. All processes and loops that listen on the same address get the same socket.
 
 import { closeSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
@@ -11,37 +11,37 @@ import { maxSockets } from './board.js';
 import type { BoundAddress, ListenAnswer, ListenQuery } from './protocol.js';
 import { joinPort } from './shared-ports.js';
 
-/** What a socket is, before it has a number. */
+/** A socket without a number yet. */
 interface Opened {
   readonly address: BoundAddress;
-  /** Makes one more that shares the port; missing where all processes use one. */
+  /** Opens one more socket that shares the port; missing when all processes use one. */
   readonly listenAgain?: ListenAgain;
-  /** Gives back what else it has: a path, its part of a shared port. */
+  /** Releases its other resources: a path, its membership in a shared port. */
   readonly onRelease?: (() => void) | undefined;
-  /** We were started with it. */
+  /** True: this process has inherited it. */
   readonly isInherited?: boolean | undefined;
 }
 
 interface OpenedWithFd extends Opened {
-  /** Ours. */
+  /** Owned by `Sockets`. */
   readonly fd: number;
 }
 
 export interface BoundSocket extends Opened {
   readonly number: number;
   readonly key: string;
-  /** Those of the first server that listened. */
+  /** Ticket keys of the first server that listened. */
   readonly ticketKeys: string | undefined;
-  /** Ours: one, or one for each process (`reuseport`). */
+  /** Owned by `Sockets`: one, or one for each process (`reuseport`). */
   readonly fds: (number | undefined)[];
 }
 
 type ListenAgain = (() => number) | undefined;
 
-/** libuv's numbers for what has no better name. */
+/** Error numbers of libuv: `EMFILE`, `EINVAL`. */
 const tooManyFiles = -24;
 const invalidArgument = -22;
-/** Node's. */
+/** Node's default. */
 const defaultBacklog = 511;
 
 export class Sockets {
@@ -49,15 +49,15 @@ export class Sockets {
   readonly #byKey = new Map<string, Promise<BoundSocket>>();
   /** By number. */
   readonly #bound: (BoundSocket | undefined)[] = [];
-  /** Those that we were started with, until a program asks for their address. */
+  /** Inherited sockets, until a program listens on their address. */
   readonly #inherited: Inherited[] = [];
   readonly #isShared: boolean;
   readonly #serverNames: readonly string[];
   #isClosed = false;
 
   /**
-   * `isShared`: each process gets a socket of its own where that can be. With `serverNames` ports are
-   * shared with other apps of this process, and then not so. Throws `NATIVE_MISSING`.
+   * `isShared`: each process gets a socket of its own, if possible. With `serverNames` ports are shared with
+   * other apps of this process instead. Throws `NATIVE_MISSING`.
    */
   constructor(isShared: boolean, serverNames: readonly string[]) {
     this.#isShared = isShared && serverNames.length === 0;
@@ -65,10 +65,10 @@ export class Sockets {
     this.#descriptors = new (requireNative().NativeDescriptors)();
   }
 
-  /** Takes listening sockets in; resolves with their addresses. Rejects where one is none. */
+  /** Adds inherited listening sockets; resolves with their addresses. Rejects for other descriptors. */
   async inherit(fds: readonly number[]): Promise<BoundAddress[]> {
     for (const fd of fds) {
-      // The server closes its descriptor at its end: it gets a copy.
+      // The server closes its descriptor at its end: it gets a duplicate.
       const copy = callNative(() => this.#descriptors.release(this.#descriptors.duplicate(fd)));
       const kept = callNative(() => this.#descriptors.duplicate(fd));
       this.#inherited.push({ fd: kept, address: await addressBehind(copy, fd) });
@@ -81,8 +81,8 @@ export class Sockets {
   }
 
   /**
-   * The descriptor of socket `number` with this queue of its own in the kernel; all are one where
-   * processes do not have their own. Throws the system's error.
+   * The descriptor of socket `number` with this queue in the kernel; the same for all queues when processes
+   * have no sockets of their own. Throws the system's error.
    */
   fdOf(number: number, queue: number): number {
     const bound = this.#bound[number];
@@ -94,21 +94,20 @@ export class Sockets {
     return fd;
   }
 
-  /** Connections that nobody has accepted yet. */
+  /** Number of connections that wait to be accepted. */
   get waitingConnections(): number {
     const fds = this.all.flatMap((bound) => bound.fds.filter((fd) => fd !== undefined));
     return fds.reduce((sum, fd) => sum + requireNative().acceptQueue(fd), 0);
   }
 
-  /** How many processes have had sockets of their own; 0 where all use one. */
+  /** Number of processes that have had sockets of their own; 0 when all use one. */
   get queues(): number {
     const own = this.all.filter(({ listenAgain }) => listenAgain !== undefined);
     return Math.max(0, ...own.map(({ fds }) => fds.length));
   }
 
   /**
-   * The socket for `query` of the process with this queue, bound when it is asked for the first time.
-   * Never rejects.
+   * Returns the socket for `query` of the process with this queue; the first call binds it. Never rejects.
    */
   async listen(query: ListenQuery, queue: number): Promise<ListenAnswer> {
     const key = keyOf(query);
@@ -116,7 +115,7 @@ export class Sockets {
     if (bound === undefined) {
       bound = this.#bind(query);
       this.#byKey.set(key, bound);
-      bound.catch(() => this.#byKey.delete(key)); // the next one may have more luck
+      bound.catch(() => this.#byKey.delete(key)); // the next call tries again
     }
     try {
       const { number, address, ticketKeys } = await bound;
@@ -160,7 +159,7 @@ export class Sockets {
     return { address: joined.address, fd, onRelease: () => joined.leave() };
   }
 
-  /** One that we were started with, or a new one; the descriptor is among ours. */
+  /** Takes an inherited socket, or opens a new one; owns the descriptor. */
   #open(query: ListenQuery): Promise<OpenedWithFd> {
     const { address, port, backlog, isV6Only } = query;
     const at = this.#inherited.findIndex((inherited) => isAskedFor(inherited.address, query));
@@ -180,7 +179,7 @@ export class Sockets {
         try {
           const at = addressOf(server.address());
           if (this.#isShared && typeof at !== 'string') {
-            server.close(); // it has found out that nobody else has the port
+            server.close(); // its success shows that the port is free
             const listenAgain = () => this.#listenShared(at, query);
             resolve({ address: at, fd: listenAgain(), listenAgain });
           } else {
@@ -219,7 +218,7 @@ export class Sockets {
     return bound;
   }
 
-  /** Nobody listens on it any more: who connects is refused. One that we were started with is kept. */
+  /** Closes a socket without listeners: clients are refused. An inherited socket is kept. */
   release(number: number): void {
     const bound = this.#bound[number];
     if (bound === undefined) return;
@@ -228,7 +227,7 @@ export class Sockets {
     this.#letGo(bound, bound.fds);
   }
 
-  /** The paths of Unix sockets go, too. */
+  /** Closes all sockets, and removes the paths of Unix sockets. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -247,14 +246,14 @@ interface Inherited {
 }
 
 /**
- * By port: a program that listens on all addresses may be given one of them. Node does not tell the path
- * of a Unix socket that it has not bound itself: whoever wants one gets it.
+ * Compares ports alone: a program that listens on all addresses may get one of them. Node returns no path
+ * for a Unix socket that it has not bound itself, so the first program that listens on a path gets it.
  */
 function isAskedFor(inherited: BoundAddress, { port }: ListenQuery): boolean {
   return typeof inherited === 'string' ? port < 0 : inherited.port === port;
 }
 
-/** The address of a listening socket, whose descriptor is closed. */
+/** Returns the address of a listening socket, and closes the descriptor. */
 function addressBehind(fd: number, given: number): Promise<BoundAddress> {
   return new Promise((resolve, reject) => {
     const server = createServer();
@@ -271,7 +270,7 @@ function addressBehind(fd: number, given: number): Promise<BoundAddress> {
   });
 }
 
-/** A Unix socket whose server was killed leaves its path, on which nobody answers any more. */
+/** Removes the path that a killed server has left. */
 async function removeLeftPath(path: string | null): Promise<void> {
   if (path === null || !existsSync(path) || !statSync(path).isSocket()) return;
   const isLeft = await new Promise<boolean>((resolve) => {
@@ -292,7 +291,7 @@ function fdOf(server: Server): number {
   throw new CodedError('SERVE_START_FAILED', 'this runtime tells no descriptors of its sockets');
 }
 
-/** Node removes the path of a Unix socket when it closes it; ours is still in use. */
+/** Keeps the path of a Unix socket that is still in use: Node would remove it. */
 function closeKeepingPath(server: Server, path: string | undefined): void {
   const aside = `${path}.${process.pid}`;
   if (path !== undefined) renameSync(path, aside);
