@@ -1,5 +1,5 @@
-// Loads a program in a loop, as `node PROGRAM` would, and makes a server of what it exports when it
-// does not listen by itself: a request listener, a server, a framework's instance, a `fetch` handler.
+// Loads a program in a loop, as `node PROGRAM` would, and makes a server of its export when it does not
+// listen by itself: a request listener, a server, a framework's instance, a `fetch` handler.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { nodeHttp, nodeHttps } from '../internal/index.js';
 import { fetchListener } from './fetch.js';
 import type { AppSettings, TlsFiles } from './protocol.js';
 
-/** Runs the program; resolves with what it exports, once it is loaded. */
+/** Runs the program; resolves with its exports, once it is loaded. */
 export async function loadApp({ path, args }: AppSettings): Promise<unknown> {
   if (!existsSync(path)) throw new CodedError('SERVE_START_FAILED', `there is no program ${path}`);
   process.argv.splice(1, process.argv.length - 1, path, ...args);
@@ -27,8 +27,8 @@ export async function loadApp({ path, args }: AppSettings): Promise<unknown> {
 }
 
 /**
- * The stack of an ES module that cannot be parsed names no file: `node --check` does, where it is the
- * program's own. Leaves the error as it is where that is not to be had.
+ * Adds the location of a syntax error: the stack of an ES module that cannot be parsed names no file, but
+ * `node --check` does for the program's own file. Leaves the error unchanged when that fails.
  */
 function addPlace(error: SyntaxError, path: string): void {
   try {
@@ -39,7 +39,7 @@ function addPlace(error: SyntaxError, path: string): void {
     error.message = `${error.message} at ${place}`;
     error.stack = stderr.replace(/\s+Node\.js v[^]*$/, '');
   } catch {
-    // without the right to start programs
+    // Starting programs is not permitted.
   }
 }
 
@@ -49,7 +49,7 @@ async function runApp(path: string): Promise<unknown> {
   if (isModule(path)) return await import(pathToFileURL(path).href);
   runMain(); // so that `require.main === module` holds
   const exported: unknown = createRequire(path).cache[realpathSync(path)]?.exports;
-  // Written as an ES module without being called one: Node has found out, and runs it by itself.
+  // An ES module without the name or package type of one: Node detects it, and runs it by itself.
   const isUntold = extname(path) !== '.cjs' && isEmpty(exported) && hasModuleSyntax(path);
   return isUntold ? await import(pathToFileURL(path).href) : exported;
 }
@@ -62,7 +62,7 @@ function hasModuleSyntax(path: string): boolean {
   return /^\s*(import|export)\b/m.test(readFileSync(path, 'utf8'));
 }
 
-/** Whether Node takes the file for an ES module; files that it cannot run at all are its to refuse. */
+/** True: Node loads the file as an ES module. Files that it cannot run are for Node to refuse. */
 function isModule(path: string): boolean {
   const extension = extname(path);
   if (extension === '.mjs' || extension === '.mts') return true;
@@ -83,8 +83,8 @@ function typeOfPackage(folder: string): unknown {
 }
 
 /**
- * Listens with what the program exports; false when that is nothing that can. `onFailed` hears of a
- * server that cannot.
+ * Listens with the program's export; returns false when that cannot listen. `onFailed` gets the error of a
+ * server that fails to.
  */
 export function listenWith(
   exported: unknown,
@@ -111,7 +111,7 @@ export function listenWith(
   return true;
 }
 
-/** Of a server that begins to listen, or a promise of one, as Fastify answers; some see to it themselves. */
+/** Watches a server that begins to listen, or a promise of one as from Fastify, unless it handles its errors. */
 function orFail(listening: unknown, onFailed: (error: unknown) => void): void {
   if (listening instanceof Promise) listening.catch(onFailed);
   if (!(listening instanceof Server) || listening.listenerCount('error') > 0) return;
@@ -119,7 +119,7 @@ function orFail(listening: unknown, onFailed: (error: unknown) => void): void {
   listening.once('listening', () => listening.off('error', onFailed));
 }
 
-/** The files are read by each loop when it starts, so a reload takes new certificates. */
+/** Reads the files in each loop at its start, so that a reload takes new certificates. */
 function secureServer(app: unknown, { cert, key, http2 }: TlsFiles): Server {
   const listener = listenerOf(app);
   if (listener === undefined) {
@@ -130,11 +130,11 @@ function secureServer(app: unknown, { cert, key, http2 }: TlsFiles): Server {
   }
   const options = { cert: readFileSync(cert), key: readFileSync(key) };
   if (!http2) return nodeHttps().createServer(options, listener);
-  // Its requests and responses are those of HTTP/1 as far as listeners are concerned.
+  // Its requests and responses have the interface of HTTP/1 for listeners.
   return createSecureServer({ ...options, allowHTTP1: true }).on('request', listener);
 }
 
-/** Of a listener, an app of Express or Koa, or what has a `fetch`, as apps of Hono do. */
+/** Accepts a listener, an app of Express or Koa, or an object with a `fetch` method, as of Hono. */
 function listenerOf(app: unknown): RequestListener | undefined {
   const fetch = methodOf(app, 'fetch');
   if (fetch !== undefined) return fetchListener((request) => Reflect.apply(fetch, app, [request]));
@@ -144,7 +144,7 @@ function listenerOf(app: unknown): RequestListener | undefined {
   return isListener(made) ? made : undefined;
 }
 
-/** The default export; of a CommonJS module all of it. */
+/** The default export, or all exports of a CommonJS module. */
 function defaultOf(exported: unknown): unknown {
   if (typeof exported !== 'object' || exported === null || !('default' in exported))
     return exported;

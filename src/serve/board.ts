@@ -1,6 +1,6 @@
 // The scoreboard as JavaScript sees it: one row for each event loop of the server, in memory that the
-// supervisor and all processes share. crates/core/src/accept/board.rs says who writes which word and
-// holds the same numbers; test/native/board.test.ts holds the two to each other.
+// supervisor and all processes share. crates/core/src/accept/board.rs defines the writer of each
+// word and has the same numbers; test/native/board.test.ts compares the two.
 
 /** Byte offsets: of the header's end, of one row to the next, and of words in a row. */
 export const boardAt = {
@@ -33,13 +33,13 @@ const processesAt = 8;
 const loopsAt = 12;
 const wordBytes = 4;
 
-/** What a loop says of itself, by its number in the row. */
+/** States of a loop, by their number in the row. */
 export const loopStates: readonly LoopState[] = ['free', 'starting', 'ready', 'draining'];
 export type LoopState = 'free' | 'starting' | 'ready' | 'draining';
 
 /** The words of one row. Another thread may write any of them at any moment. */
 export class Row {
-  /** Counted through all processes. */
+  /** Row number across all processes. */
   readonly number: number;
   readonly #words: Uint32Array<ArrayBuffer>;
 
@@ -63,7 +63,7 @@ export class Row {
     Atomics.add(this.#words, offset / wordBytes, change);
   }
 
-  /** Of a word that this loop alone writes: without the cost of an atomic step. */
+  /** Adds to a word that this loop alone writes, without the cost of an atomic step. */
   addOwn(offset: number, change: number): void {
     const at = offset / wordBytes;
     this.#words[at] = (this.#words[at] ?? 0) + change;
@@ -81,7 +81,7 @@ export class Row {
     this.set(boardAt.state, loopStates.indexOf(state));
   }
 
-  /** For the supervisor, while nobody has the row: as it was at first. */
+  /** Resets the row. For the supervisor, while no loop uses it. */
   clear(): void {
     for (let at = 0; at < this.#words.length; at += 1) Atomics.store(this.#words, at, 0);
   }

@@ -1,7 +1,7 @@
-// What is under way over the connections of a loop's web servers: counted in its row of the scoreboard, and
-// asked by a drain, which closes the idle ones. Requests are what Node announces of every HTTP/1 server
-// (docs: diagnostics_channel, HTTP), and the streams of HTTP/2. On the path of each connection and each
-// request, so with one record and one listener for each connection, and none for a request.
+// Connections and open requests of a loop's web servers: counted in its row of the scoreboard, and used by a
+// drain, which closes idle connections. Requests are those that Node announces for every HTTP/1 server (docs:
+// diagnostics_channel, HTTP), and the streams of HTTP/2. On the path of each connection and each request, so
+// with one record and one listener for each connection, and none for a request.
 
 import { channel } from 'node:diagnostics_channel';
 import type { Http2Session, ServerHttp2Stream } from 'node:http2';
@@ -10,23 +10,23 @@ import { Server as TlsServer } from 'node:tls';
 import { boardAt, type Row } from './board.js';
 
 interface Tracked {
-  /** Requests that wait for their answer. */
+  /** Number of requests without an answer yet. */
   waiting: number;
-  /** What it had read when the last answer went. */
+  /** Bytes read until the last answer was sent. */
   answeredBytes: number;
-  /** `undefined` for one that does not listen. */
+  /** `undefined`: the server does not listen. */
   readonly server: Server | undefined;
 }
 
-/** How an HTTP/2 session is used. */
+/** Use of an HTTP/2 session. */
 export interface SessionUse {
-  /** That are open. */
+  /** Number of open streams. */
   readonly streams: number;
-  /** When the last one ended, or the session began. */
+  /** End of the last stream, or start of the session. */
   readonly usedMs: number;
 }
 
-/** On a socket. */
+/** The record of a socket. */
 const tracked = Symbol('manycore.connection');
 
 interface TrackedSocket extends Socket {
@@ -43,7 +43,7 @@ export class Connections {
     const sockets = this.#sockets;
     this.#onClose = function () {
       sockets.delete(this);
-      // A request whose client goes away is over, too.
+      // A request ends with its connection, too.
       row.addOwn(boardAt.inFlight, -(this[tracked]?.waiting ?? 0));
     };
     channel('http.server.request.start').subscribe((message) => {
@@ -54,13 +54,13 @@ export class Connections {
     });
   }
 
-  /** From now on the connections of a web server are known. */
+  /** Tracks the connections of a web server from now on. */
   watch(server: Server): void {
     const event = server instanceof TlsServer ? 'secureConnection' : 'connection';
     server.on(event, (socket: Socket) => this.#track(socket, server));
   }
 
-  /** From now on the requests of an HTTP/2 session are counted, in what is returned, too. */
+  /** Counts the streams of an HTTP/2 session from now on, also in the returned object. */
   watchSession(session: Http2Session): SessionUse {
     const use = { streams: 0, usedMs: performance.now() };
     session.on('stream', (stream: ServerHttp2Stream) => {
@@ -70,7 +70,7 @@ export class Connections {
         use.streams -= 1;
         use.usedMs = performance.now();
         this.#row.addOwn(boardAt.inFlight, -1);
-        // One that was reset has no answer.
+        // A stream that was reset has no answer.
         if (stream.rstCode === 0) this.#row.addOwn(boardAt.requests, 1);
       });
     });
@@ -78,8 +78,8 @@ export class Connections {
   }
 
   /**
-   * Those over which nothing is under way: nothing came at all, or since the last answer. What was upgraded,
-   * or has sent half a request, is not idle. Of one server, or of all.
+   * Idle connections of one server, or of all: without any input, or without input since the last answer.
+   * Connections that were upgraded, or have sent half a request, are not idle.
    */
   idle(server?: Server): Socket[] {
     return [...this.#sockets].filter(({ [tracked]: record, bytesRead }) => {

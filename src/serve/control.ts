@@ -1,6 +1,6 @@
-// What others may ask of a running server: HTTP over a Unix socket in a private folder, for the same
-// user's `manycore status`, `reload` and `scale`; and, where it is asked for, the status alone as a page
-// over TCP. remote.ts is the other end of the socket.
+// Control of a running server: HTTP over a Unix socket in a private folder, for the same user's
+// `manycore status`, `reload` and `scale`; and, if enabled, the status alone as a page over TCP. remote.ts is
+// the client of the socket.
 
 import { rmSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -13,7 +13,7 @@ import type { BoundAddress } from './protocol.js';
 import type { LoopStatus } from './status.js';
 import { statusPage } from './status-page.js';
 
-/** What a server tells of itself. */
+/** Status of a server. */
 export interface ServerStatus {
   readonly pid: number;
   readonly app: string;
@@ -32,7 +32,7 @@ export const privateSocketNames = /^serve-\d+(\.\d+)?\.sock$/;
 
 let opened = 0;
 
-/** For the next server of this process. */
+/** Returns the path for the next server of this process. */
 function nextControlPath(): string {
   opened += 1;
   const suffix = opened === 1 ? '' : `.${opened}`;
@@ -51,7 +51,7 @@ export class Control {
   /** Listens on the private socket. Rejects with `SERVE_CONTROL_FAILED`, `RUNTIME_FOLDER_REFUSED`. */
   async listenForUser(): Promise<void> {
     const path = nextControlPath();
-    rmSync(path, { force: true }); // of an earlier process with this number
+    rmSync(path, { force: true }); // left by an earlier process with this pid
     await this.#listen(
       nodeHttp().createServer((request, response) => void this.#answer(request, response)),
       { path },
@@ -59,7 +59,7 @@ export class Control {
     this.#path = path;
   }
 
-  /** Shows the status page; resolves with its port. Rejects with `SERVE_CONTROL_FAILED`. */
+  /** Serves the status page; resolves with its port. Rejects with `SERVE_CONTROL_FAILED`. */
   async listenForViewers({ host, port }: StatusAddress): Promise<number> {
     const server = nodeHttp().createServer((request, response) => this.#show(request, response));
     await this.#listen(server, { host, port });
@@ -80,7 +80,7 @@ export class Control {
     this.#open.push(server);
   }
 
-  /** A look at the status; nothing can be changed here. */
+  /** Answers with the status; changes nothing. */
   #show(request: IncomingMessage, response: ServerResponse): void {
     const path = pathOf(request);
     if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -133,7 +133,7 @@ function pathOf(request: IncomingMessage): string {
   return (request.url ?? '/').replace(/\?.*$/s, '');
 }
 
-/** Whatever came: `scale` looks at it. */
+/** Extracts the sizes; `scale` validates them. */
 function processesOf(body: unknown): number | Range {
   const { processes = 0 }: { processes?: number | Range } = Object(body);
   return processes;

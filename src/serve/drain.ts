@@ -1,12 +1,11 @@
-// How a loop leaves without losing a request: nothing new comes in, each connection is closed with the
-// answer to its next request (`Connection: close`), or when nothing has come over it for a moment, or
-// at the deadline.
+// Drains a loop without losing a request: nothing new comes in, and each connection is closed with the
+// answer to its next request (`Connection: close`), after a moment without input, or at the deadline.
 //
-// A connection that is idle already keeps the timer that it has, so it is looked at once, after that moment.
-// HTTP/2 has a frame for it (GOAWAY), which Node sends so that streams on their way are refused; so a session
-// gets it in a pause, and one without pauses when half of the time is over. Other connections, those of
-// WebSockets among them, are left to the program until the deadline; it hears of the drain when that begins.
-// Idle connections are not closed at once, as Node's `server.close()` does: a request may be on its way over
+// A connection that is idle already keeps the timer that it has, so it is checked once, after that moment.
+// HTTP/2 has a frame for it (GOAWAY), which Node sends so that streams in transit are refused; so a session
+// gets it in a pause, and a session without pauses when half of the time is over. Other connections, those of
+// WebSockets among them, are left to the program until the deadline; it is notified when the drain begins.
+// Idle connections are not closed at once, as Node's `server.close()` does: a request may be in transit over
 // one of them, and its client would see a reset.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -15,10 +14,10 @@ import { Server as NetServer } from 'node:net';
 import { announcements, isWebServer } from '../internal/index.js';
 import type { Connections, SessionUse } from './connections.js';
 
-/** A connection that has been idle for so long is closed, in ms. */
+/** Idle time after which a connection is closed, in ms. */
 const idleMs = 1000;
 const tickMs = 100;
-/** An HTTP/2 session without a stream for so long has a pause: longer than most ways to a client, in ms. */
+/** Time without a stream that counts as a pause of an HTTP/2 session: longer than most round trips, in ms. */
 const pauseMs = 200;
 
 export class Drain {
@@ -26,20 +25,20 @@ export class Drain {
   readonly #mayLeave: () => boolean;
   readonly #onDone: () => void;
   readonly #servers = new Set<NetServer>();
-  /** Those of HTTP/2 servers. */
+  /** Sessions of HTTP/2 servers. */
   readonly #sessions = new Map<Http2Session, SessionUse>();
   #isDraining = false;
   #isDone = false;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `mayLeave`: nothing is open, and nothing will come. */
+  /** `mayLeave` returns true when nothing is open, and nothing will come. */
   constructor(connections: Connections, mayLeave: () => boolean, onDone: () => void) {
     this.#connections = connections;
     this.#mayLeave = mayLeave;
     this.#onDone = onDone;
   }
 
-  /** A server of this loop listens. */
+  /** Adds a server of this loop that listens. */
   addServer(server: unknown): void {
     if (!(server instanceof NetServer) || this.#servers.has(server)) return;
     this.#servers.add(server);
@@ -50,19 +49,19 @@ export class Drain {
     });
   }
 
-  /** A connection was closed. */
+  /** Notes that a connection was closed. */
   noteClosed(): void {
     if (this.#isDraining) this.#finishIfDone();
   }
 
-  /** One server alone: its connections end with their next answer, and idle ones after a moment. */
+  /** Drains one server: its connections end with their next answer, and idle ones after a moment. */
   quiet(server: NetServer): void {
     if (!isWebServer(server) || this.#isDraining) return;
     closeAfterAnswers(server);
     this.#closeIdle(server);
   }
 
-  /** Nothing new comes in any more: closes what is open, within `deadlineMs`. */
+  /** Begins the drain: closes all connections within `deadlineMs`. */
   begin(deadlineMs: number): void {
     if (this.#isDraining) return;
     this.#isDraining = true;
@@ -89,7 +88,7 @@ export class Drain {
     }, idleMs).unref();
   }
 
-  /** Tells their clients to open no stream any more; they close once those that are open have ended. */
+  /** Sends GOAWAY: clients open no new stream, and sessions close once the open ones have ended. */
   #closeSessions(nowMs: number, isLate: boolean): void {
     for (const [session, { streams, usedMs }] of this.#sessions) {
       const pauses = streams === 0 && nowMs - usedMs >= pauseMs;
@@ -116,30 +115,29 @@ export class Drain {
 }
 
 /**
- * Closes a server that is quiet; resolves when its connections have ended. Not by its own `close()`, which
- * ends idle connections at once.
+ * Closes a server after `quiet`; resolves when its connections have ended. Does not call its own `close()`,
+ * which ends idle connections at once.
  */
 export async function closeServer(server: NetServer): Promise<void> {
   await new Promise((resolve) => {
     Reflect.apply(NetServer.prototype.close, server, [resolve]); // an error: it was closed before
   });
-  if (isWebServer(server)) server.close(() => {}); // what it watches connections with
+  if (isWebServer(server)) server.close(() => {}); // its timer that checks connections
 }
 
-/** Its classes are not exported. */
+/** Checks a method, because the classes of HTTP/2 servers are not exported. */
 function isHttp2Server(server: NetServer): boolean {
   return 'updateSettings' in server;
 }
 
-/** What the program does at its end, it does at SIGTERM; in a thread no signal would reach it. */
+/** Runs the program's handlers of SIGTERM: signals do not reach threads. */
 function emitSigterm(): void {
   if (process.listenerCount('SIGTERM') > 0) process.emit('SIGTERM', 'SIGTERM');
 }
 
 /**
- * The answer to the last request that has come over a connection says that it is closed then: those that a
- * client has sent ahead are answered first. Also of secure HTTP/2 servers, which may have clients that speak
- * HTTP/1.
+ * Closes each connection with the answer to its last request (`Connection: close`): pipelined requests are
+ * answered first. Also for secure HTTP/2 servers, which may have HTTP/1 clients.
  */
 function closeAfterAnswers(server: NetServer): void {
   Reflect.set(server, 'keepAliveTimeout', idleMs);

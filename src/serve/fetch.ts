@@ -8,7 +8,7 @@ import { nodeHttp } from '../internal/index.js';
 
 export type FetchHandler = (request: Request) => unknown;
 
-/** What the handler throws is answered with 500. */
+/** Makes the listener; an error of the handler is answered by 500. */
 export function fetchListener(handler: FetchHandler): RequestListener {
   return (incoming, outgoing) => void answer(handler, incoming, outgoing);
 }
@@ -41,12 +41,12 @@ async function answer(
   }
 }
 
-/** What can be the authority of a URL: nothing that would end it. */
+/** Valid authority of a URL, without characters that would end it. */
 const authorityForm = /^[\w.~%!$&'()*+,;=:[\]-]+$/;
-/** Which a `Request` may not have (Fetch standard). */
+/** Methods that a `Request` may not have (Fetch standard). */
 const forbiddenMethods: ReadonlySet<string> = new Set(['CONNECT', 'TRACE', 'TRACK']);
 
-/** Or the status for what cannot be a `Request`. */
+/** Converts a request; returns a status when it cannot be a `Request`. */
 function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request | number {
   const { method = 'GET', headers, url = '/', socket } = incoming;
   if (forbiddenMethods.has(method)) return 501;
@@ -57,7 +57,7 @@ function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request | nu
     for (const each of Array.isArray(value) ? value : [value ?? '']) given.append(name, each);
   }
   const hasBody = method !== 'GET' && method !== 'HEAD';
-  // HTTP/2 has the host under another name. The path is text: `//here` is no other host.
+  // HTTP/2 names the host differently. The path is text: `//here` is no other host.
   const host = String(headers[':authority'] ?? headers.host ?? 'localhost');
   const target = url.startsWith('/') ? `${scheme}://${host}${url}` : url;
   if (!authorityForm.test(host)) return 400;
@@ -65,7 +65,7 @@ function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request | nu
   try {
     return new Request(target, { method, headers: given, signal, ...body });
   } catch {
-    return 400; // the target is no URL, or one with a password
+    return 400; // the target is no URL, or has a password
   }
 }
 
@@ -73,7 +73,7 @@ async function send(response: Response, outgoing: ServerResponse): Promise<void>
   const headers: Record<string, string | string[]> = Object.fromEntries(response.headers);
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) headers['set-cookie'] = cookies;
-  // HTTP/2 has no such text, and Node warns of one.
+  // HTTP/2 has no status text, and Node warns about one.
   if (outgoing.req.httpVersionMajor === 1) outgoing.statusMessage = response.statusText;
   outgoing.writeHead(response.status, headers);
   if (response.body === null) outgoing.end();

@@ -1,4 +1,4 @@
-// What the listeners for folders share: files (static/) and CGI programs (cgi/).
+// Shared by the listeners for folders: files (static/) and CGI programs (cgi/).
 
 import { realpathSync, statSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -6,14 +6,14 @@ import { sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { invalid, messageOf, nodeHttp } from '../internal/index.js';
 
-/** `next`, as of Connect and Express: called where there is nothing for the request. */
+/** `next`, as in Connect and Express, is called when the folder has nothing for the request. */
 export type FolderListener = (
   request: IncomingMessage,
   response: ServerResponse,
   next?: () => void,
 ) => void;
 
-/** The folder's path without links in it. Throws `OPTION_INVALID`. */
+/** Returns the folder's path with all links resolved. Throws `OPTION_INVALID`. */
 export function realFolder(root: string | URL): string {
   const path = root instanceof URL ? fileURLToPath(root) : root;
   try {
@@ -25,7 +25,7 @@ export function realFolder(root: string | URL): string {
   throw invalid('root', path, 'a folder');
 }
 
-/** Both without links in them. */
+/** Expects both paths with all links resolved. */
 export function isInside(root: string, path: string): boolean {
   return path === root || path.startsWith(root === sep ? sep : root + sep);
 }

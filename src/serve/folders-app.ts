@@ -1,4 +1,4 @@
-// Where the program for folders (folders.ts) is.
+// Path of the program for folders (folders.ts).
 
 import { fileURLToPath } from 'node:url';
 

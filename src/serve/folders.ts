@@ -4,7 +4,7 @@ import type { RequestListener } from 'node:http';
 import { serveCgi } from './cgi/cgi.js';
 import { serveStatic } from './static/static.js';
 
-/** Where programs are. */
+/** URL prefix of CGI programs. */
 const cgiPrefix = '/cgi-bin/';
 
 export interface Folders {
@@ -20,7 +20,7 @@ function listenerOf({ static: files, cgi }: Folders): RequestListener {
   return (request, response) => programs(request, response, () => rest(request, response));
 }
 
-/** The one argument. */
+/** The one argument of the program. */
 const folders: Folders = JSON.parse(process.argv[2] ?? '{}');
 
 export default listenerOf(folders);

@@ -1,4 +1,4 @@
-// Text in pages.
+// Escapes text for HTML pages.
 
 const entities: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -7,7 +7,7 @@ const entities: Readonly<Record<string, string>> = {
   '"': '&quot;',
 };
 
-/** For the text of an element, or an attribute in double quotes. */
+/** Escapes the text of an element, or of an attribute in double quotes. */
 export function escaped(text: string): string {
   return text.replace(/[&<>"]/g, (found) => entities[found] ?? found);
 }

@@ -1,10 +1,10 @@
-// Why a program cannot listen where it wants to, for people.
+// Text about a failed `listen()`, for people.
 
 import { getSystemErrorName } from 'node:util';
 import type { ListenAnswer, ListenQuery } from './protocol.js';
 
 export interface ListenProblem {
-  /** Of the system, as `EADDRINUSE`. */
+  /** The system's code, as `EADDRINUSE`. */
   readonly code: string;
   readonly text: string;
 }
@@ -15,7 +15,7 @@ const waysOut: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: '; choose an address of this machine',
 };
 
-/** Of what was asked for, and was answered by an error of the system. */
+/** Describes a query that the system has answered by an error. */
 export function listenProblem(
   { address, port }: ListenQuery,
   { errno, reason }: Extract<ListenAnswer, { errno: number }>,

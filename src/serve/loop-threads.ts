@@ -1,24 +1,24 @@
-// Threads that a program of ours has beside its loop, as the loop sees them: its process starts and ends
-// them, and they are members of the mesh like loops, so that nothing of theirs waits for the loop.
-// Not here: what a process does (process-threads.ts), what runs in them (side-thread.ts).
+// Threads of manycore's own programs beside their loop, as the loop sees them: its process starts and ends
+// them, and they are members of the mesh like loops, so that their messages never wait for the loop.
+// Not here: the process's side (process-threads.ts), the thread's side (side-thread.ts).
 
 import { defer } from '../internal/index.js';
 import type { FromLoop, ToLoop, TravelledError } from './protocol.js';
 
 export interface SideThread {
-  /** Resolves when it is gone, with what it threw. */
+  /** Resolves when the thread has ended, with the error that it threw. */
   readonly ended: Promise<TravelledError | undefined>;
-  /** Ends it at once, whatever it does. */
+  /** Terminates the thread at once. */
   end(): void;
 }
 
 export class LoopThreads {
   readonly #post: (message: FromLoop) => void;
-  /** By their numbers in this loop. */
+  /** By thread number in this loop. */
   readonly #ended = new Map<number, (error: TravelledError | undefined) => void>();
   #last = 0;
 
-  /** `post` tells the process. */
+  /** `post` sends to the process. */
   constructor(post: (message: FromLoop) => void) {
     this.#post = post;
   }

@@ -1,6 +1,6 @@
-// Requests for a name that is not this app's, over a connection that began with one that is: browsers and
-// proxies use a connection for several names where address or certificate are the same. They hear 421,
-// and ask over another connection (RFC 9110, section 15.5.20).
+// Requests for a name of another app, over a connection that began with a name of this one: browsers and
+// proxies use a connection for several names when address or certificate are the same. They get 421, and
+// retry over another connection (RFC 9110, section 15.5.20).
 
 import { constants } from 'node:http2';
 import { Server as NetServer } from 'node:net';
@@ -10,7 +10,7 @@ import { nodeHttp } from '../internal/index.js';
 const misdirected = constants.HTTP_STATUS_MISDIRECTED_REQUEST;
 const answer = `HTTP/1.1 ${misdirected} Misdirected Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`;
 
-/** Whether a client that asks for `host`, a name with or without a port, means one of `names`. */
+/** True: `host`, a name with or without a port, matches one of `names`. */
 export function isAskedFor(names: readonly string[], host: string | undefined): boolean {
   const name = (host ?? '').trim().replace(/:\d*$/, '').replace(/\.$/, '').toLowerCase();
   return names.some((own) =>
@@ -18,7 +18,7 @@ export function isAskedFor(names: readonly string[], host: string | undefined): 
   );
 }
 
-/** From now on `server`, when it serves HTTP, hears only of requests for `names`. */
+/** Makes `server`, when it serves HTTP, receive only requests for `names`. */
 export function refuseMisdirected(server: unknown, names: readonly string[]): void {
   if (!(server instanceof NetServer)) return;
   const emit = server.emit;
@@ -27,7 +27,7 @@ export function refuseMisdirected(server: unknown, names: readonly string[]): vo
   };
 }
 
-/** Answers what an event brings, when that is a request for somebody else. */
+/** Answers an event's request with 421 when it is for another app; returns false otherwise. */
 function refuse(names: readonly string[], event: string, given: unknown[]): boolean {
   const [first, second] = given;
   if (event === 'stream' && first instanceof Duplex) {
@@ -43,7 +43,7 @@ function refuse(names: readonly string[], event: string, given: unknown[]): bool
   if (second instanceof nodeHttp().ServerResponse) {
     second.writeHead(misdirected, { Connection: 'close' }).end();
   } else if (second instanceof Duplex) {
-    // An upgrade. Behind an answer that is still to come there is no place for another.
+    // An upgrade. While an earlier answer is pending, no other one can be sent.
     const isFirst = Reflect.get(second, '_httpMessage') === null;
     if (isFirst) second.end(answer);
     else second.destroy();

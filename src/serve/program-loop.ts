@@ -1,5 +1,5 @@
-// The loop of a server as a program of ours that runs in it sees it: it needs no listening socket, and has
-// a word in how the loop begins and ends. There is one in each thread, or none.
+// The loop of a server, as manycore's own programs in it use it: they need no listening socket, and take part
+// in the start and the end of the loop. At most one in each thread.
 
 import type { Server } from 'node:net';
 import type { ListenOwner } from './listen.js';
@@ -7,30 +7,30 @@ import type { SideThread } from './loop-threads.js';
 import type { OnMember } from './mesh.js';
 
 export interface ProgramLoop {
-  /** Its number in its process. */
+  /** Index of the loop in its process. */
   readonly index: number;
   /** As `Member.join`. */
   join(onMember: OnMember): Promise<number>;
-  /** A thread beside this loop, with this program (`sideProgram`). */
+  /** Starts a thread beside this loop, with this program (`sideProgram`). */
   startThread(entry: URL, data: unknown): SideThread;
-  /** It serves, without listening. */
+  /** Reports that the program serves, without listening. */
   ready(): void;
-  /** It cannot: its process ends, or is replaced. */
+  /** Reports a failure: the process ends, or is replaced. */
   failed(error: unknown): void;
-  /** Called in the `listen()` of a server: whose it is, where several parts of the program share ports. */
+  /** Owner of a server, called in its `listen()`, when several parts of the program share ports. */
   ownerOf: (server: Server) => ListenOwner | undefined;
   /**
-   * A server is to be closed: it gets no new connection, and ends those that it has with their next answer.
-   * Resolves when none is on its way to it any more.
+   * Prepares the close of a server: it gets no new connection, and ends its connections with their next
+   * answer. Resolves when no connection is in transit to it any more.
    */
   quiet(server: Server): Promise<void>;
-  /** Called once when the loop is to leave, within so long; it does when this has resolved. */
+  /** Called once when the loop is to end, within `deadlineMs`; it ends when the promise has resolved. */
   onDrain: (deadlineMs: number) => Promise<void>;
 }
 
 let isServed = false;
 
-/** This process is one of a server. */
+/** Marks this process as one of a server. */
 export function markAsServed(): void {
   isServed = true;
 }

@@ -1,8 +1,8 @@
-// Where a program threw that was to be served.
+// Stack of a served program's error.
 
 import { CodedError, errorCodes } from '../errors.js';
 
-/** Stack of the error that a program threw at its start, not of the error that reports it. */
+/** Returns the stack of the error that a program threw at its start, not of the error that reports it. */
 export function programStack(error: unknown): string | undefined {
   if (!(error instanceof CodedError)) return undefined;
   const { cause, code } = error;

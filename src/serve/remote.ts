@@ -1,4 +1,4 @@
-// Speaks to servers of the same user in other processes, over their private sockets (control.ts).
+// Client of servers of the same user in other processes, over their private sockets (control.ts).
 
 import { json } from 'node:stream/consumers';
 import { CodedError } from '../errors.js';
@@ -12,7 +12,7 @@ import { addressesIn } from './status-page.js';
 export class RemoteServer {
   readonly #path: string;
   readonly status: ServerStatus;
-  /** When it told that, by `performance.now()`. */
+  /** Time of that status, by `performance.now()`. */
   readonly answeredMs = performance.now();
 
   constructor(path: string, status: ServerStatus) {
@@ -31,7 +31,7 @@ export class RemoteServer {
   }
 }
 
-/** All that run. Throws `RUNTIME_FOLDER_REFUSED`. */
+/** Returns all running servers. Throws `RUNTIME_FOLDER_REFUSED`. */
 export async function remoteServers(): Promise<RemoteServer[]> {
   const asked = socketPaths(privateSocketNames).map(async (path) => {
     try {
@@ -44,7 +44,7 @@ export async function remoteServers(): Promise<RemoteServer[]> {
   return (await Promise.all(asked)).flat();
 }
 
-/** A supervisor that was stopped accepts, and answers nothing. */
+/** Maximum wait for a status, in ms: a stopped supervisor accepts without answering. */
 const statusLimitMs = 2000;
 
 function ask(
@@ -73,7 +73,7 @@ function ask(
   });
 }
 
-/** It may be of another version: `undefined` for what is no status, and in one only what can be read. */
+/** Parses a status, also of another version of manycore; `undefined`: not a status. */
 function statusIn(value: unknown): ServerStatus | undefined {
   const { pid, app, addresses, loops }: Partial<Record<keyof ServerStatus, unknown>> =
     Object(value);

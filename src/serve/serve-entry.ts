@@ -19,7 +19,7 @@ function startLoop(ticket: LoopTicket): void {
   void loop.start();
 }
 
-/** A process gets its ticket as its one argument, a thread as its data: not the program's to see. */
+/** A process gets its ticket as its one argument, a thread as its data. Both are hidden from the program. */
 const ticket = parseTicket(
   isMainThread ? JSON.parse(process.argv.splice(2, 1)[0] ?? 'null') : takeWorkerData(),
 );

@@ -1,5 +1,4 @@
-// What a thread beside a loop has of its process: the way into the mesh. The other end is
-// process-threads.ts.
+// Access of a thread beside a loop to the mesh, through its process. The other end is process-threads.ts.
 
 import { acceptChannel, Wire } from '../channels/index.js';
 import { takeWorkerData } from '../internal/index.js';
@@ -8,15 +7,15 @@ import type { OnMember } from './mesh.js';
 import { type FromLoop, parseTicket, parseToLoop } from './protocol.js';
 
 export interface SideProgram {
-  /** What the loop gave it. */
+  /** Data from the loop. */
   readonly data: unknown;
   /** As `Member.join`. */
   join(onMember: OnMember): Promise<number>;
 }
 
-/** For the program of such a thread; once only. Throws `WORKER_PROTOCOL` in any other. */
+/** For the program of such a thread, to be called once. Throws `WORKER_PROTOCOL` in other threads. */
 export function sideProgram(): SideProgram {
-  const ticket = parseTicket(takeWorkerData()); // not for what is loaded there
+  const ticket = parseTicket(takeWorkerData()); // hidden from modules that are loaded later
   if (ticket.kind !== 'side') throw new Error('this is the program of threads beside loops');
   const up = new Wire<FromLoop>(acceptChannel(ticket.channel).channel);
   const member = new Member((message) => up.post(message));

@@ -1,6 +1,6 @@
-// Both ends of the way to a thread beside a program that runs in the main thread of its process: it takes
-// the program's stack when the supervisor asks, which the main thread could not hear. With several loops
-// the main thread does that itself (process.ts).
+// Both ends of the socket to the stack thread, beside a program that runs in the main thread of its process.
+// The thread takes the program's stack at the supervisor's request, which a blocked main thread could not
+// receive. With several loops the main thread takes stacks itself (process.ts).
 
 import { closeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
@@ -17,10 +17,10 @@ export class StackWatch {
   onStack: (stack: string | undefined) => void = () => {};
   readonly #descriptors: NativeDescriptors;
   readonly #wire: Wire<ToProcess>;
-  /** The process's end, to start it with. */
+  /** The process's end, inherited at its start. */
   readonly theirFd: number;
 
-  /** Throws `NATIVE_REFUSED` without descriptors left. */
+  /** Throws `NATIVE_REFUSED` when no descriptors are left. */
   constructor() {
     this.#descriptors = new (requireNative().NativeDescriptors)();
     const [ours = -1, theirs = -1] = callNative(() => this.#descriptors.createSocketPair());
@@ -31,7 +31,7 @@ export class StackWatch {
     this.#wire.onMessage = (message) => this.#receive(message);
   }
 
-  /** The process has its end, or never will. */
+  /** Closes the process's end here: the process has inherited it, or failed to start. */
   letGo(): void {
     this.#descriptors.closeAll();
   }
@@ -49,17 +49,17 @@ export class StackWatch {
       const told = parseFromProcess(message);
       if (told.type === 'stack') this.onStack(told.stack);
     } catch {
-      this.#wire.close(); // it has no stack to tell
+      this.#wire.close(); // an invalid message: no stacks any more
     }
   }
 }
 
-/** The process's end: starts the thread, which has `fd` from now on. Without it there are no stacks. */
+/** Starts the thread, which owns `fd` from now on. Without it there are no stacks. */
 export function startStackThread(fd: number): void {
   try {
     const worker = new Worker(new URL('./stack-thread.js', import.meta.url), {
       workerData: fd,
-      // What the program's owner preloads or sets is for the program.
+      // Preloads and settings are for the program alone.
       execArgv: [],
       env: {},
       name: 'manycore stack',

@@ -1,14 +1,14 @@
-// Where a loop is while it does not come back: the stack of a thread, taken by another thread of its
-// process through the inspector, which interrupts JavaScript. The interrupted thread goes on afterwards.
+// Takes the stack of a blocked loop: another thread of its process uses the inspector, which interrupts
+// JavaScript. The interrupted thread continues afterwards.
 
 import { type NodeWorker, Session } from 'node:inspector';
 
-/** For the whole conversation, in ms: a thread that is in native code cannot be interrupted. */
+/** Limit for taking one stack, in ms: a thread in native code cannot be interrupted. */
 const deadlineMs = 2000;
-/** What the main thread says does not wake a worker that sleeps (Node 20 to 26); a timer does, in ms. */
+/** Interval of a timer in ms: messages of the main thread do not wake a sleeping worker (Node 20 to 26). */
 const wakeEveryMs = 10;
 const maxFrames = 20;
-/** A file may be a URL that holds its text. */
+/** Limits URLs that contain the text of the file. */
 const maxUrlCharacters = 500;
 
 interface Frame {
@@ -20,7 +20,7 @@ interface Frame {
   };
 }
 
-/** What is read of the events of `Debugger`. */
+/** The fields that are used of `Debugger` events. */
 interface InspectorEvent {
   readonly method?: unknown;
   readonly params?: {
@@ -30,15 +30,15 @@ interface InspectorEvent {
   };
 }
 
-/** The way to one thread. */
+/** Connection to one thread. */
 interface Connection {
   post(method: string): void;
   onEvent(listener: (event: InspectorEvent) => void): void;
 }
 
 /**
- * For the main thread: the stack, innermost first, as lines of `Error.stack`; `undefined` where it cannot
- * be had. Never rejects.
+ * Takes the stack of a worker, from the main thread: innermost first, as lines of `Error.stack`; `undefined`
+ * when that fails. Never rejects.
  */
 export function stackOfWorker(threadId: number): Promise<string | undefined> {
   return takeStack((session, onConnected) => {
@@ -50,7 +50,7 @@ export function stackOfWorker(threadId: number): Promise<string | undefined> {
   });
 }
 
-/** For a worker: the same of the main thread. */
+/** Takes the stack of the main thread, from a worker. */
 export function stackOfMainThread(): Promise<string | undefined> {
   return takeStack((session, onConnected) => {
     session.connectToMainThread();
@@ -81,13 +81,13 @@ async function takeStack(
   } finally {
     clearTimeout(timer);
     clearInterval(awake);
-    // A thread that has not been interrupted yet would stop when it comes back, for nobody.
+    // Otherwise a thread that was not interrupted yet would stop later, without a debugger.
     found?.post('Debugger.disable');
     session.disconnect();
   }
 }
 
-/** The title of a worker has its thread's number: "Worker 3", "[worker 3] name". */
+/** Compares the thread id in the worker's title: "Worker 3", "[worker 3] name". */
 function isThread(
   { workerInfo }: NodeWorker.AttachedToWorkerEventDataType,
   threadId: number,
@@ -112,7 +112,7 @@ function connectionToWorker(session: Session, sessionId: string): Connection {
 }
 
 function interrupt(connection: Connection, onStack: (stack: string) => void): void {
-  /** The files of scripts, which are told before anything else. */
+  /** Files of scripts, by id; their events come before all others. */
   const urls = new Map<unknown, unknown>();
   connection.onEvent(({ method, params = {} }) => {
     if (method === 'Debugger.scriptParsed') urls.set(params.scriptId, params.url);

@@ -1,4 +1,4 @@
-// Starts a process of a server with what it needs: descriptors, and a ticket that says what they are.
+// Starts a process of a server with its descriptors, and a ticket that names them.
 
 import { blockingThreads } from '../blocking-pool/index.js';
 import { CodedError } from '../errors.js';
@@ -10,7 +10,7 @@ import { StackWatch } from './stack-watch.js';
 import type { Workers } from './workers.js';
 
 export interface StartOptions {
-  /** Its number in the scoreboard. */
+  /** Number of the process in the scoreboard. */
   readonly number: number;
   readonly app: AppSettings;
   readonly boardFd: number;
@@ -21,11 +21,11 @@ export interface StartOptions {
 
 export interface Started {
   readonly process: WiredProcess<ToProcess>;
-  /** Where the program runs in the main thread. */
+  /** Set when the program runs in the main thread. */
   readonly stackWatch: StackWatch | undefined;
 }
 
-/** What was started; throws `SERVE_START_FAILED`. */
+/** Starts the process. Throws `SERVE_START_FAILED`. */
 export function startProcess(options: StartOptions): Started {
   let stackWatch: StackWatch | undefined;
   try {

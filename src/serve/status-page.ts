@@ -1,19 +1,19 @@
-// The status as a page for people: no script, so that it works in every browser and under every policy;
-// it asks again every two seconds.
+// The status as an HTML page: without a script, so that it works in every browser and under every policy; it
+// reloads every two seconds.
 
 import type { ServerStatus } from './control.js';
 import { escaped } from './html.js';
 import type { BoundAddress } from './protocol.js';
 import type { LoopStatus } from './status.js';
 
-/** An address, as people write it. */
+/** Formats an address for people. */
 export function addressText(address: BoundAddress): string {
   if (typeof address === 'string') return address;
   const { address: host, port, family } = address;
   return `${family === 'IPv6' ? `[${host}]` : host}:${port}`;
 }
 
-/** Addresses as another version of manycore may tell them: what is none is left out. */
+/** Parses addresses, also from another version of manycore; invalid ones are omitted. */
 export function addressesIn(value: unknown): BoundAddress[] {
   if (!Array.isArray(value)) return [];
   return value.filter((each) => {
@@ -49,7 +49,7 @@ export const statusColumns: readonly Column[] = [
   { head: 'last exit', text: ({ lastExit = '' }) => lastExit, isText: true },
 ];
 
-/** Below a second it is what long callbacks are. */
+/** Minimum block time to show; long callbacks may take up to a second. In ms. */
 const worthSayingMs = 1000;
 
 function stateText({ state, blockedMs }: LoopStatus): string {

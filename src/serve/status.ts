@@ -1,45 +1,45 @@
-// The scoreboard for people and programs: one line for each loop.
+// Status of each loop, read from the scoreboard.
 
 import { boardAt, type LoopState, loopStates, type Row } from './board.js';
 
 import { silentMs } from './watch.js';
 
 export interface LoopStatus {
-  /** The number of its process in the scoreboard; the next process there has the same. */
+  /** Number of its process in the scoreboard; a replacement may have the same. */
   readonly process: number;
   readonly pid: number | undefined;
-  /** Of its process: how many reloads came before its start. */
+  /** Number of reloads before its process started. */
   readonly generation: number;
-  /** Since its process was started, in ms. */
+  /** Age of its process, in ms. */
   readonly ageMs: number;
   /** Memory of its process, in bytes. */
   readonly rssBytes: number;
-  /** How the process before that had this number ended. */
+  /** Exit text of the previous process with this number. */
   readonly lastExit: string | undefined;
-  /** Its index in its process. */
+  /** Index of the loop in its process. */
   readonly loop: number;
   readonly state: LoopState;
-  /** The share of the last second in which it had work, 0 to 1. */
+  /** Share of the last second in which it had work, 0 to 1. */
   readonly utilization: number;
   readonly openConnections: number;
-  /** Connections that it got since its start. */
+  /** Connections since its start. */
   readonly connections: number;
-  /** Requests of HTTP that wait for their answer. */
+  /** HTTP requests without an answer yet. */
   readonly requestsInFlight: number;
-  /** Requests of HTTP that it answered since its start. */
+  /** HTTP requests answered since its start. */
   readonly requests: number;
-  /** Written to connections that were closed, in whole KiB. */
+  /** Bytes written to connections that were closed, in whole KiB. */
   readonly bytesWritten: number;
-  /** Whether it accepts connections by itself, as busy loops do, not over the listener thread. */
+  /** True: it accepts connections by itself, as busy loops do, not over the listener thread. */
   readonly acceptsItself: boolean;
   /**
-   * How long the last question of the listener thread waited for the loop, in ms: it is asked each second
-   * while it holds connections.
+   * Latency of the loop's last answer to the listener thread, in ms: it is probed each second while it holds
+   * connections.
    */
   readonly lagMs: number;
-  /** For so long it has given no sign of life, in ms; 0 for a live one. */
+  /** Time since its last sign of life, in ms; 0: not blocked. */
   readonly blockedMs: number;
-  /** Connections that were answered by 503 for all loops of its process; in the line of its first. */
+  /** Connections answered by 503 for all loops of its process; in the line of the first loop. */
   readonly turnedAway: number;
 }
 
@@ -48,7 +48,7 @@ export type RowStatus = Omit<
   'process' | 'pid' | 'generation' | 'ageMs' | 'rssBytes' | 'lastExit'
 >;
 
-/** What a row says of its loop. `nowMs` is the clock of the scoreboard. */
+/** Reads a row. `nowMs` is the clock of the scoreboard. */
 export function rowStatus(
   row: Row,
   nowMs: number,
@@ -70,7 +70,7 @@ export function rowStatus(
 }
 
 /**
- * Loops as another version of manycore may tell them: what is no loop is left out, what is no number is 0.
+ * Parses loops, also from another version of manycore: invalid loops are omitted, invalid numbers are 0.
  */
 export function loopsIn(value: unknown): LoopStatus[] {
   if (!Array.isArray(value)) return [];

@@ -1,14 +1,14 @@
-// How busy each loop was between two looks: the share of time in which it did not sleep in its poller,
-// which is what Node calls event loop utilization. The listener thread writes into the scoreboard for how
-// long a loop has slept, so a blocked loop is seen as what it is: busy.
+// Utilization of each loop between two samples: the share of time in which it did not sleep in its poller
+// (Node's event loop utilization). The listener thread writes into the scoreboard how long a loop has slept,
+// so a blocked loop counts as busy.
 
 import { boardAt, type Row } from './board.js';
 
-/** What a loop sleeps beside this is the time between two requests. */
+/** Above this a loop counts as saturated: it sleeps only between two requests. */
 const saturatedUse = 0.9;
 
 export class Utilization {
-  /** Of loops that were ready at the last look. */
+  /** Sleep time of loops that were ready at the last sample, in ms. */
   readonly #sleptMs = new Map<Row, number>();
   readonly #use = new Map<Row, number>();
   #sampledAtMs = 0;
@@ -20,7 +20,7 @@ export class Utilization {
     for (const row of rows) {
       const sleptMs = row.get(boardAt.idleMs);
       const before = this.#sleptMs.get(row);
-      // What a loop does until it is ready says nothing of the load.
+      // Work of a loop before it is ready does not count as load.
       if (row.state === 'ready') this.#sleptMs.set(row, sleptMs);
       else this.#sleptMs.delete(row);
       const share = 1 - ((sleptMs - (before ?? 0)) >>> 0) / pastMs;
@@ -29,17 +29,17 @@ export class Utilization {
     }
   }
 
-  /** 0 to 1; `undefined` for a loop that was not ready between two looks. */
+  /** Utilization, 0 to 1; `undefined` for a loop that was not ready at both samples. */
   of(row: Row): number | undefined {
     return this.#use.get(row);
   }
 
-  /** So many loops' worth of work was done. */
+  /** Sum of the utilizations: work done, in loops. */
   sum(rows: readonly Row[]): number {
     return rows.reduce((sum, row) => sum + (this.of(row) ?? 0), 0);
   }
 
-  /** Whether nobody has time left, as far as is known: there may be any amount of work. */
+  /** True: all sampled loops are saturated, so the need is unknown. */
   isSaturated(rows: readonly Row[]): boolean {
     const known = rows.flatMap((row) => this.of(row) ?? []);
     return known.length > 0 && known.every((use) => use >= saturatedUse);

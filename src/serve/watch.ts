@@ -1,6 +1,6 @@
-// Which loops are blocked and which processes stopped, and for how long: a callback that does not return
-// keeps its loop from answering the listener thread's questions, and from taking connections. Looks at
-// the scoreboard alone, so that nothing that it asks can be blocked, too.
+// Detects blocked loops and stopped processes: a callback that does not return keeps its loop from answering
+// the listener thread's probes, and from taking connections. Reads the scoreboard alone, so that the detection
+// cannot be blocked, too.
 // Not here: placement, which notices much sooner (crates/core/src/accept/placement.rs).
 
 import { boardAt, type Row } from './board.js';
@@ -15,20 +15,20 @@ export interface BlockedLoop {
   readonly blockedMs: number;
 }
 
-/** How long a loop has been silent at `nowMs`, the clock of the scoreboard; 0 for one that is not. */
+/** Time for which a loop is silent at `nowMs`, the clock of the scoreboard, in ms; 0: not silent. */
 export function silentMs(row: Row, nowMs: number): number {
   return Math.max(
     ...[boardAt.untakenSince, boardAt.pingedSince].map((at) => age(row.get(at), nowMs)),
   );
 }
 
-/** Of 32-bit times, 0 for none; what lies ahead was written just now. */
+/** Age of a 32-bit time, where 0 means none; a time in the future was written just now. */
 function age(sinceMs: number, nowMs: number): number {
   const ageMs = (nowMs - sinceMs) >>> 0;
   return sinceMs === 0 || ageMs > 2 ** 31 ? 0 : ageMs;
 }
 
-/** For how long a process that has served for `servedMs` has not answered the supervisor's bell. */
+/** Time for which a process that serves since `servedMs` has not answered the supervisor's bell, in ms. */
 export function stoppedMs(rows: readonly Row[], nowMs: number, servedMs: number): number {
   const ages = rows
     .filter(({ state }) => state === 'ready')
@@ -37,13 +37,13 @@ export function stoppedMs(rows: readonly Row[], nowMs: number, servedMs: number)
   return ages.length === 0 ? 0 : Math.min(...ages);
 }
 
-/** Whether none of these loops takes a connection: all hold as many as they may. */
+/** True: no loop takes a connection, because all are at their limit. */
 export function isFull(rows: readonly Row[]): boolean {
   const ready = rows.filter(({ state }) => state === 'ready');
   return ready.length > 0 && ready.every((row) => row.get(boardAt.open) >= row.get(boardAt.limit));
 }
 
-/** Loops of the board that are ready, and silent for `minMs` or longer. */
+/** Returns loops of the board that are ready, and silent for `minMs` or longer. */
 export function blockedLoops(
   rows: readonly (readonly Row[])[],
   nowMs: number,
