@@ -130,7 +130,7 @@ function secureServer(app: unknown, { cert, key, http2 }: TlsFiles): Server {
   }
   const options = { cert: readFileSync(cert), key: readFileSync(key) };
   if (!http2) return nodeHttps().createServer(options, listener);
-  // Its requests and responses have the interface of HTTP/1 for listeners.
+  // Requests and responses have the interface of HTTP/1 for listeners.
   return createSecureServer({ ...options, allowHTTP1: true }).on('request', listener);
 }
 

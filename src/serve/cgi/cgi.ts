@@ -1,5 +1,5 @@
-// CGI programs of a folder over HTTP, RFC 3875: environment.ts says what they are told, head.ts reads
-// what they answer, program.ts runs them. Requests and answers stream, with backpressure both ways.
+// CGI programs of a folder over HTTP, RFC 3875: environment.ts makes their variables, head.ts parses the head
+// of their output, program.ts runs them. Requests and responses stream, with backpressure both ways.
 
 import { constants, type Stats } from 'node:fs';
 import { access, realpath, stat } from 'node:fs/promises';
@@ -12,13 +12,13 @@ import { type CgiHead, CgiHeadReader } from './head.js';
 import { CgiProgram } from './program.js';
 
 export interface CgiOptions {
-  /** The path under which the programs are, as in `/cgi-bin/`. Default: `/`. */
+  /** URL path of the programs, as `/cgi-bin/`. Default: `/`. */
   readonly prefix?: string | undefined;
-  /** More variables for the programs. */
+  /** Additional environment variables of the programs. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** A program that writes nothing for so long is ended, in ms. Default: 60,000. */
+  /** A program that neither reads nor writes within this time is ended, in ms. Default: 60,000. */
   readonly timeoutMs?: number | undefined;
-  /** As many programs of this listener run at a time; more requests get 503. Default: 100. */
+  /** Maximum of programs that run at a time; further requests get 503. Default: 100. */
   readonly maxPrograms?: number | undefined;
 }
 
@@ -31,7 +31,7 @@ const optionNames: ReadonlySet<string> = new Set<keyof CgiOptions>([
 const maxInt = 2 ** 31 - 1;
 
 interface Settings {
-  /** Without links in it. */
+  /** Path with all links resolved. */
   readonly root: string;
   readonly prefix: string;
   readonly env: Readonly<Record<string, string>>;
@@ -41,10 +41,10 @@ interface Settings {
 
 /**
  * A request listener for the programs in `root`: the first part of the path that is an executable file
- * runs, what follows is its PATH_INFO. Throws `OPTION_INVALID`.
+ * runs, and the rest is its PATH_INFO. Throws `OPTION_INVALID`.
  *
- * A redirect to a path of this server goes to the client, who comes back; RFC 3875, 6.2.2, has the
- * server follow it by itself. A query without `=` is not taken apart into arguments (4.4).
+ * A redirect to a path of this server goes to the client; in RFC 3875, 6.2.2, the server follows it by
+ * itself. A query without `=` is not split into arguments (4.4).
  */
 export function serveCgi(root: string | URL, options: CgiOptions = {}): FolderListener {
   const settings = fill(root, options);
@@ -83,7 +83,7 @@ function fill(root: string | URL, given: CgiOptions): Settings {
   };
 }
 
-/** The program that a URL names, or the status of the refusal. */
+/** Finds the program that a URL names, or the status of the refusal. */
 async function scriptOf(settings: Settings, url: string): Promise<CgiScript | number> {
   const { root, prefix } = settings;
   const [encoded = '/'] = url.split(/[?#]/);
@@ -133,16 +133,16 @@ async function isExecutable(path: string): Promise<boolean> {
   }
 }
 
-/** Instead of what the program has begun to answer. */
+/** Answers with a status, instead of the program's headers. */
 function refuse(response: ServerResponse, status: number): void {
   for (const name of response.getHeaderNames()) response.removeHeader(name);
   answerStatus(response, status);
 }
 
 interface Failure {
-  /** What the client gets, if nothing was sent yet. */
+  /** Status for the client, if no head was sent yet. */
   readonly status: number;
-  /** Behind the name of the program, for who reads the output of the server. */
+  /** Text of the warning, behind the program's path. */
   readonly why: string;
 }
 
@@ -157,7 +157,7 @@ class Run {
   #length = Infinity;
   #written = 0;
   #file = '';
-  /** Why there is no proper answer. */
+  /** Reason of an incomplete response. */
   #failure: Failure | undefined;
 
   constructor(settings: Settings, request: IncomingMessage, response: ServerResponse) {
@@ -181,11 +181,11 @@ class Run {
     try {
       this.#program = await CgiProgram.start(options, listeners);
     } catch (error) {
-      // The file itself is there.
+      // The file itself exists.
       const hint = /ENOENT|No such file/.test(messageOf(error))
         ? ' (the interpreter in its first line?)'
         : '';
-      this.#tell(`cannot be started: ${messageOf(error)}${hint}`);
+      this.#warn(`cannot be started: ${messageOf(error)}${hint}`);
       refuse(this.#response, 502);
       return;
     }
@@ -196,7 +196,7 @@ class Run {
       this.#wait();
       this.#program?.resume();
     });
-    if (this.#response.destroyed) this.#program.end(); // its client has left meanwhile
+    if (this.#response.destroyed) this.#program.end(); // the client has disconnected meanwhile
     this.#request.on('data', () => this.#wait());
     this.#request.pipe(this.#program.input);
     this.#program.input.once('close', () => {
@@ -229,7 +229,7 @@ class Run {
     }
   }
 
-  /** No byte more than the program has announced: it would be taken for the next answer. */
+  /** Sends no byte beyond the announced length: it would be read as the next response. */
   #write(chunk: Buffer): boolean {
     this.#written += chunk.length;
     if (this.#written > this.#length) {
@@ -252,16 +252,16 @@ class Run {
   #fail(status: number, why: string): void {
     if (this.#failure === undefined) {
       this.#failure = { status, why };
-      this.#tell(why);
+      this.#warn(why);
     }
     this.#program?.end();
   }
 
-  #tell(why: string): void {
+  #warn(why: string): void {
     process.emitWarning(`${this.#file} ${why}`, 'CgiWarning');
   }
 
-  /** The output is over; a program that still runs has closed it and may work on for a while. */
+  /** Handles the end of the output; a program that has closed it may run on for a while. */
   #end(status: number | undefined): void {
     clearTimeout(this.#timer);
     if (status === undefined)
@@ -269,14 +269,14 @@ class Run {
     const response = this.#response;
     const wasKilled = status !== undefined && (status & 0x7f) !== 0;
     if (response.headersSent) {
-      // What is missing must not look complete.
+      // Truncated responses must not appear complete.
       const isShort = this.#written < this.#length && this.#length !== Infinity;
       const { statusCode, req } = response;
       const hasBody = req.method !== 'HEAD' && statusCode !== 204 && statusCode !== 304;
       if (wasKilled || this.#failure !== undefined || (isShort && hasBody)) response.destroy();
       else response.end();
     } else if (!response.destroyed) {
-      if (this.#failure === undefined) this.#tell('has ended before its head was complete');
+      if (this.#failure === undefined) this.#warn('has ended before its head was complete');
       refuse(response, this.#failure?.status ?? 502);
     }
   }

@@ -6,7 +6,7 @@ export interface CgiRequest {
   readonly method: string;
   readonly httpVersion: string;
   readonly headers: IncomingHttpHeaders;
-  /** Without its question mark; `''` for none. */
+  /** Query without its question mark; `''`: none. */
   readonly query: string;
   readonly remoteAddress: string;
   readonly serverPort: number;
@@ -18,31 +18,31 @@ export interface CgiScript {
   readonly file: string;
   /** The part of the URL's path that names it. */
   readonly name: string;
-  /** What follows it, decoded; `''` for nothing. */
+  /** The rest of the path, decoded; `''`: none. */
   readonly pathInfo: string;
   /** The folder in which `pathInfo` would be a file. */
   readonly root: string;
 }
 
-/** Headers that are no variables: two have names of their own, one is a secret, one an attack. */
+/** Headers without an `HTTP_` variable: some have names of their own, others are secrets or an attack. */
 const withheld: ReadonlySet<string> = new Set([
   'content-length',
   'content-type',
   'authorization',
   'proxy-authorization',
-  // HTTP_PROXY is what many programs take for their own proxy (CVE-2016-5385).
+  // Many programs use HTTP_PROXY as their own proxy (CVE-2016-5385).
   'proxy',
   'connection',
 ]);
 
-/** Of the server's own environment a program sees only what finds its interpreter. */
+/** Makes the variables; of the server's own environment only PATH is included, for the interpreter. */
 export function metaVariables(
   request: CgiRequest,
   script: CgiScript,
   extra: Readonly<Record<string, string>>,
 ): [string, string][] {
   const { method, httpVersion, headers, query, remoteAddress, serverPort, isSecure } = request;
-  // HTTP/2 has it under another name.
+  // HTTP/2 names it differently.
   const host = String(headers[':authority'] ?? headers.host ?? '');
   const variables: Record<string, string | undefined> = {
     PATH: process.env['PATH'],
@@ -65,7 +65,7 @@ export function metaVariables(
   };
   for (const [name, value] of Object.entries(headers)) {
     if (withheld.has(name) || value === undefined) continue;
-    // An underscore in a name would make it that of another header.
+    // A name with an underscore could collide with another header.
     if (!/^[a-z0-9-]+$/.test(name)) continue;
     const joined = Array.isArray(value) ? value.join(', ') : value;
     variables[`HTTP_${name.toUpperCase().replaceAll('-', '_')}`] = joined;

@@ -1,15 +1,15 @@
 // The head of a CGI program's output: header lines up to an empty one. RFC 3875, section 6; pure.
 
-/** What becomes the head of the response. */
+/** Head of the response. */
 export interface CgiHead {
   readonly status: number;
-  /** Of the body, where the program says so. */
+  /** Length of the body, if the program announces it. */
   readonly length: number | undefined;
   /** Pairs, in order. */
   readonly headers: readonly (readonly [string, string])[];
 }
 
-/** What is wrong with an output. */
+/** Error in the output of a program. */
 export class CgiOutputError extends Error {}
 
 const maxBytes = 64 * 1024;
@@ -20,7 +20,7 @@ const carriageReturn = 13;
 export class CgiHeadReader {
   #bytes = Buffer.alloc(0);
 
-  /** The head and what follows it, once it is complete. Throws `CgiOutputError`. */
+  /** Returns the head and the bytes behind it, once the head is complete. Throws `CgiOutputError`. */
   push(chunk: Buffer): { head: CgiHead; rest: Buffer } | undefined {
     this.#bytes = Buffer.concat([this.#bytes, chunk]);
     const end = endOfHead(this.#bytes);
@@ -46,7 +46,7 @@ function endOfHead(bytes: Buffer): { head: number; body: number } | undefined {
   return undefined;
 }
 
-/** What belongs to the connection, not to the program. */
+/** Headers of the connection, which a program may not set. */
 const ofConnection: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',

@@ -1,28 +1,29 @@
-// A CGI program that runs: started natively without a copy of this process, read in large pieces, ended
-// with everything that it started.
+// A running CGI program: started natively without a copy of this process, read in large pieces, ended
+// together with its child processes.
 
 import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import { callNative, type NativeProgram, requireNative } from '../../native.js';
 
-/** Of both pipes, and of one read: what Linux lets every user have. */
+/** Size of both pipes, and of one read: the maximum for unprivileged users of Linux. */
 const pipeBytes = 2 ** 20;
-/** A program that has written twice within this time, in ms, writes more: the pipe is left to fill. */
+/** After two writes within this time, in ms, the pipe is left to fill before the next read. */
 const bulkMs = 2;
+/** Wait for the pipe to fill, in ms. */
 const fillMs = 1;
-/** The same where that has not half filled it. */
+/** Longer wait, after the pipe was less than half full, in ms. */
 const slowFillMs = 3;
-/** For what a program does at SIGTERM, in ms. */
+/** Time between SIGTERM and SIGKILL, in ms. */
 const killAfterMs = 2000;
-const firstLookMs = 1;
-const lastLookMs = 1000;
+const minPollMs = 1;
+const maxPollMs = 1000;
 
-/** Of all programs of this thread: what is read is copied before another read begins. */
+/** Shared by all programs of this thread: each chunk is copied before the next read. */
 let readBuffer: Buffer | undefined;
 
 export interface ProgramListeners {
-  /** False: no more for now, until `resume()`. */
+  /** Returns false to pause until `resume()`. */
   readonly onOutput: (chunk: Buffer) => boolean;
-  /** Its output has ended; `status` as wait(2) tells it, `undefined` for one that still runs. */
+  /** Called at the end of its output; `status` is that of wait(2), `undefined`: it still runs. */
   readonly onEnd: (status: number | undefined) => void;
 }
 
@@ -32,12 +33,12 @@ export interface StartOptions {
   readonly folder: string;
 }
 
-/** `onread` is documented, of the constructor too; its types know it of `connect()` alone. */
+/** `onread` is documented for the constructor, too; its types have it for `connect()` alone. */
 type ReadingOptions = SocketConstructorOpts & { readonly onread: OnReadOpts };
 
 export class CgiProgram {
   readonly input: Socket;
-  /** Resolves when it has ended: closing its output is not the end. */
+  /** Resolves when the program has ended: closing its output is not the end. */
   readonly exited: Promise<void>;
   readonly #pid: number;
   readonly #output: Socket;
@@ -58,7 +59,7 @@ export class CgiProgram {
     this.#pid = pid;
     this.#listeners = listeners;
     this.input = new Socket({ fd: stdin, readable: false, writable: true });
-    this.input.on('error', () => {}); // it reads nothing, or no more: its affair
+    this.input.on('error', () => {}); // the program may stop reading its input
     readBuffer ??= Buffer.allocUnsafeSlow(pipeBytes);
     const buffer = readBuffer;
     const onread = {
@@ -69,7 +70,7 @@ export class CgiProgram {
     this.#output = new Socket(options);
     this.#output.on('error', () => {});
     this.exited = new Promise((resolve) => {
-      // A child that somebody else has reaped has ended, too.
+      // A child that other code has reaped has ended, too.
       const ended = () => this.#outputEnded().catch(() => this.#listeners.onEnd(undefined));
       this.#output.once('close', () => void ended().then(resolve));
     });
@@ -90,7 +91,7 @@ export class CgiProgram {
     if (this.#mayRead) this.#output.resume();
   }
 
-  /** After `onOutput` has answered false. */
+  /** Continues after `onOutput` has returned false. */
   resume(): void {
     this.#mayRead = true;
     this.#readOn();
@@ -98,15 +99,15 @@ export class CgiProgram {
 
   async #outputEnded(): Promise<void> {
     this.input.destroy();
-    const status = await this.#reap(lastLookMs / 10);
+    const status = await this.#reap(maxPollMs / 10);
     this.#listeners.onEnd(status);
     if (!this.#hasEnded) await this.#reap(Infinity).catch(() => {});
   }
 
-  /** Looks again and again, for at most `limitMs`. */
+  /** Polls for the exit status, for at most `limitMs`. */
   async #reap(limitMs: number): Promise<number | undefined> {
     const endMs = performance.now() + limitMs;
-    for (let waitMs = firstLookMs; ; waitMs = Math.min(2 * waitMs, lastLookMs)) {
+    for (let waitMs = minPollMs; ; waitMs = Math.min(2 * waitMs, maxPollMs)) {
       const status = callNative(() => requireNative().reapProgram(this.#pid));
       this.#hasEnded = status !== null;
       if (status !== null) return status;
@@ -115,12 +116,12 @@ export class CgiProgram {
     }
   }
 
-  /** Ends it and what it has started: by SIGTERM, and by SIGKILL when that is not enough. */
+  /** Ends the program and its process group by SIGTERM, later by SIGKILL. */
   end(): void {
     this.#signal('SIGTERM');
     setTimeout(() => {
       this.#signal('SIGKILL');
-      this.#output.destroy(); // what has left the group may still hold it
+      this.#output.destroy(); // processes that have left the group may still hold it
     }, killAfterMs).unref();
   }
 

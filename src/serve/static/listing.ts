@@ -3,7 +3,7 @@
 import { readdir } from 'node:fs/promises';
 import { escaped } from '../html.js';
 
-/** Of the folder at `folder`, which is known to clients as `path`. */
+/** Makes the page of the folder at `folder`, whose path for clients is `path`. */
 export async function listingPage(
   folder: string,
   path: string,

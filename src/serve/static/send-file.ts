@@ -6,15 +6,15 @@ import { Socket } from 'node:net';
 import { callNative, nativeBinding } from '../../native.js';
 import { addBytesSentNatively } from '../bytes-sent-natively.js';
 
-/** So much at a turn of the event loop, in bytes: other connections have theirs. */
+/** Maximum per turn of the event loop, in bytes, so that other connections get their share. */
 const turnBytes = 2 ** 21;
 
-/** The descriptor of a connection over which the kernel can send by itself; `undefined`: there is none. */
+/** Returns the descriptor of a connection over which the kernel can send by itself; `undefined`: none. */
 export function plainDescriptor(response: ServerResponse): number | undefined {
   const { socket } = response;
-  // Of HTTP/2 and TLS the bytes have to be wrapped here (and HTTP/2 shows a socket that is none). A
-  // `write` of its own is a middleware's, which wants to see the body (compression). Without a socket it
-  // is not this response's turn yet.
+  // HTTP/2 and TLS wrap the bytes in this process (and the socket of HTTP/2 is a proxy). An own property
+  // `write` is a middleware's that reads the body (compression). Without a socket an earlier response is
+  // not finished yet.
   const isPlain = !('stream' in response) && socket instanceof Socket && !('encrypted' in socket);
   if (!isPlain || Object.hasOwn(response, 'write') || nativeBinding() === undefined) return;
   const fd: unknown = Reflect.get(handleOf(socket) ?? {}, 'fd');

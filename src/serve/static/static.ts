@@ -1,7 +1,6 @@
-// Files of a folder over HTTP. What a request means (ranges, conditions, types, hidden files) is decided
-// by `send`, the package behind Express and Koa; here is what it does not do: variants that were
-// compressed before (variants.ts), links that lead out of the folder, and large files that leave by the
-// kernel's own copying (send-file.ts).
+// Files of a folder over HTTP. `send`, the package behind Express and Koa, interprets requests (ranges,
+// conditions, types, hidden files). Added here: precompressed variants (variants.ts), refusal of links that
+// lead out of the folder, and large files sent by the kernel (send-file.ts).
 
 import {
   closeSync,
@@ -26,17 +25,17 @@ import { plainDescriptor, sendFile } from './send-file.js';
 import { choose, decoded, describeChoice } from './variants.js';
 
 export interface StaticOptions {
-  /** The file that stands for its folder; `false`: none. Default: `index.html`. */
+  /** File that is sent for its folder; `false`: none. Default: `index.html`. */
   readonly index?: string | false | undefined;
-  /** Whether folders without such a file are listed. Default: false. */
+  /** True: folders without such a file are listed. Default: false. */
   readonly listing?: boolean | undefined;
   /** Names that begin with a dot: `ignore` (404), `deny` (403) or `allow`. Default: `ignore`. */
   readonly dotfiles?: 'allow' | 'deny' | 'ignore' | undefined;
-  /** How long clients may use what they have without asking, in ms. Default: 0. */
+  /** `max-age` for clients' caches, in ms. Default: 0. */
   readonly maxAgeMs?: number | undefined;
-  /** Whether what has that age never changes under its name. Default: false. */
+  /** True: files never change under their names (`immutable`). Default: false. */
   readonly immutable?: boolean | undefined;
-  /** Whether `app.js.br` and `app.js.gz` are sent for `app.js` to clients that take them. Default: true. */
+  /** True: `app.js.br` and `app.js.gz` are sent for `app.js` to clients that accept them. Default: true. */
   readonly precompressed?: boolean | undefined;
 }
 
@@ -55,7 +54,7 @@ const maxAllowedAgeMs = 365 * 24 * 3600 * 1000;
 const largeBytes = 2 ** 16;
 
 interface Settings {
-  /** Without links in it. */
+  /** Path with all links resolved. */
   readonly root: string;
   readonly index: string | false;
   readonly isListed: boolean;
@@ -89,7 +88,7 @@ interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly next: (() => void) | undefined;
-  /** What `Vary` was before. */
+  /** `Vary` before this listener. */
   readonly vary: OutgoingHttpHeader | undefined;
 }
 
@@ -128,9 +127,8 @@ function serve(exchange: Exchange): void {
     else if (settings.isListed) void list(exchange, path);
     else refuse(exchange, 404);
   });
-  // Instead of its own, which look up, open and read in other threads: on the way there and back a
-  // small file costs more than by itself. One open file for size, time and bytes, so nothing changes in
-  // between.
+  // Replaces the methods of `send`, which stat, open and read in other threads: the way there and back
+  // costs more than a small file. One open file for size, time and bytes, so nothing changes in between.
   const sendOpened = (file: string): void => {
     let fd: number;
     try {
@@ -140,7 +138,7 @@ function serve(exchange: Exchange): void {
       return;
     }
     let isTaken = false;
-    // Called with the headers set and not sent, when the answer is to have a body.
+    // Called when the response has a body, with headers set and not sent.
     const transfer = (_file: string, { start = 0 }: { start?: number }): void => {
       isTaken = true;
       void sendBody(exchange, fd, start).catch(() => response.destroy());
@@ -159,13 +157,13 @@ function serve(exchange: Exchange): void {
   stream.pipe(response);
 }
 
-/** Of a file that cannot be opened: ours have no code, and what may not be read is not there. */
+/** Status for a file that cannot be opened; errors of `openInside` have no code, unreadable files are 404. */
 function statusOf(error: unknown): number {
   const { code }: { code?: string } = Object(error);
   return code === undefined || missing.has(code) ? 404 : 500;
 }
 
-/** Takes `fd` over. */
+/** Sends the body, and closes `fd`. */
 async function sendBody({ response }: Exchange, fd: number, start: number): Promise<void> {
   const count = Number(response.getHeader('content-length'));
   try {
@@ -184,7 +182,7 @@ async function sendBody({ response }: Exchange, fd: number, start: number): Prom
   }
 }
 
-/** In this thread: a small file that was just looked up costs less than a way to another one and back. */
+/** Reads in this thread: for a small file that is in the cache, other threads cost more. */
 function readPart(fd: number, start: number, count: number): Buffer {
   const buffer = Buffer.allocUnsafe(count);
   let filled = 0;
@@ -196,9 +194,9 @@ function readPart(fd: number, start: number, count: number): Buffer {
   return buffer;
 }
 
-/** Opens first and looks then where the file really is, so that no link changes in between. */
+/** Opens first and then resolves the file's real path, so that no link changes in between. */
 function openInside(root: string, path: string): number {
-  // A pipe without a writer is not waited for.
+  // O_NONBLOCK: does not wait for the writer of a named pipe.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     if (isInside(root, placeOf(fd, path))) return fd;
@@ -211,16 +209,16 @@ function openInside(root: string, path: string): number {
 
 /** Links in a folder's page are relative to it, so its path has to end with a slash. */
 function redirectToFolder({ request, response }: Exchange): void {
-  // What Express has cut off where it was mounted.
+  // The URL before Express removed the mount path.
   const original: unknown = Reflect.get(request, 'originalUrl');
   const url = typeof original === 'string' ? original : (request.url ?? '/');
   const [path = '/', query] = url.split(/\?(.*)/s);
-  // Two slashes at the beginning would be another host.
+  // Two leading slashes would name another host.
   const location = `${path.replace(/^\/+/, '/')}/${query === undefined ? '' : `?${query}`}`;
   response.writeHead(301, { Location: location, 'Content-Length': 0 }).end();
 }
 
-/** Asks no disk where there is /proc. */
+/** Returns the file's real path; with /proc without access to the disk. */
 function placeOf(fd: number, path: string): string {
   return hasProc ? readlinkSync(`/proc/self/fd/${fd}`) : realpathSync(path);
 }
@@ -245,7 +243,7 @@ async function list(exchange: Exchange, path: string): Promise<void> {
   }
 }
 
-/** Of a file that is not sent after all. */
+/** Headers of a file, removed when it is not sent. */
 const fileHeaders = [
   'accept-ranges',
   'cache-control',
@@ -257,7 +255,7 @@ const fileHeaders = [
   'last-modified',
 ];
 
-/** Leaves to the next listener what is not here; answers what is wrong. */
+/** Passes requests for missing files to the next listener; answers other errors. */
 function refuse(
   { response, next, vary }: Exchange,
   status: number,

@@ -1,26 +1,26 @@
-// Files that were compressed before: `app.js.br` beside `app.js`.
+// Precompressed files: `app.js.br` beside `app.js`.
 
 import { statSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import mime from 'mime-types';
 
-/** What is sent for a path. */
+/** The file that is sent for a path. */
 export interface Choice {
-  /** Of the request, or for the file of a variant. */
+  /** Path of the request, or of the variant's file. */
   readonly path: string;
   readonly encoding: 'br' | 'gzip' | undefined;
-  /** Of what was asked for; `undefined` where no variants are looked for. */
+  /** Type of the requested file; `undefined` when no variants are searched. */
   readonly type: string | undefined;
 }
 
-/** The better one first. */
+/** Best compression first. */
 const encodings = [
   ['br', '.br'],
   ['gzip', '.gz'],
 ] as const;
 
-/** The variant that a client takes, or the file itself. */
+/** Chooses a variant that the client accepts, or the file itself. */
 export function choose(
   root: string,
   index: string | false,
@@ -40,10 +40,10 @@ export function choose(
   return { path, encoding: undefined, type };
 }
 
-/** Types that programs compress. */
+/** Types that are worth compressing. */
 const compressible = /^text\/|[/+](json|javascript|xml|wasm|manifest)\b/;
 
-/** Whether a client names the coding and does not forbid it. RFC 9110, 12.5.3. */
+/** True: the client names the coding and does not forbid it. RFC 9110, 12.5.3. */
 function isAccepted(encoding: string, header: string): boolean {
   return header.split(',').some((entry) => {
     const [name = '', ...parameters] = entry.split(';').map((part) => part.trim().toLowerCase());
@@ -51,7 +51,7 @@ function isAccepted(encoding: string, header: string): boolean {
   });
 }
 
-/** As `send` reads it; `undefined` for what it will refuse. */
+/** Decodes a path as `send` does; `undefined` for paths that it refuses. */
 export function decoded(path: string): string | undefined {
   try {
     const text = decodeURIComponent(path);
