@@ -71,7 +71,7 @@ export class Control {
     await new Promise<void>((resolve, reject) => {
       server.once('error', (cause) => {
         const where = 'path' in at ? at.path : `${at.host}:${at.port}`;
-        const message = `the status cannot be had at ${where}: ${messageOf(cause)}`;
+        const message = `cannot serve the status at ${where}: ${messageOf(cause)}`;
         reject(new CodedError('SERVE_CONTROL_FAILED', message, { cause }));
       });
       server.listen({ ...at, exclusive: true }, resolve);

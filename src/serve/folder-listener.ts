@@ -20,7 +20,7 @@ export function realFolder(root: string | URL): string {
     const real = realpathSync(path);
     if (statSync(real).isDirectory()) return real;
   } catch (error) {
-    throw invalid('root', path, `a folder that is there: ${messageOf(error)}`);
+    throw invalid('root', path, `an existing folder: ${messageOf(error)}`);
   }
   throw invalid('root', path, 'a folder');
 }

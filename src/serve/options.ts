@@ -253,7 +253,7 @@ function tlsFiles(options: TlsOptions): TlsFiles {
     resolve(string(`tls.${name}`, given[name], 'the path of a PEM file'));
   const files = { cert: file('cert'), key: file('key') };
   for (const [name, path] of Object.entries(files)) {
-    if (!existsSync(path)) throw invalid(`tls.${name}`, path, 'the path of a file that is there');
+    if (!existsSync(path)) throw invalid(`tls.${name}`, path, 'the path of an existing file');
   }
   const http2 = boolean('tls.http2', given.http2 ?? false);
   return { ...files, http2 };

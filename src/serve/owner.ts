@@ -18,7 +18,7 @@ export function ownerOf(
   if (user === undefined) return { uid: undefined, gid };
   const entry = find('/etc/passwd', 'user', user);
   if (gid === undefined && entry.gid === undefined) {
-    throw invalid('user', user, 'one that /etc/passwd has, or give its group, too');
+    throw invalid('user', user, 'a user in /etc/passwd; give the group, too, for another id');
   }
   return { uid: entry.id, gid: gid ?? entry.gid };
 }
@@ -36,5 +36,5 @@ function find(
   const line = lines.find((fields) => fields[isNumber ? 2 : 0] === String(wanted));
   if (line !== undefined) return { id: Number(line[2]), gid: Number(line[3]) };
   if (isNumber) return { id: Number(wanted), gid: undefined };
-  throw invalid(name, wanted, `one that ${file} has`);
+  throw invalid(name, wanted, `a name or an id in ${file}`);
 }

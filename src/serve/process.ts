@@ -118,7 +118,7 @@ export class ServeProcess {
     // Service managers signal every process of a service; a terminal signals a process group, which is not ours.
     process.on('SIGTERM', () => this.#drain(this.#ticket.drainTimeoutMs));
     for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
-    // Ends a blocked main thread once the supervisor is gone; without pidfds that would be at once.
+    // Ends a blocked main thread after the supervisor's end. Only with pidfds, or it would end at once.
     if (native.probeKernel().pidfd === '') {
       native.watchParent(ticket.parentPid, 0, ticket.drainTimeoutMs + 2 * exitGraceMs);
     }

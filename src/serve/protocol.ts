@@ -239,7 +239,7 @@ function fieldsOf(value: unknown, what: string): Fields {
 function unknownMessage(what: string): CodedError {
   return new CodedError(
     'WORKER_PROTOCOL',
-    `${what} is none that this version of manycore knows: restart the server`,
+    `this version of manycore cannot read ${what}: restart the server`,
   );
 }
 

@@ -62,7 +62,8 @@ function ask(
         const answer: unknown = await json(response);
         const status = statusIn(answer);
         if (response.statusCode !== 200) reject(refusal(path, answer));
-        else if (status === undefined) reject(refusal(path, { message: 'it told no status' }));
+        else if (status === undefined)
+          reject(refusal(path, { message: 'its answer is no status' }));
         else resolve(status);
       } catch (error) {
         reject(error);
@@ -82,7 +83,7 @@ function statusIn(value: unknown): ServerStatus | undefined {
 }
 
 function refusal(path: string, answer: unknown): CodedError {
-  const { message = 'it gave no reason', stack }: { message?: string; stack?: string } =
+  const { message = 'no reason given', stack }: { message?: string; stack?: string } =
     Object(answer);
   const thrown = Object.assign(new Error(message), { stack });
   const cause =

@@ -288,7 +288,10 @@ function fdOf(server: Server): number {
   const handle: unknown = Reflect.get(server, '_handle');
   const fd: unknown = Reflect.get(Object(handle), 'fd');
   if (typeof fd === 'number') return fd;
-  throw new CodedError('SERVE_START_FAILED', 'this runtime tells no descriptors of its sockets');
+  throw new CodedError(
+    'SERVE_START_FAILED',
+    'this runtime does not expose the descriptors of its sockets',
+  );
 }
 
 /** Keeps the path of a Unix socket that is still in use: Node would remove it. */

@@ -172,7 +172,7 @@ export class Supervisor {
     if (number < 0) {
       throw new CodedError(
         'SERVE_START_FAILED',
-        'as many processes drain as there may be: wait until some have ended',
+        'the maximum number of processes is draining: wait until some have ended',
       );
     }
     for (const row of this.#rowsOf(number)) row.clear();
@@ -324,7 +324,7 @@ export class Supervisor {
     process.drain();
     this.#lost(
       process,
-      `loop ${loop} was blocked for ${blockedMs} ms; it may end what it holds for ${drainTimeoutMs} ms`,
+      `loop ${loop} was blocked for ${blockedMs} ms; its process drains for up to ${drainTimeoutMs} ms`,
     );
   }
 
@@ -389,7 +389,7 @@ export class Supervisor {
     const { failuresInRow } = this.#policy;
     const message =
       `processes of the server ended ${failuresInRow} times in a row, the last one: ${why}. ` +
-      'The server is closed: mend the program and start it again';
+      'The server is closed: fix the program and start it again';
     this.#closed.reject(new CodedError('SERVE_FAILED', message));
     this.close().catch(() => {});
   }

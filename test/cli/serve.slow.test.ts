@@ -409,7 +409,7 @@ test('a status address that is in use is told in a sentence', { skip }, async (t
   const { port } = Object(other.address());
   const flags = ['-P', '1', '-L', '1', '--status', String(port), listens];
   const { stderr } = await runCommand(t, [process.execPath, command, 'serve', ...flags]);
-  assert.match(stderr, /^manycore: the status cannot be had at .*EADDRINUSE.*\n$/);
+  assert.match(stderr, /^manycore: cannot serve the status at .*EADDRINUSE.*\n$/);
 });
 
 test('a change of the program is served, and one that does not start is not', {
