@@ -284,7 +284,7 @@ export class ServerProcess implements MemberProcess {
   /** Handles that it takes no more connections, requested or not: it may have got a signal. */
   #leaving(): void {
     this.#left.resolve();
-    this.#drainsByItself('it was asked to end from outside');
+    this.#drainsByItself('it received a signal to end');
   }
 
   /** Returns false when the process does not serve. */
