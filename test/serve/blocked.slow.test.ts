@@ -10,13 +10,13 @@ const blocked = 'manycore:server:blocked';
 /** In the callback of apps/listens.ts that does not return. */
 const placeInListens = /at answer \(file:.*listens\.js:\d+:\d+\)/;
 
-/** Of the first loop that is told of as blocked; 'undefined' where it has none. */
+/** Stack of the first loop that is reported as blocked; 'undefined': none. */
 async function firstStack(blocks: readonly Record<string, unknown>[]): Promise<string> {
   const [first] = await waitFor(() => blocks.length > 0 && blocks, 20_000);
   return String(first?.stack);
 }
 
-test('a loop that stays blocked is shown with its stack, then replaced', { skip }, async (t) => {
+test('a loop that stays blocked is reported with its stack, then replaced', { skip }, async (t) => {
   const blocks = announced(t, blocked);
   const server = await open(t, listens, { blockedTimeoutMs: 7000, drainTimeoutMs: 1000 });
   const [pid] = server.pids;
@@ -29,7 +29,7 @@ test('a loop that stays blocked is shown with its stack, then replaced', { skip 
   assert.ok(!(await waitFor(() => bodyOf(port))).startsWith(`${pid}:`));
 });
 
-test('a loop that may not be blocked for long is shown before it is replaced, too', {
+test('a loop with a short limit is reported before it is replaced, too', {
   skip,
 }, async (t) => {
   const blocks = announced(t, blocked);

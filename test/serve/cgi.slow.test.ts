@@ -1,5 +1,4 @@
-// CGI programs over HTTP: what they are told, what becomes of what they answer, and of those that
-// misbehave.
+// CGI programs over HTTP: their variables, their responses, and programs that misbehave.
 // Long (over 400 lines), because each kind of program is a test.
 
 import assert from 'node:assert/strict';
@@ -101,7 +100,7 @@ test('a program answers with its headers, status and body', { skip }, async (t) 
   assert.equal((await get(port, '/hello.sh', { method: 'HEAD' })).body, '');
 });
 
-test('a program is told what RFC 3875 says, and nothing of this process', { skip }, async (t) => {
+test('a program gets the variables of RFC 3875, and none of this process', { skip }, async (t) => {
   process.env['SECRET_OF_THE_SERVER'] = 'secret';
   t.after(() => delete process.env['SECRET_OF_THE_SERVER']);
   const { port, root } = await serveScripts(t);
@@ -211,7 +210,7 @@ test('a program that hangs is ended with all that it started', { skip }, async (
   await waitFor(() => !isRunning(pid) && childrenOf(process.pid).length === 0);
 });
 
-test('what a program has left incomplete does not look complete', { skip }, async (t) => {
+test('an incomplete response does not appear complete', { skip }, async (t) => {
   const { port } = await serveScripts(t, { timeoutMs: 300 });
   for (const path of ['/crash.sh', '/stop.sh']) {
     await assert.rejects(get(port, path), { code: 'ECONNRESET' }, path);
@@ -397,7 +396,7 @@ test('whatever a program writes, its head is read or refused, and names no conne
   assert.deepEqual(quiet?.head.headers, [['A', 'b']]);
 });
 
-test('a program is told the name of its host, whatever the protocol calls it', () => {
+test('a program gets the name of its host under every protocol', () => {
   const script = { file: '/a', name: '/a', pathInfo: '', root: '/' };
   const asked = { method: 'GET', query: '', remoteAddress: '', serverPort: 1, isSecure: true };
   for (const [httpVersion, headers] of [

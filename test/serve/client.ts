@@ -113,7 +113,7 @@ export function keepBusy(port: number, clients: number, isKeptAlive: boolean, pa
   };
 }
 
-/** A request over TLS, to a certificate that nobody knows. */
+/** A request over TLS, to a server with a self-signed certificate. */
 export async function secureBody(port: number, version: 'http/1.1' | 'h2'): Promise<string> {
   if (version === 'http/1.1') {
     const options = { port, rejectUnauthorized: false, agent: false };

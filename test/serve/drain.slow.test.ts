@@ -1,4 +1,4 @@
-// What a reload does with connections that have nothing under way, and with those that do not end.
+// A reload with idle connections, and with connections that do not end.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -42,7 +42,7 @@ for (const [at, kind] of kinds.entries()) {
   });
 }
 
-test('what is under way at the deadline is cut off', { skip }, async (t) => {
+test('requests that are open at the deadline are cut off', { skip }, async (t) => {
   const server = await open(t, listens, { loops: 1, drainTimeoutMs: 500 });
   const [left = 0] = server.pids;
   const endless = await begin(portOf(server), '/?wait=3600000');
@@ -98,7 +98,7 @@ test('requests that are sent ahead in a drain are all answered', { skip }, async
   ]);
 });
 
-test('a program hears of a drain when it begins', { skip }, async (t) => {
+test('a program is notified when a drain begins', { skip }, async (t) => {
   const text = `import { subscribe } from 'node:diagnostics_channel';
     import { createServer } from 'node:http';
     const held = new Set();

@@ -1,4 +1,4 @@
-// What clients, the system and the program's owner may do to a server.
+// Faults caused by clients, the system and the program's owner.
 //
 // Long (over 400 lines), because each of many faults is a test.
 
@@ -43,7 +43,7 @@ const counts = (options: string) => `import { createServer } from 'node:http';
       for await (const piece of request) count += piece.length;
       response.end('got ' + count);
     } catch {
-      // the client has gone, or sent no body: a rejection that nobody heard would end the loop
+      // the client has disconnected, or sent no body: an unhandled rejection would end the loop
     }
   }).listen(0, '127.0.0.1');`;
 
@@ -165,7 +165,7 @@ for (const serverNames of [[], ['127.0.0.1']]) {
     });
     for (const socket of sockets) socket.on('error', () => {});
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-    // A router keeps what has not said whom it wants.
+    // A router keeps connections without a server name.
     for (const socket of sockets) socket.write('GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n');
     const waiting = bodyOf(port); // behind those that have all descriptors
     const first = await Promise.race([
@@ -197,7 +197,7 @@ test('a system that starts no process is a failed start, and a failed reload', {
   assert.match(await bodyOf(portOf(server)), /^\d+:0$/);
 });
 
-/** Of each thread, by proc_pid_status(5). */
+/** State of each thread, by proc_pid_status(5). */
 function statesOf(pid: number): string[] {
   return readdirSync(`/proc/${pid}/task`).map((thread) => {
     const text = readFileSync(`/proc/${pid}/task/${thread}/status`, 'latin1');
@@ -205,7 +205,7 @@ function statesOf(pid: number): string[] {
   });
 }
 
-test('a process that is stopped gets nothing, and is replaced', { skip }, async (t) => {
+test('a stopped process gets no connection, and is replaced', { skip }, async (t) => {
   const server = await open(t, listens, { processes: 2, loops: 1, blockedTimeoutMs: 3000 });
   const [stopped = 0] = server.pids;
   process.kill(stopped, 'SIGSTOP');
@@ -302,7 +302,7 @@ test('a supervisor that was blocked takes no process for stopped', { skip }, asy
   for (let round = 0; round < 3; round += 1) {
     const endMs = performance.now() + 2500;
     while (performance.now() < endMs);
-    await new Promise((resolve) => setTimeout(resolve, 1200)); // it looks around
+    await new Promise((resolve) => setTimeout(resolve, 1200)); // the supervisor checks once a second
   }
   assert.deepEqual(server.pids, before);
   assert.ok(server.status().every(({ state, lastExit }) => state !== 'draining' && !lastExit));
@@ -390,7 +390,7 @@ test('a clock that jumps changes nothing', { skip }, async (t) => {
   const server = await open(t, app, { processes: { min: 1, max: 2 }, loops: 1 });
   const load = keepBusy(portOf(server), 4, true);
   await server.reload();
-  await new Promise((resolve) => setTimeout(resolve, 3000)); // the supervisor looks around
+  await new Promise((resolve) => setTimeout(resolve, 3000)); // the supervisor checks once a second
   assert.deepEqual((await load.stop()).failures, []);
   for (const { ageMs, blockedMs } of server.status()) {
     assert.ok(ageMs >= 0 && ageMs < 120_000, String(ageMs));
@@ -429,7 +429,7 @@ test('a killed process loses what it was doing, and nothing else', { skip }, asy
   assert.equal(begun.length - lost, kept?.requestsInFlight);
 });
 
-test('a kept connection is told when its process is about to leave', {
+test('a kept connection is notified when its process drains', {
   skip,
 }, async (t: TestContext) => {
   const server = await open(t, listens, { processes: 1, loops: 1 });

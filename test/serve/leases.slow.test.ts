@@ -22,10 +22,10 @@ function spin(ms: number): number {
   return process.pid;
 }
 
-/** What a loop and its pool are to the supervisor. */
+/** A loop with its pool. */
 interface Loop {
   readonly pool: Pool;
-  /** Ends as a thread does that is terminated: nothing more is said. */
+  /** Ends like a terminated thread: without further messages. */
   readonly vanish: () => void;
 }
 
@@ -37,12 +37,12 @@ function openWorkers(t: TestContext, count: number): { workers: Workers; openLoo
   });
   const pools: Pool[] = [];
   const vanished: Pool[] = [];
-  /** What loops that have vanished were not told: their pools are still here. */
-  const untold: (() => void)[] = [];
+  /** Messages for loops that have vanished: their pools still exist. */
+  const undelivered: (() => void)[] = [];
   t.after(async () => {
     await Promise.all(pools.map((pool) => pool.destroy()));
     await workers.close();
-    for (const tell of untold) tell();
+    for (const deliver of undelivered) deliver();
     await Promise.all(vanished.map((pool) => pool.destroy()));
   });
   let lastLoop = 0;
@@ -63,10 +63,10 @@ function openWorkers(t: TestContext, count: number): { workers: Workers; openLoo
             onGranted: (lease) => isThere && leases.receive({ type: 'granted', request, lease }),
             onEnded: ({ exitCode, signal, error }) => {
               const message = error?.message;
-              const tell = () =>
+              const deliver = () =>
                 leases.receive({ type: 'leaseEnded', request, exitCode, signal, message });
-              if (isThere) tell();
-              else untold.push(tell);
+              if (isThere) deliver();
+              else undelivered.push(deliver);
             },
           });
           for (const fd of fds) closeSync(fd);
@@ -107,7 +107,7 @@ test('a task with a timeout has all of its time, however long others take', { sk
     const timed = other.pool.with({ timeoutMs: 1000 }).run(spin, 200);
     for (const pid of await Promise.all([long, timed])) pids.add(pid);
   }
-  assert.equal(pids.size, 1); // nobody killed it
+  assert.equal(pids.size, 1); // it was not killed
 });
 
 test('a loop that vanishes with a task ahead leaves the worker to the others', {
@@ -130,17 +130,17 @@ test('a lease that cannot be granted ends once, and leaves no descriptor', { ski
   const { pool } = openLoop();
   await pool.run(spin, 0);
   const before = openDescriptors().length;
-  const told: unknown[] = [];
+  const events: unknown[] = [];
   for (let request = 100; request < 103; request += 1) {
     workers.acquire({ process, loop: 100 }, request, [-1, -1, -1, -1], {
-      onGranted: () => told.push('granted'),
-      onEnded: ({ error }) => told.push(error?.message),
+      onGranted: () => events.push('granted'),
+      onEnded: ({ error }) => events.push(error?.message),
     });
   }
-  assert.equal(told.length, 3);
+  assert.equal(events.length, 3);
   assert.ok(
-    told.every((message) => /descriptor/.test(String(message))),
-    String(told),
+    events.every((message) => /descriptor/.test(String(message))),
+    String(events),
   );
   await waitFor(() => openDescriptors().length <= before);
   workers.release(process, 7); // no such lease

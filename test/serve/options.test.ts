@@ -1,4 +1,4 @@
-// What `serve` makes of what it is told.
+// Options of `serve`: checks and defaults.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// What clients hear while every loop is blocked, and how connections are placed otherwise.
+// Answers to clients while every loop is blocked, and placement of connections otherwise.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -11,7 +11,9 @@ import { ask, type Begun, begin, bodyOf, portOf } from './client.js';
 import { folder, listens, open, program, skip } from './served.js';
 
 for (const loops of [1, 2]) {
-  test(`who waits too long for one of ${loops} blocked loops hears 503`, { skip }, async (t) => {
+  test(`a client that waits too long for one of ${loops} blocked loops gets 503`, {
+    skip,
+  }, async (t) => {
     const server = await open(t, listens, { loops, overloadMs: 300 });
     const port = portOf(server);
     const flag = join(folder(t), 'end');
@@ -35,7 +37,7 @@ for (const loops of [1, 2]) {
   });
 }
 
-test('clients wait as long as it takes where that is wanted', { skip }, async (t) => {
+test('clients wait without a limit when overload answers are off', { skip }, async (t) => {
   const server = await open(t, listens, { loops: 1, overloadMs: 0 });
   const port = portOf(server);
   const blocked = await begin(port, '/?block=1500');

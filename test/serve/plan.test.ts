@@ -89,6 +89,6 @@ test('whatever comes, there are never fewer units than the least nor more than t
   );
 });
 
-test('an idle server comes back to its least size, plus what it keeps to spare', () => {
+test('an idle server shrinks to its minimum, plus the spare units', () => {
   assert.equal(play((tick) => (tick < 5 ? 8 : 0), 300).at(-1), 2);
 });

@@ -1,4 +1,4 @@
-// What programs do with `listen()` and with what they inherit.
+// Programs that use `listen()` in all its forms, and what they inherit.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -56,7 +56,7 @@ async function isRefused(port: number): Promise<boolean> {
 }
 
 for (const placement of ['least-loaded', 'reuseport'] as const) {
-  test(`a port is closed that no program listens on any more, and may be had again: ${placement}`, {
+  test(`a port without listeners is closed, and can be opened again: ${placement}`, {
     skip,
   }, async (t) => {
     const app = program(
@@ -147,7 +147,9 @@ test('a program that writes nonsense to its supervisor loses its process alone',
   assert.ok(server.pids.includes(Number(await bodyOf(portOf(server)))));
 });
 
-test('a program that listens twice on one port is told as on plain Node', { skip }, async (t) => {
+test('a program that listens twice on one port gets the error of plain Node', {
+  skip,
+}, async (t) => {
   const app = program(
     t,
     'app.mjs',
@@ -222,7 +224,7 @@ test('an address that the system does not give, and a program that is not there'
   });
 });
 
-test('a fetch handler hears of what can be a Request, and of nothing else', { skip }, async (t) => {
+test('a fetch handler gets only what can be a Request', { skip }, async (t) => {
   const app = `export default { fetch: (request) => new Response(new URL(request.url).pathname) };`;
   const server = await open(t, program(t, 'app.mjs', app), { port: 0 });
   const say = (method: string, path: string, host: string) =>

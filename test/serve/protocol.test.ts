@@ -1,4 +1,4 @@
-// What a process may tell its supervisor: nothing that it says can hurt more than itself.
+// Messages of processes to their supervisor: invalid ones harm no other process.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -39,7 +39,7 @@ const ofProcess: FromProcess[] = [
 ];
 const ofLoop: FromLoop[] = [...ofBoth, { type: 'acquire', request: 1, fds: [1, 2, 3, 4] }];
 
-test('messages are what they were on the other side', () => {
+test('messages arrive unchanged', () => {
   for (const message of ofProcess) assert.deepEqual(parseFromProcess(message), message);
   for (const message of ofLoop) assert.deepEqual(parseFromLoop(message), message);
 });
@@ -48,7 +48,7 @@ for (const [whose, parse, valid] of [
   ['a process', parseFromProcess, ofProcess],
   ['a loop', parseFromLoop, ofLoop],
 ] as const) {
-  test(`what is no message of ${whose} is refused, whatever it is`, () => {
+  test(`anything but a message of ${whose} is refused`, () => {
     const isRefused = (value: unknown): void => {
       try {
         parse(value);

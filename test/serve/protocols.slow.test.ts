@@ -1,4 +1,4 @@
-// What passes over a served connection is what passes over one of plain Node.
+// A served connection carries the same bytes as one of plain Node.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ function openApp(t: TestContext, name: string, processes = 1): Promise<ServedApp
   return open(t, app, { processes });
 }
 
-/** What comes back for these bytes, until the server ends the connection. */
+/** Returns the answer to these bytes, until the server ends the connection. */
 async function exchange(port: number, bytes: string): Promise<string> {
   const socket = connect(port, host);
   socket.end(bytes);
@@ -94,7 +94,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     const first = await ask(undefined);
     assert.equal(first.isResumed, false);
     assert.ok(first.kept !== undefined);
-    // They stay open, so that the next one goes to a loop that has fewer.
+    // Connections stay open, so that the next one goes to a loop with fewer.
     const loops = new Set<string | undefined>();
     await waitFor(async () => {
       const { isResumed, loop } = await ask(first.kept);
@@ -137,7 +137,7 @@ test('a reload lets an HTTP/2 client finish its streams and tells it to go', {
   await reloaded;
 });
 
-test('an HTTP/2 session without pauses is told to go before the deadline', { skip }, async (t) => {
+test('an HTTP/2 session without pauses gets GOAWAY before the deadline', { skip }, async (t) => {
   const { server, client, slow } = await askSlowly(t);
   const gone = once(client, 'goaway');
   const [pid] = server.pids;

@@ -25,7 +25,7 @@ test('a reload loses no request and replaces every process', { skip }, async (t)
   await waitFor(() => before.every((pid) => !isRunning(pid)));
 });
 
-test('who connects after a reload gets a new process', { skip }, async (t) => {
+test('a client that connects after a reload gets a new process', { skip }, async (t) => {
   const server = await open(t, listens, { processes: 2, loops: 1 });
   for (let round = 0; round < 2; round += 1) {
     const before = server.pids;
@@ -108,7 +108,7 @@ test('a port is not shared with another server, though each process has a socket
   );
 });
 
-/** Its second loop fails, later, once the file of its argument is there. */
+/** A program whose second loop fails later, once the file of its argument exists. */
 const failsInOneLoop = `import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { threadId } from 'node:worker_threads';
@@ -131,7 +131,7 @@ test('a version of which one loop fails is never asked anything', { skip }, asyn
   assert.deepEqual(server.pids, before);
 });
 
-test('a process that fails to start leaves nobody waiting at its own socket', {
+test('a process that fails to start leaves no client waiting at its own socket', {
   skip,
 }, async (t) => {
   const flag = join(folder(t), 'broken');

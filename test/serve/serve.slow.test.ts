@@ -184,7 +184,7 @@ test('a process that is killed is replaced, and the others serve meanwhile', {
   );
 });
 
-test('a process that is asked to end by the system drains, and is replaced', {
+test('a process that gets SIGTERM drains, and is replaced', {
   skip,
 }, async (t) => {
   const server = await open(t, listens, { processes: 2, loops: 2 });
@@ -197,7 +197,7 @@ test('a process that is asked to end by the system drains, and is replaced', {
   assert.deepEqual((await load.stop()).failures, []);
 });
 
-test('a process that is told to end is replaced while it still answers', { skip }, async (t) => {
+test('a process that gets SIGTERM is replaced while it still answers', { skip }, async (t) => {
   const server = await open(t, listens, { processes: 1, loops: 2, drainTimeoutMs: 20_000 });
   const [asked = 0] = server.pids;
   const long = await begin(portOf(server), '/?wait=600000');
@@ -245,7 +245,7 @@ test('a loop that ends takes its process out of service, and another starts', {
   await waitFor(() => server.pids.length === 1 && server.pids[0] !== pid);
   const body = await waitFor(() => bodyOf(portOf(server)));
   assert.ok(!body.startsWith(`${pid}:`));
-  // Its place is free for the process after the next.
+  // Waits until the number is free for the process after the next.
   await waitFor(() => !isRunning(pid ?? 0));
   await assert.rejects(bodyOf(portOf(server), '/crash'));
   await waitFor(() => server.status().some(({ lastExit }) => lastExit === 'out of order'));
@@ -290,7 +290,7 @@ test('a server whose processes end again and again is closed, with the reason', 
 });
 
 for (const loops of [1, 2]) {
-  test(`a program does at the end what it does at SIGTERM, ${loops} loops`, { skip }, async (t) => {
+  test(`a program's handlers of SIGTERM run at its end, ${loops} loops`, { skip }, async (t) => {
     const app = program(
       t,
       'app.mjs',
@@ -311,7 +311,7 @@ for (const loops of [1, 2]) {
   });
 }
 
-test('close() answers what is there and leaves no process', { skip }, async (t) => {
+test('close() finishes open requests and leaves no process', { skip }, async (t) => {
   const server = await open(t, listens, { processes: 2, loops: 2 });
   const pids = server.pids;
   const last = await begin(portOf(server), '/?wait=300');
@@ -331,7 +331,7 @@ test("a port that is in use is a failed start with the system's reason", { skip 
     serve(listens, { processes: 1, loops: 2, args: [String(port)] }),
     (error: unknown) => hasCode(error, 'SERVE_START_FAILED') && /EADDRINUSE/.test(String(error)),
   );
-  // Express 5 gives the error to the callback of listen(), where programs do not look.
+  // Express 5 passes the error to the callback of listen(), which programs ignore.
   const swallows = `import { createServer } from 'node:http';
   const server = createServer(() => {}).on('error', () => {});
   server.listen(${port}, '127.0.0.1');`;
@@ -380,7 +380,7 @@ for (const [what, [text, message, options]] of Object.entries(failures)) {
   }
 }
 
-test('what is no option is refused', { skip }, async () => {
+test('unknown options are refused', { skip }, async () => {
   await assert.rejects(serve(''), { code: 'OPTION_INVALID' });
   await assert.rejects(serve(listens, { processes: 0 }), { code: 'OPTION_INVALID' });
   await assert.rejects(serve(listens, { port: -1 }), { code: 'OPTION_INVALID' });

@@ -38,7 +38,7 @@ export function program(t: TestContext, name: string, text: string): string {
   return path;
 }
 
-/** What is announced under this name until the end of the test; grows. */
+/** Announcements under this name until the end of the test; grows. */
 export function announced(t: TestContext, name: string): readonly Record<string, unknown>[] {
   const messages: Record<string, unknown>[] = [];
   const listener = (message: unknown): void => void messages.push(Object(message));

@@ -58,7 +58,7 @@ function share(
   return open(t, app, { loops: 1, serverNames, args, drainTimeoutMs: 1000 });
 }
 
-/** What a request for `name` is answered, with its status. */
+/** Answer to a request for `name`, with its status. */
 async function ask(port: number, name: string, options: RequestOptions = {}): Promise<string> {
   const sent = request({ port, host, agent: false, headers: { Host: name }, ...options });
   sent.end(options.method === 'POST' ? 'body' : undefined);
@@ -110,7 +110,7 @@ test('a connection stays with its app, whatever is asked for over it', { skip },
   assert.match(await text(upgraded), /^HTTP\/1.1 101 /);
 });
 
-test('over TLS the handshake says who is meant', { skip }, async (t) => {
+test('over TLS the handshake names the app', { skip }, async (t) => {
   const first = await share(t, secure(t, 'first'), ['first.example']);
   await share(t, secure(t, 'second'), ['second.example'], first);
   const port = portOf(first);

@@ -1,4 +1,4 @@
-// What is an emergency for the size of a server, without a server.
+// Overload and the size of a server, on made-up rows.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -74,7 +74,7 @@ test('under worker the size stays, whatever the load', { skip }, async (t) => {
   const load = overload(server);
   const isBusy = () => server.status().every(({ utilization }) => utilization > 0.7);
   await waitFor(isBusy, 20_000);
-  await new Promise((resolve) => setTimeout(resolve, 3000)); // the supervisor looks around
+  await new Promise((resolve) => setTimeout(resolve, 3000)); // the supervisor checks once a second
   assert.equal(server.pids.length, 1);
   assert.equal(readyLoops(server), 2);
   assert.deepEqual((await load.stop()).failures, []);
@@ -150,6 +150,6 @@ test('a process that takes too much memory is replaced', { skip }, async (t) => 
   const [first = 0] = server.pids;
   assert.equal(await bodyOf(portOf(server)), '1');
   await waitFor(() => server.pids.length === 1 && !server.pids.includes(first), 20_000);
-  // The old one may get another before it has heard that it is to leave.
+  // The old process may get another connection before its drain begins.
   await waitFor(async () => (await bodyOf(portOf(server))) === '1');
 });

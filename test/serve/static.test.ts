@@ -138,7 +138,7 @@ test('ranges are parts of the file, and impossible ones are said so', async (t) 
   assert.equal(odd.status, 200);
 });
 
-test('a client that has the file hears 304, and one with conditions that fail 412', async (t) => {
+test('a client that has the file gets 304, and one with conditions that fail 412', async (t) => {
   const { port } = await serveFiles(t);
   const { headers } = await get(port, '/small.txt');
   const again = await get(port, '/small.txt', { 'If-None-Match': String(headers.etag) });
@@ -223,7 +223,7 @@ test('a folder has its index, or nothing; without its slash it redirects', async
   assert.equal((await get(port, '/linked')).status, 404); // it leads out of the folder
 });
 
-test('folders are listed where that is wanted, without what is hidden', async (t) => {
+test('folders are listed when enabled, without hidden files', async (t) => {
   const { port } = await serveFiles(t, { listing: true, index: false });
   const page = String((await get(port, '/')).body);
   assert.match(page, /<a href=".\/bare\/">bare\/<\/a>/);
@@ -234,7 +234,7 @@ test('folders are listed where that is wanted, without what is hidden', async (t
   assert.equal((await get(port, '/linked/')).status, 404);
 });
 
-test('only GET and HEAD; as middleware what is not here is left to the next', async (t) => {
+test('only GET and HEAD; as middleware, missing files are left to the next', async (t) => {
   const { port, root } = await serveFiles(t);
   const refused = await get(port, '/small.txt', {}, 'DELETE');
   assert.deepEqual([refused.status, refused.headers.allow], [405, 'GET, HEAD']);
@@ -247,7 +247,7 @@ test('only GET and HEAD; as middleware what is not here is left to the next', as
   assert.equal(String((await get(other, '/small.txt', {}, 'POST')).body), 'next ');
 });
 
-test('over TLS, and behind a middleware that wants to see the body, files come whole', async (t) => {
+test('over TLS, and behind a middleware that reads the body, files come whole', async (t) => {
   const { large, root } = await serveFiles(t);
   const files = serveStatic(root);
   const secure = createSecure({ cert, key }, (request, response) => files(request, response));

@@ -1,4 +1,4 @@
-// What the scoreboard says of loops, as `status()` shows it.
+// State of loops in the scoreboard, as `status()` returns it.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { waitFor } from '../support/index.js';
 import { begin, bodyOf, portOf } from './client.js';
 import { listens, open, program, skip } from './served.js';
 
-test('the status counts what the kernel has sent, and says how late a loop answers', {
+test('the status counts bytes sent by the kernel, and the lag of a loop', {
   skip,
 }, async (t) => {
   const staticModule = new URL('../../src/serve/static/static.js', import.meta.url).href;
@@ -44,7 +44,7 @@ test('the status has a line for each loop', { skip }, async (t) => {
   const states = server.status().map(({ state }) => state);
   assert.deepEqual(states, ['ready', 'ready', 'ready', 'ready']);
   assert.equal(total('connections'), 6);
-  // The last client may have heard the end sooner than the scoreboard.
+  // The last client may have its answer before the scoreboard is updated.
   await waitFor(() => total('requestsInFlight') === 1 && total('openConnections') === 1);
   assert.equal(total('requests'), 5);
   waiting.leave();

@@ -1,4 +1,4 @@
-// How busy loops were, told from made-up rows.
+// Utilization of loops, on made-up rows.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -23,7 +23,7 @@ test('a loop was busy for as long as it did not sleep', () => {
   assert.equal(utilization.of(row), 1);
 });
 
-test('what a loop did until it was ready does not count', () => {
+test('work of a loop before it is ready does not count', () => {
   const row = readyRow();
   row.state = 'starting';
   const utilization = new Utilization();
@@ -35,7 +35,7 @@ test('what a loop did until it was ready does not count', () => {
   assert.equal(utilization.of(row), 1);
 });
 
-test('loops are saturated when all that are known have no time', () => {
+test('loops are saturated when all sampled ones are busy', () => {
   const rows = [readyRow(), readyRow()];
   const utilization = new Utilization();
   assert.ok(!utilization.isSaturated(rows));

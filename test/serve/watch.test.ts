@@ -1,4 +1,4 @@
-// Which loops count as blocked, told from made-up rows.
+// Detection of blocked loops and stopped processes, on made-up rows.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -25,7 +25,7 @@ test('the clock may come round, and a time that lies ahead is now', () => {
   assert.equal(silentMs(row({ pingedSince: 1001 }), 1000), 0);
 });
 
-test('a process is stopped since its listener thread looked last, or since it serves', () => {
+test('a process is stopped since the last write of its listener thread, or since it serves', () => {
   assert.equal(
     stoppedMs([row({ idleWrittenAt: 700 }), row({ idleWrittenAt: 900 })], 1000, 5000),
     100,
@@ -41,7 +41,7 @@ test('loops are full when all hold as many connections as they may', () => {
   assert.ok(!isFull([]));
 });
 
-test('only ready loops are blocked, each with its place and time', () => {
+test('only ready loops are blocked, each with its position and time', () => {
   const draining = row({ pingedSince: 1 });
   draining.state = 'draining';
   const rows = [

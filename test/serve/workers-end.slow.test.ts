@@ -1,4 +1,4 @@
-// What becomes of shared workers when a loop, a worker's wire or the supervisor is gone.
+// Shared workers after the end of a loop, of a worker's wire or of the supervisor.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

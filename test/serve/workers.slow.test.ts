@@ -22,7 +22,7 @@ test('all loops of all processes share one worker for each core', { skip }, asyn
   assert.deepEqual(workers(), []);
 });
 
-test('what loops share carries closures, memory and maps in tasks', { skip }, async (t) => {
+test('shared workers take closures, memory and maps in tasks', { skip }, async (t) => {
   const server = await openShared(t);
   for (const each of await sayFromAll(server, 4, 'task=memory')) assert.equal(each.said, 700_000);
   for (const each of await sayFromAll(server, 4, 'task=nested')) assert.equal(each.said, 14);

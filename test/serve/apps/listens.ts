@@ -1,6 +1,5 @@
-// A program as anybody would write it: it knows nothing of manycore. `?block=MS` keeps its event loop
-// busy, `?until=FILE` as long as there is no such file, `?wait=MS` answers later; all say at once that they
-// have begun.
+// An ordinary program without manycore. `?block=MS` keeps its event loop busy, `?until=FILE` while there is
+// no such file, `?wait=MS` answers later; all send a first part at once.
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { threadId } from 'node:worker_threads';

@@ -1,4 +1,4 @@
-// What HTTP can do beside requests and answers.
+// HTTP beside requests and responses.
 import { createServer } from 'node:http';
 
 const server = createServer((request, response) => {
