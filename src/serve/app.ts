@@ -50,8 +50,8 @@ async function runApp(path: string): Promise<unknown> {
   runMain(); // so that `require.main === module` holds
   const exported: unknown = createRequire(path).cache[realpathSync(path)]?.exports;
   // An ES module without the name or package type of one: Node detects it, and runs it by itself.
-  const isUntold = extname(path) !== '.cjs' && isEmpty(exported) && hasModuleSyntax(path);
-  return isUntold ? await import(pathToFileURL(path).href) : exported;
+  const isUnmarked = extname(path) !== '.cjs' && isEmpty(exported) && hasModuleSyntax(path);
+  return isUnmarked ? await import(pathToFileURL(path).href) : exported;
 }
 
 function isEmpty(exported: unknown): boolean {

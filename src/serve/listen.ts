@@ -40,7 +40,7 @@ const connectionType = 0;
 /** Functions of the loop that a listening server uses. */
 export interface ListenHooks {
   /** Forwards a query to the supervisor. */
-  readonly ask: (query: ListenQuery) => Promise<ListenAnswer>;
+  readonly requestListen: (query: ListenQuery) => Promise<ListenAnswer>;
   /** Called when the server starts or stops taking connections of a socket. */
   readonly onListening: (handle: ListenHandle, server: unknown) => void;
   readonly onClose: (handle: ListenHandle) => void;
@@ -207,11 +207,11 @@ export function takeOverListening(hooks: ListenHooks, id: number): void {
   /** Owners that listen on each socket, each once. */
   const taken = new Map<number, Set<ListenOwner>>();
   const exported = new Map<number, Server>();
-  const getServer = (server: unknown, asked: Record<string, unknown>, done: ServerDone): void => {
+  const getServer = (server: unknown, given: Record<string, unknown>, done: ServerDone): void => {
     const owner = hooks.ownerOf(server) ?? program;
     const indices = counters.get(owner) ?? new Map<string, number>();
     counters.set(owner, indices);
-    const query = queryOf(server, asked, indices, owner);
+    const query = queryOf(server, given, indices, owner);
     const isExport = isExportNext;
     isExportNext = false;
     const answered = (answer: ListenAnswer): void => {
@@ -239,7 +239,7 @@ export function takeOverListening(hooks: ListenHooks, id: number): void {
       }
     };
     // In a tick of its own: an error of the server's listeners is the program's, no rejection of this promise.
-    void hooks.ask(query).then((answer) => process.nextTick(answered, answer));
+    void hooks.requestListen(query).then((answer) => process.nextTick(answered, answer));
   };
   // `isWorker` stays false: otherwise datagram sockets would come here, too.
   Reflect.set(cluster, 'isPrimary', false);
@@ -257,11 +257,11 @@ function workerOf(id: number): object {
 
 function queryOf(
   server: unknown,
-  asked: Record<string, unknown>,
+  given: Record<string, unknown>,
   indices: Map<string, number>,
   { group }: ListenOwner,
 ): ListenQuery {
-  const { address, port, addressType, backlog, flags } = asked;
+  const { address, port, addressType, backlog, flags } = given;
   const key = `${address}:${port}:${addressType}`;
   const index = indices.get(key) ?? 0;
   // A second call for a port number finds it in use; each `listen(0)` gets a port of its own.

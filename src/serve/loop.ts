@@ -72,7 +72,7 @@ export class Loop {
   readonly #handles: ListenHandle[][] = Array.from({ length: maxSockets }, () => []);
   /** Handles that get a connection only when no other is left for it. */
   readonly #quieted = new Set<ListenHandle>();
-  readonly #asked = new Map<number, (answer: ListenAnswer) => void>();
+  readonly #pendingListens = new Map<number, (answer: ListenAnswer) => void>();
   readonly #drain: Drain;
   readonly #leases: Leases;
   readonly #member: Member;
@@ -151,8 +151,8 @@ export class Loop {
     const parsed: ToLoop = parseToLoop(message);
     switch (parsed.type) {
       case 'answer':
-        this.#asked.get(parsed.request)?.(parsed.answer);
-        this.#asked.delete(parsed.request);
+        this.#pendingListens.get(parsed.request)?.(parsed.answer);
+        this.#pendingListens.delete(parsed.request);
         break;
       case 'granted':
       case 'leaseEnded':
@@ -189,9 +189,9 @@ export class Loop {
   }
 
   readonly #hooks: ListenHooks = {
-    ask: (query) => {
+    requestListen: (query) => {
       if (this.#listensItself) refuseUnused(this.#options.app); // thrown where it calls listen()
-      return this.#ask(query);
+      return this.#requestListen(query);
     },
     onListening: (handle, server) => this.#listening(handle, server),
     onClose: (handle) => this.#closed(handle),
@@ -205,11 +205,11 @@ export class Loop {
     ownerOf: (server) => (server instanceof NetServer ? this.#program.ownerOf(server) : undefined),
   };
 
-  #ask(query: ListenQuery): Promise<ListenAnswer> {
+  #requestListen(query: ListenQuery): Promise<ListenAnswer> {
     this.#requests += 1;
     const request = this.#requests;
     return new Promise((resolve) => {
-      this.#asked.set(request, resolve);
+      this.#pendingListens.set(request, resolve);
       this.#options.post({ type: 'listen', request, query });
     });
   }

@@ -11,7 +11,7 @@ const misdirected = constants.HTTP_STATUS_MISDIRECTED_REQUEST;
 const answer = `HTTP/1.1 ${misdirected} Misdirected Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`;
 
 /** True: `host`, a name with or without a port, matches one of `names`. */
-export function isAskedFor(names: readonly string[], host: string | undefined): boolean {
+export function matchesName(names: readonly string[], host: string | undefined): boolean {
   const name = (host ?? '').trim().replace(/:\d*$/, '').replace(/\.$/, '').toLowerCase();
   return names.some((own) =>
     own.startsWith('*') ? name.length >= own.length && name.endsWith(own.slice(1)) : name === own,
@@ -32,13 +32,13 @@ function refuse(names: readonly string[], event: string, given: unknown[]): bool
   const [first, second] = given;
   if (event === 'stream' && first instanceof Duplex) {
     const { ':authority': authority, host }: Record<string, string | undefined> = Object(second);
-    if (isAskedFor(names, authority ?? host)) return false;
+    if (matchesName(names, authority ?? host)) return false;
     const respond: unknown = Reflect.get(first, 'respond');
     if (typeof respond !== 'function') return false;
     Reflect.apply(respond, first, [{ ':status': misdirected }, { endStream: true }]);
     return true;
   }
-  if (!(first instanceof nodeHttp().IncomingMessage) || isAskedFor(names, first.headers.host))
+  if (!(first instanceof nodeHttp().IncomingMessage) || matchesName(names, first.headers.host))
     return false;
   if (second instanceof nodeHttp().ServerResponse) {
     second.writeHead(misdirected, { Connection: 'close' }).end();

@@ -304,23 +304,23 @@ function text({ min, max }: Range): number | string {
 
 /** Checks the new size of a running server. Throws `OPTION_INVALID`. */
 export function laterRange(given: number | Range, { maxProcesses }: FilledServeOptions): Range {
-  const asked = range('processes', given, maxProcessCount);
-  if (asked.max <= maxProcesses) return asked;
+  const wanted = range('processes', given, maxProcessCount);
+  if (wanted.max <= maxProcesses) return wanted;
   throw invalid(
     'processes',
-    text(asked),
+    text(wanted),
     `at most ${maxProcesses}: the server was started for no more (maxProcesses)`,
   );
 }
 
 /** Throws `OPTION_INVALID`. */
-function range(name: string, asked: number | Range, max: number): Range {
-  if (typeof asked === 'number') {
-    const count = integer(name, asked, 1, max);
+function range(name: string, value: number | Range, max: number): Range {
+  if (typeof value === 'number') {
+    const count = integer(name, value, 1, max);
     return { min: count, max: count };
   }
-  if (typeof asked !== 'object') throw invalid(name, asked, 'a whole number, or { min, max }');
-  const given = ownOptions(name, asked, new Set(['min', 'max']));
+  if (typeof value !== 'object') throw invalid(name, value, 'a whole number, or { min, max }');
+  const given = ownOptions(name, value, new Set(['min', 'max']));
   const min = integer(`${name}.min`, given.min, 1, max);
   return { min, max: integer(`${name}.max`, given.max, min, max) };
 }

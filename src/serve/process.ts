@@ -54,7 +54,7 @@ interface LoopEnd {
   hasFailed: boolean;
 }
 
-interface Asked {
+interface PendingListen {
   readonly loop: LoopEnd;
   /** The loop's own number of the request. */
   readonly request: number;
@@ -73,7 +73,7 @@ export class ServeProcess {
   readonly #up: Wire<FromProcess>;
   /** Loops that have not ended. */
   readonly #loops = new Set<LoopEnd>();
-  readonly #asked = new Map<number, Asked>();
+  readonly #pendingListens = new Map<number, PendingListen>();
   readonly #leases: ProcessLeases<LoopEnd>;
   /** The loops, and the threads beside them. */
   readonly #members = new Set<MeshLoop>();
@@ -238,7 +238,7 @@ export class ServeProcess {
   #receiveFromLoop(loop: LoopEnd, message: FromLoop): void {
     switch (message.type) {
       case 'listen':
-        this.#ask(loop, message.request, message.query);
+        this.#requestListen(loop, message.request, message.query);
         break;
       case 'ready':
         loop.isReady = true;
@@ -315,9 +315,9 @@ export class ServeProcess {
     }, startTimeoutMs).unref();
   }
 
-  #ask(loop: LoopEnd, request: number, query: ListenQuery): void {
+  #requestListen(loop: LoopEnd, request: number, query: ListenQuery): void {
     this.#requests += 1;
-    this.#asked.set(this.#requests, { loop, request });
+    this.#pendingListens.set(this.#requests, { loop, request });
     this.#up.post({ type: 'listen', request: this.#requests, query });
   }
 
@@ -335,7 +335,7 @@ export class ServeProcess {
       case 'adopt':
         if (!this.#isDraining) this.#takeDescriptors(() => this.#sockets.adopt(message.number));
         break;
-      case 'askStack':
+      case 'takeStack':
         void this.#postStack(message.index);
         break;
       case 'granted':
@@ -352,14 +352,14 @@ export class ServeProcess {
   }
 
   #answer(message: Extract<ToProcess, { type: 'answer' }>): void {
-    const asked = this.#asked.get(message.request);
-    this.#asked.delete(message.request);
+    const pending = this.#pendingListens.get(message.request);
+    this.#pendingListens.delete(message.request);
     if ('number' in message.answer) {
       const { number } = message.answer;
-      const isThere = asked !== undefined && this.#loops.has(asked.loop);
-      this.#takeDescriptors(() => this.#sockets.take(number, isThere ? asked.loop : undefined));
+      const isThere = pending !== undefined && this.#loops.has(pending.loop);
+      this.#takeDescriptors(() => this.#sockets.take(number, isThere ? pending.loop : undefined));
     }
-    asked?.loop.post({ ...message, request: asked.request });
+    pending?.loop.post({ ...message, request: pending.request });
     this.#dropUnused();
   }
 
@@ -389,7 +389,7 @@ export class ServeProcess {
 
   /** Drops unused sockets, unless a pending answer may be for one of them. */
   #dropUnused(): void {
-    if (this.#asked.size > 0) return;
+    if (this.#pendingListens.size > 0) return;
     for (const number of this.#sockets.dropUnused()) this.#up.post({ type: 'unlisten', number });
   }
 

@@ -149,7 +149,7 @@ export type ToProcess =
   /** Accept from one more socket with this number; its descriptor was sent ahead. */
   | { readonly type: 'adopt'; readonly number: number }
   /** Take the stack of this loop. */
-  | { readonly type: 'askStack'; readonly index: number }
+  | { readonly type: 'takeStack'; readonly index: number }
   /** Serve from this number of loops; surplus loops drain within `deadlineMs`. */
   | { readonly type: 'resize'; readonly loops: number; readonly deadlineMs: number };
 
@@ -362,7 +362,7 @@ const toLoopTypes: ReadonlySet<unknown> = new Set([...toBothTypes, 'orphaned', '
 const toProcessTypes: ReadonlySet<unknown> = new Set([
   ...toBothTypes,
   'adopt',
-  'askStack',
+  'takeStack',
   'resize',
 ]);
 

@@ -22,32 +22,32 @@ export class RemoteServer {
 
   /** Rejects with `SERVE_CONTROL_FAILED`. */
   async reload(): Promise<ServerStatus> {
-    return await ask(this.#path, 'POST', '/reload');
+    return await request(this.#path, 'POST', '/reload');
   }
 
   /** Rejects with `SERVE_CONTROL_FAILED`. */
   async scale(processes: number | Range): Promise<ServerStatus> {
-    return await ask(this.#path, 'POST', '/scale', { processes });
+    return await request(this.#path, 'POST', '/scale', { processes });
   }
 }
 
 /** Returns all running servers. Throws `RUNTIME_FOLDER_REFUSED`. */
 export async function remoteServers(): Promise<RemoteServer[]> {
-  const asked = socketPaths(privateSocketNames).map(async (path) => {
+  const found = socketPaths(privateSocketNames).map(async (path) => {
     try {
-      return [new RemoteServer(path, await ask(path, 'GET', '/status'))];
+      return [new RemoteServer(path, await request(path, 'GET', '/status'))];
     } catch (error) {
       if (Object(error).code === 'ECONNREFUSED') removeLeftSocket(path);
       return [];
     }
   });
-  return (await Promise.all(asked)).flat();
+  return (await Promise.all(found)).flat();
 }
 
 /** Maximum wait for a status, in ms: a stopped supervisor accepts without answering. */
 const statusLimitMs = 2000;
 
-function ask(
+function request(
   socketPath: string,
   method: string,
   path: string,
@@ -57,7 +57,7 @@ function ask(
     // A change takes as long as the program takes to start; a status is there at once.
     const limit = method === 'GET' && { signal: AbortSignal.timeout(statusLimitMs) };
     const options = { socketPath, method, path, agent: false, ...limit };
-    const asked = nodeHttp().request(options, async (response) => {
+    const outgoing = nodeHttp().request(options, async (response) => {
       try {
         const answer: unknown = await json(response);
         const status = statusIn(answer);
@@ -69,8 +69,8 @@ function ask(
         reject(error);
       }
     });
-    asked.on('error', reject);
-    asked.end(body && JSON.stringify(body));
+    outgoing.on('error', reject);
+    outgoing.end(body && JSON.stringify(body));
   });
 }
 

@@ -383,8 +383,8 @@ export class ServerProcess implements MemberProcess {
         clearTimeout(timer); // the next request has a timer of its own
         resolve(stack);
       });
-      if (this.#stackWatch === undefined) this.#post({ type: 'askStack', index });
-      else this.#stackWatch.ask();
+      if (this.#stackWatch === undefined) this.#post({ type: 'takeStack', index });
+      else this.#stackWatch.request();
     });
   }
 

@@ -136,12 +136,12 @@ export class Sockets {
       if (this.#isClosed) throw new CodedError('SERVE_CLOSED', 'the server is closed');
       return this.#keep(opened, query);
     } catch (error) {
-      this.#letGo(opened, [opened.fd]);
+      this.#releaseSockets(opened, [opened.fd]);
       throw error;
     }
   }
 
-  #letGo({ address, isInherited, onRelease }: Opened, fds: BoundSocket['fds']): void {
+  #releaseSockets({ address, isInherited, onRelease }: Opened, fds: BoundSocket['fds']): void {
     for (const fd of fds) {
       if (fd === undefined) continue;
       if (isInherited === true) this.#inherited.push({ fd, address });
@@ -162,7 +162,7 @@ export class Sockets {
   /** Takes an inherited socket, or opens a new one; owns the descriptor. */
   #open(query: ListenQuery): Promise<OpenedWithFd> {
     const { address, port, backlog, isV6Only } = query;
-    const at = this.#inherited.findIndex((inherited) => isAskedFor(inherited.address, query));
+    const at = this.#inherited.findIndex((inherited) => isRequested(inherited.address, query));
     const [inherited] = at < 0 ? [] : this.#inherited.splice(at, 1);
     if (inherited !== undefined) {
       const known = inherited.address === '' ? (address ?? '') : inherited.address;
@@ -224,7 +224,7 @@ export class Sockets {
     if (bound === undefined) return;
     this.#bound[number] = undefined;
     this.#byKey.delete(bound.key);
-    this.#letGo(bound, bound.fds);
+    this.#releaseSockets(bound, bound.fds);
   }
 
   /** Closes all sockets, and removes the paths of Unix sockets. */
@@ -249,7 +249,7 @@ interface Inherited {
  * Compares ports alone: a program that listens on all addresses may get one of them. Node returns no path
  * for a Unix socket that it has not bound itself, so the first program that listens on a path gets it.
  */
-function isAskedFor(inherited: BoundAddress, { port }: ListenQuery): boolean {
+function isRequested(inherited: BoundAddress, { port }: ListenQuery): boolean {
   return typeof inherited === 'string' ? port < 0 : inherited.port === port;
 }
 

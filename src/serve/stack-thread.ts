@@ -7,7 +7,7 @@ import { stackOfMainThread } from './stack.js';
 
 const wire = new Wire<FromProcess>(overSocket(Number(workerData)));
 wire.onMessage = async (message) => {
-  const asked = parseToProcess(message);
-  if (asked.type !== 'askStack') return;
-  wire.post({ type: 'stack', index: asked.index, stack: await stackOfMainThread() });
+  const request = parseToProcess(message);
+  if (request.type !== 'takeStack') return;
+  wire.post({ type: 'stack', index: request.index, stack: await stackOfMainThread() });
 };

@@ -32,12 +32,12 @@ export class StackWatch {
   }
 
   /** Closes the process's end here: the process has inherited it, or failed to start. */
-  letGo(): void {
+  closeTheirEnd(): void {
     this.#descriptors.closeAll();
   }
 
-  ask(): void {
-    this.#wire.post({ type: 'askStack', index: 0 });
+  request(): void {
+    this.#wire.post({ type: 'takeStack', index: 0 });
   }
 
   close(): void {
@@ -46,8 +46,8 @@ export class StackWatch {
 
   #receive(message: unknown): void {
     try {
-      const told = parseFromProcess(message);
-      if (told.type === 'stack') this.onStack(told.stack);
+      const parsed = parseFromProcess(message);
+      if (parsed.type === 'stack') this.onStack(parsed.stack);
     } catch {
       this.#wire.close(); // an invalid message: no stacks any more
     }

@@ -45,7 +45,7 @@ export function startProcess(options: StartOptions): Started {
     stackWatch?.close();
     throw new CodedError('SERVE_START_FAILED', messageOf(error), { cause: error });
   } finally {
-    stackWatch?.letGo();
+    stackWatch?.closeTheirEnd();
   }
 }
 

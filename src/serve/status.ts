@@ -77,10 +77,10 @@ export function loopsIn(value: unknown): LoopStatus[] {
   return value.filter((each) => typeof each === 'object' && each !== null).map(loopIn);
 }
 
-function loopIn(told: Readonly<Partial<Record<keyof LoopStatus, unknown>>>): LoopStatus {
-  const { pid, lastExit, state } = told;
+function loopIn(given: Readonly<Partial<Record<keyof LoopStatus, unknown>>>): LoopStatus {
+  const { pid, lastExit, state } = given;
   const number = (name: keyof LoopStatus): number => {
-    const value = told[name];
+    const value = given[name];
     return typeof value === 'number' ? value : 0;
   };
   return {
@@ -98,7 +98,7 @@ function loopIn(told: Readonly<Partial<Record<keyof LoopStatus, unknown>>>): Loo
     requestsInFlight: number('requestsInFlight'),
     requests: number('requests'),
     bytesWritten: number('bytesWritten'),
-    acceptsItself: told.acceptsItself === true,
+    acceptsItself: given.acceptsItself === true,
     lagMs: number('lagMs'),
     blockedMs: number('blockedMs'),
     turnedAway: number('turnedAway'),

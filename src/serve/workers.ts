@@ -185,8 +185,8 @@ export class Workers {
 
   /** Releases a loop's lease; requests are numbered by its process. */
   release(process: TenantProcess, request: number): void {
-    for (const { tenant, request: asked, worker, id } of this.#leases.values()) {
-      if (tenant.process === process && asked === request) worker.release(id);
+    for (const { tenant, request: requested, worker, id } of this.#leases.values()) {
+      if (tenant.process === process && requested === request) worker.release(id);
     }
   }
 

@@ -11,7 +11,7 @@ import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import type { ServedApp, ServeOptions } from '../../src/serve/index.js';
-import { isAskedFor } from '../../src/serve/misdirected.js';
+import { matchesName } from '../../src/serve/misdirected.js';
 import { fillServeOptions } from '../../src/serve/options.js';
 import { cert, key } from './apps/certificate.js';
 import { bodyOf, keepBusy, portOf } from './client.js';
@@ -219,10 +219,10 @@ test('each app is served by its own user and group', {
 test('names are compared as clients write them', () => {
   const names = ['a.example', '*.b.example', '[::1]'];
   for (const own of ['a.example', 'A.Example.', 'a.example:80', 'x.b.example', '[::1]:80']) {
-    assert.ok(isAskedFor(names, own), own);
+    assert.ok(matchesName(names, own), own);
   }
   for (const foreign of ['', undefined, 'b.example', '.b.example', 'a.example.org', '::1']) {
-    assert.ok(!isAskedFor(names, foreign), foreign);
+    assert.ok(!matchesName(names, foreign), foreign);
   }
 });
 
