@@ -1,5 +1,5 @@
-// Joins what the kernel counted with what /proc said of the same threads: one line for each thread that
-// was seen by either, with its role, its times and its calls by name.
+// Joins counts of the kernel with samples of /proc for the same threads: one line for each thread in
+// either, with role, times and calls by name.
 
 import type { NativeTracedRecord } from '../native.js';
 import { byStart } from '../proc/index.js';
@@ -11,7 +11,7 @@ import { isNode, isServerProcess, rolesOf, workerRole } from './roles.js';
 import { SharedRecords } from './shared-records.js';
 import { eventCalls, type ProcessTree, type SeenThread } from './tree.js';
 
-/** Threads by process, those of child processes (`tid` 0) at the end. */
+/** Returns threads by process; those of child processes (`tid` 0) come last. */
 export function assembleThreads(material: Material): TracedThread[] {
   const { tree } = material;
   const records = material.records.map((record) => ({
@@ -52,7 +52,10 @@ function supervisorsIn(tree: ProcessTree): Set<number | undefined> {
   return new Set(served.map((pid) => tree.parentOf(pid)));
 }
 
-/** Assembled programs tell no process: that of a thread which nobody saw is taken to be the first. */
+/**
+ * Returns the process of a record. Assembled programs report none: an unseen thread is taken to be the
+ * first's.
+ */
 function processOf({ pid, tid }: NativeTracedRecord, { method, tree, root }: Material): number {
   if (method !== 'raw') return pid;
   return (
@@ -69,7 +72,7 @@ function identityIn(
   const seen = tree.identityOf(pid);
   const program = byThread.get(pid)?.at(-1)?.name ?? '';
   const counted = { pid, args: [], program, isCgi: seen?.isCgi ?? false };
-  // It may have been seen before it ran its program.
+  // The process may have been sampled before it ran its program.
   const isOutdated = seen !== undefined && !isNode(seen) && isNode(counted);
   return seen === undefined || isOutdated ? counted : seen;
 }
@@ -94,7 +97,7 @@ function describe({ pid, tid, seen, records }: Joined, names: ReadonlyMap<number
   const isEvent = (number: number): boolean => eventCalls.has(names.get(number) ?? '');
   const counted = records.some(({ calls }) => calls.some(({ number }) => isEvent(number)));
   const found = [...(seen?.found.keys() ?? [])].some(isEvent);
-  // Only a record knows the last name of a thread that has ended.
+  // The last name of an ended thread is in its record only.
   const ended = records.findLast(({ isEnded }) => isEnded)?.name;
   const name = ended ?? seen?.name ?? records.at(-1)?.name ?? '';
   return { pid, tid, name, waitsForEvents: counted || found };

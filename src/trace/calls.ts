@@ -1,11 +1,11 @@
-// Names of the system calls of Linux by their numbers: the kernel counts by number, and names them
-// only for root (tracefs). From the headers of the kernel (asm/unistd_64.h, asm-generic/unistd.h). A
-// number that is not here (a newer kernel's) is shown as `call 470`.
+// Names of Linux system calls by number: the kernel counts by number, and shows the names to root only
+// (tracefs). They come from the headers of the kernel (asm/unistd_64.h, asm-generic/unistd.h). A missing
+// number (of a newer kernel) is shown as `call 470`.
 
-/** The first number, and the names of it and of those that follow. */
+/** The first number, then the names of it and of the following numbers. */
 type Run = readonly [first: number, names: string];
 
-/** On all architectures alike. */
+/** Numbers that are equal on all architectures. */
 const common: readonly Run[] = [
   [
     424,
@@ -124,7 +124,7 @@ const runsOf: Readonly<Record<string, readonly Run[]>> = {
   arm64: [...arm64, ...common],
 };
 
-/** The names by number for an architecture, as `process.arch` calls it; none for one that is unknown. */
+/** Returns the names by number for a `process.arch`; an empty map for an unknown one. */
 export function callNames(arch: string): ReadonlyMap<number, string> {
   const names = new Map<number, string>();
   for (const [first, text] of runsOf[arch] ?? []) {

@@ -1,5 +1,5 @@
-// A command that is started to be traced. It waits until the trace counts: a shell holds it back, and
-// becomes the command when it is let go, with the same process number. Its terminal is ours.
+// A command that is started under a trace. A shell holds it back until the trace counts, and then becomes
+// the command, with the same process number. The command shares our terminal.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
@@ -11,18 +11,18 @@ import { PreloadCounts } from './preload.js';
 import type { ProcessIdentity } from './proc.js';
 import { RequestCounts } from './request-counts.js';
 
-/** Says that it is there, waits for an answer, and becomes the command; without an answer it ends. */
+/** Writes `ready`, waits for an answer, and becomes the command; ends without an answer. */
 const holding = 'echo ready >&3; read -r _ <&3 || exit 125; exec 3<&-; exec "$@"';
 
-/** What is counted inside of a command. */
+/** Counters inside a command. */
 interface Counting {
-  /** By a library in it; why it counts nothing; `undefined` where it need not. */
+  /** Calls counted by a preloaded library, or the reason for none; `undefined` where it is not needed. */
   readonly calls: PreloadCounts | string | undefined;
-  /** By its Node programs; why they count nothing. */
+  /** Requests counted by its Node programs, or the reason for none. */
   readonly requests: RequestCounts | string;
 }
 
-/** Whether a process is the shell that holds a command back. */
+/** Returns true for the shell that holds a command back. */
 export function isHeld({ args }: ProcessIdentity): boolean {
   return args.includes(holding);
 }
@@ -31,11 +31,11 @@ export class TracedCommand {
   readonly pid: number;
   readonly args: readonly string[];
   readonly counting: Counting;
-  /** Resolves with its exit code, 128 and the signal's number when a signal has ended it. */
+  /** Resolves with its exit code: 128 plus the signal's number after a signal. */
   readonly ended: Promise<number>;
   readonly #child: ChildProcess;
 
-  /** By `startCommand`. */
+  /** Called by `startCommand`. */
   constructor(child: ChildProcess, pid: number, args: readonly string[], counting: Counting) {
     this.pid = pid;
     this.args = args;
@@ -54,7 +54,7 @@ export class TracedCommand {
     return made(this.counting.requests);
   }
 
-  /** It runs from here on. */
+  /** Lets the command run. */
   release(): void {
     const gate = this.#child.stdio[3];
     if (gate !== undefined && gate !== null && 'end' in gate) gate.end('go\n');
@@ -64,7 +64,7 @@ export class TracedCommand {
     this.#child.kill(signal);
   }
 
-  /** Removes what was counted. */
+  /** Removes the counters' files. */
   close(): void {
     closeCounts(this.counting);
   }
@@ -80,8 +80,8 @@ function closeCounts({ calls, requests }: Counting): void {
 }
 
 /**
- * Starts a command, held back. Its Node programs count the requests that they answer; where only counters
- * work it counts its calls itself, too, by a library that is loaded into it. Throws `TRACE_COMMAND_FAILED`.
+ * Starts a command, held back. Its Node programs count their requests; where only counters work, a
+ * preloaded library counts its calls. Throws `TRACE_COMMAND_FAILED`.
  */
 export async function startCommand(
   command: readonly string[],
@@ -119,7 +119,7 @@ async function hold(
     child.once('exit', () => reject(new Error('the shell that starts it has ended')));
     gate?.once('data', () => resolve());
   });
-  // What the command leaves unread is none of our business.
+  // errors of a command that leaves its input unread are ignored
   gate?.on('error', () => {});
   if (child.pid === undefined) throw new Error('it has no process');
   return { child, pid: child.pid };
@@ -132,7 +132,7 @@ function failed(name: string, reason: string): CodedError {
   );
 }
 
-/** Why there is no such program, before a shell has to say so. */
+/** Returns the reason why a program is missing, before a shell reports it. */
 function findProblem(name: string): string | undefined {
   if (name === '') return 'it has no name';
   const folders = (process.env['PATH'] ?? '').split(delimiter);
@@ -142,7 +142,7 @@ function findProblem(name: string): string | undefined {
   return found.some(mayRun) ? undefined : 'it may not be executed';
 }
 
-/** A folder that may not be entered has none, as for a shell. */
+/** Returns false inside folders without access, as a shell does. */
 function isFile(path: string): boolean {
   try {
     return statSync(path).isFile();

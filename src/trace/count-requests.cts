@@ -1,14 +1,14 @@
 // Counts the requests that this thread answers, for `manycore trace -- COMMAND` (request-counts.ts), which
-// has NODE_OPTIONS load it into programs that know nothing of it. So it must not be noticed: whatever
-// fails here is swallowed, because no figure is worth a program; nothing is opened and no event is heard
-// before the first answer; no timer keeps the program. It is CommonJS because only that can be loaded by
-// --require in every Node, and what it needs it takes now, before a program replaces it.
+// loads it by NODE_OPTIONS into unsuspecting programs. It must have no visible effect: every error is
+// swallowed; no file is opened and no event subscribed before the first answer; no timer keeps the program
+// alive. It is CommonJS because only that can be loaded by --require in every Node. It takes its functions
+// at load time, before a program replaces them.
 
 const everyMs = 100;
-/** A count is always written over as many bytes, so that no reader finds half of it. */
+/** A count is always written over as many bytes, so that readers never find half of it. */
 const widthBytes = 16;
 
-/** Throws where Node is too old. */
+/** Throws in a Node that is too old. */
 function count(folder: string): void {
   const { openSync, writeSync }: typeof import('node:fs') = require('node:fs');
   const {
@@ -24,7 +24,7 @@ function count(folder: string): void {
 
   const write = (): void => {
     try {
-      // The moment is in the name because process numbers may be given again, or be another namespace's.
+      // The name contains the time: process numbers may be reused, or be those of another namespace.
       file ??= openSync(
         `${folder}/${process.pid}-${threadId}-${process.hrtime.bigint()}`,
         'wx',
@@ -33,10 +33,10 @@ function count(folder: string): void {
       writeSync(file, String(answered).padStart(widthBytes), 0);
       written = answered;
     } catch {
-      // No room, no right, or the trace is over: the next answer tries again.
+      // no room, no permission, or the trace is over: the next answer tries again
     }
   };
-  // The first answer after a pause is written at once, so a slow server loses none when it is killed.
+  // Writes the first answer after a pause at once, so that a slow server loses none when it is killed.
   const tell = (): void => {
     told = answered;
     write();
@@ -57,7 +57,7 @@ function count(folder: string): void {
   };
 
   subscribe('http.server.response.finish', add);
-  // Only newer Nodes tell of HTTP/2. A stream that was reset has no answer.
+  // HTTP/2 has a channel in newer releases only. A reset stream has no answer.
   subscribe('http2.server.stream.close', (message) => {
     if (Object(Object(message).stream).rstCode === 0) add();
   });
@@ -67,5 +67,5 @@ try {
   const folder = process.env['MANYCORE_TRACE_REQUESTS'];
   if (folder !== undefined && folder !== '') count(folder);
 } catch {
-  // A Node without these modules goes uncounted.
+  // a Node without these modules goes uncounted
 }

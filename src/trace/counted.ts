@@ -1,5 +1,5 @@
-// What the kernel counted as calls and times of a report, and what the report is made of. Not here: which
-// line a record belongs to (assemble.ts, shared-records.ts).
+// Counts of the kernel as calls and times of a report, and the material of a report. Not here: the
+// assignment of records to lines (assemble.ts, shared-records.ts).
 
 import type { NativeTracedCall, NativeTracedRecord } from '../native.js';
 import type { TraceMethod } from './methods.js';
@@ -12,15 +12,15 @@ const nsPerMs = 1_000_000;
 export interface Material {
   readonly method: TraceMethod;
   readonly tree: ProcessTree;
-  /** What the kernel counted, or for `counters` what a library in the command did. */
+  /** Counts of the kernel; with `counters` those of a library in the command. */
   readonly records: readonly NativeTracedRecord[];
-  /** Who the traced process is. */
+  /** Identity of the traced process. */
   readonly root: ProcessIdentity;
-  /** Processes that were followed by their numbers: their threads have lines of their own. */
+  /** Processes that were followed by number: their threads have lines of their own. */
   readonly followed: ReadonlySet<number>;
 }
 
-/** Of one thread: a record for each program that it has run. */
+/** One thread, with a record for each program that it has run. */
 export interface Joined {
   readonly pid: number;
   readonly tid: number;
@@ -28,7 +28,7 @@ export interface Joined {
   readonly records: readonly NativeTracedRecord[];
 }
 
-/** System time is what was spent in calls; all other CPU time counts as the program's own. */
+/** Returns time in calls as system time, and all other CPU time as user time. */
 export function timesByCalls(runNs: number, records: readonly NativeTracedRecord[]) {
   const calls = records.flatMap((record) => record.calls);
   const systemNs = calls.reduce((total, { tookNs, blockedNs }) => total + tookNs - blockedNs, 0);

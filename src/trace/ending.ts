@@ -1,16 +1,16 @@
-// Ends processes that are not all children of this one: asks them, and kills those that stay.
+// Ends processes, also those that are no children of this one: first by SIGTERM, then by SIGKILL.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runningStat } from '../proc/index.js';
 
-/** How long they may take once they are asked. */
+/** Time to end after SIGTERM. */
 const graceMs = 5000;
 const pauseMs = 20;
 
 /** Resolves when all have ended, or were killed. */
 export async function endProcesses(pids: readonly number[]): Promise<void> {
   const started = pids.map((pid) => ({ pid, startMs: runningStat(pid)?.startMs }));
-  // A number that was given again belongs to a stranger.
+  // Skips reused numbers, which belong to other processes.
   const left = (): number[] =>
     started.flatMap(({ pid, startMs }) =>
       startMs !== undefined && runningStat(pid)?.startMs === startMs ? [pid] : [],
@@ -25,6 +25,6 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended, or is not ours to end.
+    // it has ended, or permission is missing
   }
 }

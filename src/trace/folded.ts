@@ -1,5 +1,5 @@
-// What was traced as folded stacks, one line each: the frames with `;` between them, a space, a number.
-// Flame graphs are drawn of that by flamegraph.pl, inferno or speedscope. Frames: role, thread, call.
+// A trace as folded stacks, one a line: frames separated by `;`, a space, a number. flamegraph.pl, inferno
+// and speedscope draw flame graphs of it. Frames: role, thread, call.
 
 import type { TracedCall, TracedThread, TraceReport } from './report.js';
 
@@ -10,7 +10,7 @@ function frames({ role, name, tid }: TracedThread): string {
   return `${clean(role)};${clean(name)}${tid === 0 ? '' : `-${tid}`}`;
 }
 
-/** One line for each call of each thread: how often; where nobody counts, how often it was found there. */
+/** Returns a line for each call of each thread: its count, or without counts the number of samples in it. */
 export function foldCounts({ threads }: TraceReport): string {
   const lines = threads.flatMap((thread) =>
     thread.calls.map((call): [string, number] => [
@@ -21,12 +21,12 @@ export function foldCounts({ threads }: TraceReport): string {
   return textOf(lines);
 }
 
-/** CPU time outside calls, and time in them on the CPU and off it, in ns. */
+/** Returns CPU time outside calls, and time in calls on and off the CPU, in ns. */
 export function foldTimes({ threads }: TraceReport): string {
   const lines = threads.flatMap((thread) => {
     const stack = frames(thread);
     const own: [string, number][] = [[`${stack};user`, thread.userMs]];
-    // Where calls have no times, the system time of the thread has no name.
+    // Without times of calls, the system time of a thread has no frame of its own.
     const hasTimes = thread.calls.some(({ onCpuMs, tookMs }) => (onCpuMs ?? tookMs) !== null);
     if (!hasTimes) own.push([`${stack};system`, thread.systemMs]);
     return [...own, ...thread.calls.flatMap((call) => timesOf(stack, call))];

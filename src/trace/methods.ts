@@ -1,5 +1,5 @@
-// Which way of tracing works here, and what would have to be granted for a better one. Found out by
-// asking and, in the end, by trying: the kernel has the last word.
+// Choice of the tracing method, and the grants that a better one needs. It checks conditions first and
+// finally tries the method: only the kernel decides.
 
 import { readlinkSync } from 'node:fs';
 import { CodedError } from '../errors.js';
@@ -7,20 +7,20 @@ import { messageOf } from '../internal/index.js';
 import { callNative, type NativeTracer, nativeBinding, nativeProblem } from '../native.js';
 import { missingTraceRights, readText, textOf } from '../proc/index.js';
 
-/** From the best to the one that always works. */
+/** Methods from the best to the one that always works. */
 export const traceMethods = ['ebpf', 'raw', 'counters'] as const;
 export type TraceMethod = (typeof traceMethods)[number];
 
-/** A better way than the one that is used, and why it is not used. */
+/** A better method than the chosen one, and why it is not used. */
 export interface MissingMethod {
   readonly method: TraceMethod;
   readonly reason: string;
   readonly wayOut: string;
-  /** What it costs to grant it. */
+  /** Cost of granting it. */
   readonly cost: string;
 }
 
-/** The way that is used; `tracer` counts in the kernel, and is not there for `counters`. */
+/** The chosen method; `tracer` counts in the kernel, and is `undefined` for `counters`. */
 export interface ChosenMethod {
   readonly method: TraceMethod;
   readonly tracer: NativeTracer | undefined;
@@ -33,13 +33,13 @@ const grant =
 const grantCost =
   'whoever has CAP_BPF and CAP_PERFMON can read the memory of the kernel and of all programs';
 
-/** Of the machine's first PID namespace; the kernel counts by the numbers of that one. */
+/** Inode of the first PID namespace of the machine, whose numbers the kernel counts by. */
 const firstPidNamespace = 'pid:[4026531836]';
 
-/** Where the kernel says what its structs look like; compiled programs need it. */
+/** The kernel's description of its structs, which compiled programs need. */
 const btfPath = '/sys/kernel/btf/vmlinux';
 
-/** What keeps this process from counting in the kernel, as far as it can be known without trying. */
+/** Returns the known obstacle to counting in the kernel, without trying it. */
 function findProblem(method: TraceMethod): Omit<MissingMethod, 'method'> | undefined {
   if (nativeBinding() === undefined) {
     const reason = nativeProblem()?.message ?? 'the native binary is missing';
@@ -67,10 +67,10 @@ function findProblem(method: TraceMethod): Omit<MissingMethod, 'method'> | undef
   return undefined;
 }
 
-/** Whether nothing but counters is to be had: found out by trying. */
+/** Returns true when only counters work, which it tries out. */
 export function hasOnlyCounters(wanted: TraceMethod | undefined): boolean {
   if (wanted !== undefined) return wanted === 'counters';
-  return !works('raw') && !works('ebpf'); // the cheaper one first: mostly both work, or none
+  return !works('raw') && !works('ebpf'); // the cheaper one first: usually both work, or none
 }
 
 function works(method: 'ebpf' | 'raw'): boolean {
@@ -80,7 +80,7 @@ function works(method: 'ebpf' | 'raw'): boolean {
   return true;
 }
 
-/** Whether numbers of processes are here those that the kernel counts by. */
+/** Returns true when process numbers here are those by which the kernel counts. */
 export function hasOuterPids(): boolean {
   return pidNamespace() === firstPidNamespace;
 }
@@ -94,8 +94,8 @@ export function pidNamespace(pid: number | 'self' = 'self'): string {
 }
 
 /**
- * Starts the best way that works, or the one that was asked for. Throws `TRACE_UNAVAILABLE` when that
- * one does not work.
+ * Starts the best method that works, or the requested one. Throws `TRACE_UNAVAILABLE` when that one does
+ * not work.
  */
 export function chooseMethod(
   wanted: TraceMethod | undefined,

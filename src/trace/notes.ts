@@ -1,25 +1,25 @@
-// What a reader of a report has to know beside its figures: a sentence each.
+// Notes of a report for its readers: a sentence each.
 
 import type { TraceMethod } from './methods.js';
 
 export interface Circumstances {
   readonly method: TraceMethod;
   readonly isNode: boolean;
-  /** In another PID namespace. */
+  /** True: in another PID namespace. */
   readonly isElsewhere: boolean;
-  /** The traced process, where it was no command and has ended. */
+  /** Number of the traced process, if it was no command and has ended. */
   readonly endedPid: number | undefined;
-  /** By a library that is loaded into the command. */
+  /** True: counted by a library that is loaded into the command. */
   readonly isCountedInside: boolean;
-  /** Why there is no such library in a command that should have it. */
+  /** Reason for a missing library in a command that needs it. */
   readonly uncounted: string | undefined;
-  /** Why Node programs of a command count no requests. */
+  /** Reason for which Node programs of a command count no requests. */
   readonly uncountedRequests: string | undefined;
-  /** Threads and programs that found no room in its counts. */
+  /** Threads and programs without a row in the library's counts. */
   readonly lost: number;
-  /** Whether there was no room any more for what the assembled programs count. */
+  /** True: the assembled programs had no more room for their counts. */
   readonly isFull: boolean;
-  /** Whether something found no record of its own. */
+  /** True: some threads got no record of their own. */
   readonly hasOthers: boolean;
   readonly refusedProcesses: number;
 }

@@ -1,6 +1,6 @@
-// Counts of a command that the kernel may not be asked about: a library (crates/preload) that is loaded
-// into the command and all that it starts counts their calls into a file, a row for each thread. Here
-// the file is made and read; its layout is stated there, with the same numbers.
+// Counts of a command without rights in the kernel: a library (crates/preload), loaded into the command and
+// all its children, counts their calls into a file with a row for each thread. This module creates and
+// reads the file; its layout is described there, with the same numbers.
 
 import { closeSync, existsSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ const magic = 0x4354_434d;
 const headerBytes = 64;
 const rows = 2048;
 const calls = 512;
-/** As long as the kernel lets names be, with the zero at the end. */
+/** Limit of the kernel's thread names, with the zero at the end. */
 const nameBytes = 16;
 const headWords = 2 + nameBytes / 4;
 const rowBytes = 4 * (headWords + 2 * calls);
@@ -22,14 +22,14 @@ const fileBytes = headerBytes + rows * rowBytes;
 export interface PreloadReading {
   /** One for each thread that made a call, in the order of their first calls. */
   readonly records: readonly NativeTracedRecord[];
-  /** Threads and programs that found no row. */
+  /** Threads and programs without a row. */
   readonly lost: number;
-  /** Why there is nothing. */
+  /** Reason for missing counts. */
   readonly problem?: string;
 }
 
 export class PreloadCounts {
-  /** What the command is to have in its environment. */
+  /** Environment variables for the command. */
   readonly env: Readonly<Record<string, string>>;
   readonly #folder: string;
   readonly #file: string;
@@ -42,11 +42,11 @@ export class PreloadCounts {
     this.env = { LD_PRELOAD: libraries.join(':'), MANYCORE_TRACE_COUNTS: file };
   }
 
-  /** The reason, where there is no such library, or no place for the file. */
+  /** Returns the reason when the library is missing, or the file has no room. */
   static create(): PreloadCounts | string {
     const library = preloadPath();
     if (!existsSync(library)) return `${library} is missing; npm run build:native makes it`;
-    // Libraries are separated by spaces and colons: a path with one of them cannot be named.
+    // Libraries are separated by spaces and colons: such a path cannot be named.
     if (/[ :]/.test(library)) return `${library} has a space or a colon; move the package`;
     let folder: string | undefined;
     try {
@@ -72,7 +72,7 @@ export class PreloadCounts {
     const fd = openSync(this.#file, 'r');
     try {
       const claimed = bytesAt(fd, 0, headerBytes).readUInt32LE(4);
-      // The traced program may write there: a number of it is no index before it is bounded.
+      // The traced program may write there: the number is bounded before it is used as an index.
       const count = Math.min(claimed, rows);
       const bytes = bytesAt(fd, headerBytes, count * rowBytes);
       const records = Array.from({ length: count }, (_, at) => recordAt(bytes, at * rowBytes));
@@ -87,7 +87,7 @@ export class PreloadCounts {
   }
 }
 
-/** Written whole, because a program ends by SIGBUS when it counts into a hole and the disk is full. */
+/** Writes all bytes: counting into a hole on a full disk would end the program by SIGBUS. */
 function makeFile(file: string): void {
   const bytes = Buffer.alloc(fileBytes);
   bytes.writeUInt32LE(magic, 0);
@@ -99,7 +99,7 @@ function makeFile(file: string): void {
   }
 }
 
-/** What the file lacks there is zero. */
+/** Returns zeros behind the end of the file. */
 function bytesAt(fd: number, start: number, size: number): Buffer {
   const bytes = Buffer.alloc(size);
   readSync(fd, bytes, 0, size, start);

@@ -1,5 +1,5 @@
-// What /proc says of a process, its threads and of the machine at a moment. No right is
-// needed for programs of the same user. Not here: what the numbers mean over time (tree.ts).
+// Samples of /proc: a process, its threads, and the machine. Programs of the same user need no permission.
+// Not here: changes over time (tree.ts).
 
 import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -16,7 +16,7 @@ import {
 export interface ThreadSample extends CpuTimes {
   readonly tid: number;
   readonly name: string;
-  /** More exact than `userMs` and `systemMs` together, in ns. */
+  /** More exact than the sum of `userMs` and `systemMs`, in ns. */
   readonly runNs: number;
 }
 
@@ -24,32 +24,32 @@ export interface ProcessSample extends CpuTimes {
   readonly pid: number;
   readonly parentPid: number;
   readonly name: string;
-  /** Of children that have ended and were waited for. */
+  /** CPU time of children that have ended and were waited for. */
   readonly children: CpuTimes;
   readonly threads: readonly ThreadSample[];
 }
 
-/** Who a process is: what changes at most once, when it starts another program. */
+/** Identity of a process: it changes at most once, when it executes another program. */
 export interface ProcessIdentity {
   readonly pid: number;
   readonly args: readonly string[];
-  /** The file name of its program; empty when it belongs to somebody else. */
+  /** File name of its program; empty when it belongs to another user. */
   readonly program: string;
-  /** Whether it runs to answer one request of a server (RFC 3875, 4.1.4). */
+  /** True: it runs to answer one request of a server (RFC 3875, 4.1.4). */
   readonly isCgi: boolean;
 }
 
-/** Times of all cores together since the machine started, in ms. */
+/** Times of all cores together since the start of the machine, in ms. */
 export interface MachineTimes {
   readonly userMs: number;
   readonly systemMs: number;
   readonly softInterruptMs: number;
   readonly idleMs: number;
-  /** Interrupts, and what other virtual machines took. */
+  /** Interrupts, and time taken by other virtual machines. */
   readonly otherMs: number;
 }
 
-/** What a thread does at a moment. */
+/** Activity of a thread at a moment. */
 export type Doing = 'running' | 'unknown' | { readonly call: number };
 
 function readThread(pid: number, tid: number): ThreadSample | undefined {
@@ -61,7 +61,7 @@ function readThread(pid: number, tid: number): ThreadSample | undefined {
   return { tid, name, userMs, systemMs, runNs };
 }
 
-/** `undefined` for one that has ended. */
+/** Returns `undefined` for a process that has ended. */
 export function readProcess(pid: number): ProcessSample | undefined {
   const stat = runningStat(pid);
   if (stat === undefined) return undefined;
@@ -70,19 +70,19 @@ export function readProcess(pid: number): ProcessSample | undefined {
   return { pid, parentPid, name, userMs, systemMs, children, threads };
 }
 
-/** CPU time of the children of this process that were waited for. */
+/** Returns the CPU time of waited-for children of this process. */
 export function childrenTimes(): CpuTimes {
   return readStat('/proc/self')?.children ?? { userMs: 0, systemMs: 0 };
 }
 
 export function readIdentity(pid: number): ProcessIdentity {
-  // Node writes a title over its arguments: behind it stand spaces.
+  // Node writes a title over its arguments, padded with spaces.
   const text = textOf(`/proc/${pid}/cmdline`).replace(/[ \0]+$/, '');
   let program = '';
   try {
     program = basename(readlinkSync(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, '');
   } catch {
-    // It belongs to somebody else, or has ended.
+    // it belongs to another user, or has ended
   }
   const isCgi = textOf(`/proc/${pid}/environ`).includes('GATEWAY_INTERFACE=CGI/');
   return { pid, args: text.split('\0'), program, isCgi };
@@ -113,7 +113,7 @@ export function readMachine(): MachineTimes {
   };
 }
 
-/** What a thread does, again and again: its file stays open, because opening costs more than reading. */
+/** Repeated samples of a thread's activity: the file stays open, because opening costs more than reading. */
 export class DoingFile {
   readonly #bytes = Buffer.alloc(16);
   #fd: number | undefined;
@@ -122,11 +122,11 @@ export class DoingFile {
     try {
       this.#fd = openSync(`/proc/${pid}/task/${tid}/syscall`, 'r');
     } catch {
-      // It has ended, or belongs to somebody else.
+      // it has ended, or belongs to another user
     }
   }
 
-  /** `unknown` for threads that have ended, and those of other users. */
+  /** Returns `unknown` for ended threads, and those of other users. */
   read(): Doing {
     if (this.#fd === undefined) return 'unknown';
     try {
@@ -146,13 +146,13 @@ export class DoingFile {
   }
 }
 
-/** Calls that read and that write, so far. */
+/** Read and write calls so far. */
 export interface IoCounts {
   readonly reads: number;
   readonly writes: number;
 }
 
-/** `undefined` for processes of other users. */
+/** Returns `undefined` for processes of other users. */
 export function readIo(pid: number): IoCounts | undefined {
   const text = readText(`/proc/${pid}/io`);
   if (text === undefined) return undefined;

@@ -1,20 +1,20 @@
-// What a trace found, as plain data: what `manycore trace --json` prints, and so API. Times are in ms.
-// Not here: how it is counted (trace.ts), how it is shown (the command line).
+// The result of a trace as plain data. `manycore trace --json` prints it, so it is API. Times are in ms.
+// Not here: counting (trace.ts), the text for a terminal (the command line).
 
 import type { MissingMethod, TraceMethod } from './methods.js';
 
-/** One system call. What the way of tracing does not see is `null`. */
+/** One system call. Values that the method cannot measure are `null`. */
 export interface TracedCall {
   readonly name: string;
   readonly count: number | null;
   readonly errors: number | null;
-  /** In calls that returned. */
+  /** CPU time in calls that returned. */
   readonly onCpuMs: number | null;
-  /** In calls that returned: off the CPU, because they waited or another thread was on it. */
+  /** Time off the CPU in calls that returned: waiting, or while another thread had it. */
   readonly blockedMs: number | null;
-  /** Both together, where they cannot be told apart. */
+  /** Sum of both, where they cannot be separated. */
   readonly tookMs: number | null;
-  /** How often a thread was found in it, of `samples` of the thread. */
+  /** Samples in which a thread was in this call, of all its `samples`. */
   readonly seen: number | null;
 }
 
@@ -25,11 +25,11 @@ export interface TracedThread {
   readonly role: string;
   readonly name: string;
   readonly hasEnded: boolean;
-  /** Threads or processes that counted into this one: more than 1 for child processes. */
+  /** Number of threads or processes counted here: more than 1 for child processes. */
   readonly tasks: number;
   readonly userMs: number;
   readonly systemMs: number;
-  /** How often it was looked at; `running` of these times it had the CPU, or waited for it. */
+  /** Number of samples; in `running` of them it had the CPU, or waited for it. */
   readonly samples: number | null;
   readonly running: number | null;
   readonly calls: readonly TracedCall[];
@@ -44,7 +44,7 @@ export interface TracedRole {
   readonly calls: readonly TracedCall[];
 }
 
-/** Shares of all cores' time, 0 to 1. */
+/** Shares of the time of all cores, 0 to 1. */
 export interface MachineShares {
   readonly cores: number;
   readonly user: number;
@@ -62,23 +62,23 @@ export interface TraceReport {
   readonly command: string;
   readonly isNode: boolean;
   readonly machine: MachineShares;
-  /** `calls`: system time is what was spent in calls. `ticks`: as the kernel's clock guessed it. */
+  /** `calls`: system time is time in calls. `ticks`: estimated by the kernel's clock. */
   readonly program: {
     readonly userMs: number;
     readonly systemMs: number;
     readonly by: 'calls' | 'ticks';
-    /** Calls that read and that write; `null` where the kernel hides it. */
+    /** Read and write calls; `null` where the kernel hides them. */
     readonly reads: number | null;
     readonly writes: number | null;
   };
-  /** Over all threads, most CPU time first. */
+  /** Calls of all threads, most CPU time first. */
   readonly calls: readonly TracedCall[];
   readonly roles: readonly TracedRole[];
   readonly threads: readonly TracedThread[];
   readonly overhead: {
-    /** The share of one core that the programs in the kernel took; `null` where it was not measured. */
+    /** Share of one core taken by the programs in the kernel; `null` without a measurement. */
     readonly kernelShare: number | null;
-    /** The share of one core that this process took. */
+    /** Share of one core taken by this process. */
     readonly processShare: number;
   };
   readonly notes: readonly string[];
@@ -88,7 +88,7 @@ function sum(a: number | null, b: number | null): number | null {
   return a === null && b === null ? null : (a ?? 0) + (b ?? 0);
 }
 
-/** The same calls of several threads as one, those that cost most first. */
+/** Merges equal calls of several threads, the most expensive first. */
 export function joinCalls(lists: readonly (readonly TracedCall[])[]): TracedCall[] {
   const joined = new Map<string, TracedCall>();
   for (const call of lists.flat()) {
@@ -114,7 +114,7 @@ export function joinCalls(lists: readonly (readonly TracedCall[])[]): TracedCall
   });
 }
 
-/** Threads by role, most CPU time first. */
+/** Groups threads by role, most CPU time first. */
 export function joinRoles(threads: readonly TracedThread[]): TracedRole[] {
   const roles = [...groupByRole(threads)].map(([role, members]) => ({
     role,

@@ -1,7 +1,7 @@
-// Requests that a command answers while it is traced. Nobody sees them from outside, so Node programs
-// that the command starts count them: NODE_OPTIONS loads a file into each of their processes and threads
-// (count-requests.cts), and each writes its count into a file of its own. Here the folder for those files
-// is made and read. What drops its environment is not counted.
+// Requests that a traced command answers. They are invisible from outside, so its Node programs count them.
+// NODE_OPTIONS loads a file into each of their processes and threads (count-requests.cts), and each thread
+// writes its count into a file of its own. This module creates and reads the folder of these files. A
+// program that drops its environment is not counted.
 
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,17 +9,17 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { messageOf } from '../internal/index.js';
 
-/** What one thread has answered. */
+/** Requests answered by one thread. */
 export interface ThreadRequests {
   readonly pid: number;
-  /** `undefined` where it could not write. */
+  /** `undefined`: the thread could not write. */
   readonly count: number | undefined;
 }
 
 const counterPath = fileURLToPath(new URL('./count-requests.cjs', import.meta.url));
 
 export class RequestCounts {
-  /** What the command is to have in its environment. */
+  /** Environment variables for the command. */
   readonly env: Readonly<Record<string, string>>;
   readonly #folder: string;
 
@@ -31,7 +31,7 @@ export class RequestCounts {
     };
   }
 
-  /** The reason, where there is no place for counts, or the program might not start with the counter. */
+  /** Returns the reason when the folder has no room, or the program might not start with the counter. */
   static create(command: readonly string[], counter = counterPath): RequestCounts | string {
     try {
       if (isRestricted(command)) return 'the program says itself which files it may read';
@@ -49,7 +49,7 @@ export class RequestCounts {
     }
   }
 
-  /** One for each thread that has answered something, until `close`. */
+  /** Returns one entry for each thread that has answered a request, until `close`. */
   read(): ThreadRequests[] {
     try {
       return readdirSync(this.#folder).map((name) => {
@@ -58,36 +58,36 @@ export class RequestCounts {
         return { pid: Number.parseInt(name, 10), count };
       });
     } catch {
-      return [{ pid: 0, count: undefined }]; // somebody has cleaned up: how many there were nobody knows
+      return [{ pid: 0, count: undefined }]; // the folder was deleted: the number of threads is unknown
     }
   }
 
-  /** What still runs counts no more. */
+  /** Deletes the folder; programs that still run are no longer counted. */
   close(): void {
     try {
       rmSync(this.#folder, { recursive: true, force: true });
     } catch {
-      // A report is not lost because a folder has become read-only.
+      // a read-only folder must not cost the report
     }
   }
 }
 
 /**
- * NODE_OPTIONS that load a file, before all that stands there: an option at the end may lack its value. A
- * path with spaces or quotes is quoted as Node takes it apart.
+ * Returns NODE_OPTIONS that load a file before all existing ones: an option at the end may lack its value.
+ * A path with spaces or quotes is quoted in Node's syntax.
  */
 export function withPreload(options: string, path: string): string {
   const quoted = /[ "\\]/.test(path) ? `"${path.replace(/["\\]/g, '\\$&')}"` : path;
   return `--require ${quoted} ${options}`.trim();
 }
 
-/** Node's permission model: a program ends when it may not read what it is to load. */
+/** Returns true under Node's permission model: a program ends when it may not read the file. */
 function isRestricted(command: readonly string[]): boolean {
   const words = [...command, ...(process.env['NODE_OPTIONS'] ?? '').split(/\s+/)];
   return words.some((word) => /^--(experimental-)?permission$/.test(word));
 }
 
-/** Whether some users cannot read a file. */
+/** Returns true when some users cannot read the file. */
 function isHidden(path: string): boolean {
   if ((statSync(path).mode & 0o004) === 0) return true;
   for (let folder = dirname(path); ; folder = dirname(folder)) {

@@ -1,19 +1,19 @@
-// What a thread is for: the main loop, a loop of a server, the blocking pool. From the names that Node
-// gives its threads from version 22 on; Node 20 gives none, so there their order and what they wait for
-// must do. Nothing is asked of the program.
+// The role of a thread: main loop, a loop of a server, blocking pool. From version 22 on Node names its
+// threads; in Node 20 their order and the calls in which they wait decide. The program itself is not
+// queried.
 
 import type { ProcessIdentity } from './proc.js';
 
-/** A thread as it is known so far. */
+/** A thread as known so far. */
 export interface KnownThread {
   readonly pid: number;
   readonly tid: number;
   readonly name: string;
-  /** Whether it was seen to wait for events: such a thread is an event loop. */
+  /** True: it was seen waiting for events, so it is an event loop. */
   readonly waitsForEvents: boolean;
 }
 
-/** Threads of Node and of ours that have a name of their own. The kernel cuts names to 15 characters. */
+/** Names of threads of Node and of manycore. The kernel cuts names to 15 characters. */
 const namedRoles: readonly (readonly [name: RegExp, role: string])[] = [
   [/^libuv-worker$/, 'blocking pool'],
   [/^(node-)?V8Worker$|^DelayedTaskSche$/, 'V8 helper'],
@@ -25,35 +25,37 @@ const namedRoles: readonly (readonly [name: RegExp, role: string])[] = [
   [/^manycore worker$/, 'worker thread'],
 ];
 
-/** Node 20 starts these first, in this order: what delays V8's tasks, four that do them, the inspector. */
+/**
+ * Threads that Node 20 starts first, in this order: V8's delayed tasks, four for V8's tasks, the inspector.
+ */
 const firstHelpers = 5;
 
-/** Whether a process runs Node. */
+/** Returns true for a process that runs Node. */
 export function isNode({ program, args }: ProcessIdentity): boolean {
   return isNodeName(program) || /^manycore\b/.test(args[0] ?? '');
 }
 
-/** Of what nobody saw only the name of a thread is known: it is Node's, or a title that we give. */
+/** For a process that was never sampled only a thread name is known: Node's, or a title of manycore. */
 function isNodeName(name: string): boolean {
   return /^(node|manycore|MainThread$|libuv-worker$|WorkerThread$)/.test(name);
 }
 
 /**
- * The role of the main thread of one of our workers, `worker 1` or `shared worker 1`: it bears its number in the
- * title that it gives itself, over its arguments. `undefined` for other processes.
+ * Returns the role of the main thread of a worker of manycore, `worker 1` or `shared worker 1`, from the
+ * title that it writes over its arguments. `undefined` for other processes.
  */
 export function workerRole({ args }: ProcessIdentity): string | undefined {
   return /^manycore ((?:shared )?worker \d+)$/.exec(args[0] ?? '')?.[1];
 }
 
-/** Whether a process is one that a server of ours was started into: its parent is the supervisor. */
+/** Returns true for a server process of manycore, whose parent is the supervisor. */
 export function isServerProcess({ args }: ProcessIdentity): boolean {
   return /^manycore serve\b/.test(args[0] ?? '');
 }
 
 /**
- * Roles by thread number, for the threads of one process in the order of their start. `mainRole`: that of the
- * main thread, if the process runs Node.
+ * Returns roles by thread number, for the threads of one process in the order of their start. `mainRole`:
+ * role of the main thread, if the process runs Node.
  */
 export function rolesOf(
   identity: ProcessIdentity,
@@ -62,7 +64,7 @@ export function rolesOf(
 ): Map<number, string> {
   const roles = new Map<number, string>();
   if (!isNode(identity)) {
-    // Nobody saw the name of what lived for moments.
+    // A short-lived process has no known name.
     const named = identity.isCgi ? 'CGI child' : 'thread';
     for (const { tid, name } of threads) roles.set(tid, name === '' ? 'child' : `${named} ${name}`);
     return roles;
@@ -84,7 +86,7 @@ export function rolesOf(
   return roles;
 }
 
-/** Threads that nobody named have the name of whoever started them. */
+/** Threads without a name of their own have the name of their creator. */
 function isUnnamed({ name }: KnownThread, [main]: readonly KnownThread[]): boolean {
   return name === 'node' || name === main?.name;
 }

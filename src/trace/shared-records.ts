@@ -1,21 +1,21 @@
-// Records of the kernel's program that many tasks share: child processes by the name of their program, and
-// all for which there was no other. The kernel adds CPU time to them when a task ends; that of tasks that
-// still run is added here, from /proc.
+// Records of the kernel's program that many tasks share: child processes by program name, and all tasks
+// without a record of their own. The kernel adds CPU time to them when a task ends; this module adds the
+// time of running tasks, from /proc.
 
 import type { NativeTracedRecord } from '../native.js';
 import { countedCalls, type Joined, type Material, timesByCalls } from './counted.js';
 import type { TracedThread } from './report.js';
 import { isNode } from './roles.js';
 
-/** The kernel cuts names to so many. */
+/** Length to which the kernel cuts names. */
 const maxNameChars = 15;
 
-/** The role of all that found the records used up. */
+/** Role of the tasks for which no record was left. */
 export const othersRole = 'others';
 
 interface Shared {
   readonly record: NativeTracedRecord;
-  /** Of its tasks that still run. */
+  /** CPU time of its tasks that still run. */
   runNs: number;
   hasEnded: boolean;
 }
@@ -31,11 +31,11 @@ export class SharedRecords {
       .map((record) => ({ record, runNs: 0, hasEnded: true }));
   }
 
-  /** Whether a thread counts into one of these, so that it has no line of its own. */
+  /** Returns true when a thread is counted in a shared record, so that it has no line of its own. */
   take({ pid, seen, records }: Joined, isFollowed: boolean): boolean {
     if (this.#material.method !== 'ebpf' || records.length > 0 || seen === undefined) return false;
-    // A thread that has ended is in some record, with its time: the one that it got when it was started,
-    // or at a call, as ending is one. Not so one from before the trace that was killed without a call.
+    // The time of an ended thread is in some record, which it got at its start or at a call (its exit is
+    // one). An exception: a thread from before the trace that was killed without a call.
     if (seen.hasEnded) return !seen.isOlder;
     const others = this.#shared.find(({ record }) => record.name === '');
     const shared = isFollowed ? others : (this.#ofProgram(pid) ?? others);
@@ -45,13 +45,13 @@ export class SharedRecords {
     return true;
   }
 
-  /** A child that runs no program of its own yet has the arguments of its parent. */
+  /** Returns the record by program; a child before its exec has the arguments of its parent. */
   #ofProgram(pid: number): Shared | undefined {
     const { tree } = this.#material;
     const argsOf = (each: number | undefined): string =>
       each === undefined ? '' : (tree.identityOf(each)?.args.join('\0') ?? '');
     const isStarting = argsOf(pid) === argsOf(tree.parentOf(pid));
-    // Node calls its main thread otherwise than its program.
+    // Node's main thread has another name than its program.
     const program = tree.identityOf(pid)?.program.slice(0, maxNameChars);
     const named = this.#shared.filter(
       ({ record: { name } }) => name === tree.nameOf(pid) || name === program,
@@ -78,7 +78,7 @@ export class SharedRecords {
     if (name === '') return othersRole;
     const { tree, root } = this.#material;
     const kind = tree.hasCgi ? 'CGI child' : 'child';
-    // Of a Node program they are on their way to another; what it is the kernel does not say yet.
+    // Children of a Node program before exec: the kernel does not report the next program yet.
     return isStarting && isNode(root) ? `${kind}, before exec` : `${kind} ${name}`;
   }
 }

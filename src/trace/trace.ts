@@ -1,5 +1,5 @@
-// One trace: starts the best way that works, looks at the processes while it runs, and makes the report
-// when it is stopped. Not here: what a process is (proc.ts), which way works (methods.ts), printing.
+// One trace: starts the best method that works, samples the processes while it runs, and makes the report
+// when it stops. Not here: samples of a process (proc.ts), the choice of the method (methods.ts), printing.
 
 import { cpus } from 'node:os';
 import { basename } from 'node:path';
@@ -24,33 +24,33 @@ import { isNode } from './roles.js';
 import { othersRole } from './shared-records.js';
 import { ProcessTree } from './tree.js';
 
-/** How often threads are looked at. */
+/** Period of thread samples. */
 const tickMs = 100;
-/** So many ticks pass between two looks at who is there: fewer at first, for programs that end soon. */
+/** Ticks between two scans for processes: fewer at first, for programs that end soon. */
 const ticksPerLook = { first: 2, later: 10 } as const;
 const firstTicks = 20;
-/** In so many ticks the kernel takes the time of its programs once, because taking it costs, too. */
+/** Ticks between two measurements of the kernel programs' own time, which cost time as well. */
 const ticksPerOwnTime = 20;
 const ownTimeMs = 50;
-/** Of thread and call, as `MAX_CELLS` in crates/core/src/sys/linux_raw_trace.rs. */
+/** Cells of thread and call, equal to `MAX_CELLS` in crates/core/src/sys/linux_raw_trace.rs. */
 const maxRawCells = 65_536;
 
 export interface TraceOptions {
-  /** The best that works, unless it is said. */
+  /** Default: the best that works. */
   readonly method?: TraceMethod | undefined;
-  /** Where the process is a command that waits to be let go. */
+  /** Set when the process is a command that is held back. */
   readonly command?: TracedCommand | undefined;
 }
 
 /**
- * Traces a process and all that it starts, from now on. Throws `PROCESS_GONE`, `PROCESS_REFUSED` and
+ * Traces a process and all its children from now on. Throws `PROCESS_GONE`, `PROCESS_REFUSED` and
  * `TRACE_UNAVAILABLE`.
  */
 export function startTrace(pid: number, options: TraceOptions = {}): Trace {
   checkTarget(pid);
   const tree = new ProcessTree(pid);
   tree.look();
-  // Programs whose threads are told apart when they are started as children.
+  // Programs whose threads are counted separately when they are started as children.
   const programs = [...new Set(['node', basename(process.execPath)])];
   return new Trace(pid, options, tree, chooseMethod(options.method, tree.pids, programs));
 }
@@ -61,7 +61,7 @@ function checkTarget(pid: number): void {
     throw new CodedError('TRACE_UNAVAILABLE', message);
   }
   const seen = findProcess(pid);
-  // Where it lets us we know what it reads and writes, unless the kernel counts that for nobody.
+  // Readable I/O counts prove permission, unless the kernel counts them for no process.
   if (readIo(pid) === undefined && readIo(process.pid) !== undefined) throw processRefused(seen);
 }
 
@@ -78,7 +78,7 @@ export class Trace {
   readonly #timer: NodeJS.Timeout;
   readonly #gone = defer<void>();
   readonly #followed: Set<number>;
-  /** Those of them that have ended. */
+  /** Followed processes that have ended. */
   readonly #left = new Set<number>();
   #refused = 0;
   #ticks = 0;
@@ -86,7 +86,7 @@ export class Trace {
   #ownTime: { ns: number; ms: number } | undefined;
   #report: TraceReport | undefined;
 
-  /** By `startTrace`. */
+  /** Called by `startTrace`. */
   constructor(pid: number, { command }: TraceOptions, tree: ProcessTree, chosen: ChosenMethod) {
     this.method = chosen.method;
     this.#pid = pid;
@@ -95,7 +95,7 @@ export class Trace {
     this.#chosen = chosen;
     this.#followed = new Set(tree.pids);
     this.#timer = setInterval(() => this.#tick(), tickMs);
-    // What was started between the first look and the first count.
+    // Includes processes started between the first scan and the first count.
     do tree.look();
     while (this.#followNew() > 0);
   }
@@ -105,12 +105,12 @@ export class Trace {
     return this.#gone.promise;
   }
 
-  /** Processes that were seen so far. */
+  /** Numbers of all processes seen so far. */
   get pids(): number[] {
     return this.#tree.pids;
   }
 
-  /** Those of them that ran at the last look; `stop` has one. */
+  /** Numbers of the processes that ran at the last scan; `stop` makes one. */
   get running(): number[] {
     return this.#tree.pids.filter((pid) => !this.#tree.hasEnded(pid));
   }
@@ -127,11 +127,11 @@ export class Trace {
     this.#tree.look();
     if (!this.#tree.isRunning) this.#gone.resolve();
     this.#leaveEnded();
-    // The compiled program follows by itself what is started from now on.
+    // The compiled program follows new processes by itself.
     if (this.method === 'raw') this.#followNew();
   }
 
-  /** How many there were. A number that was given to another process is a new one. */
+  /** Returns how many were added. A reused number counts as new. */
   #followNew(): number {
     const isNew = (pid: number): boolean =>
       !this.#followed.has(pid) || (this.#left.has(pid) && !this.#tree.hasEnded(pid));
@@ -148,7 +148,7 @@ export class Trace {
     return fresh.length;
   }
 
-  /** Their numbers may be given to others. */
+  /** Unfollows ended processes, whose numbers may be reused. */
   #leaveEnded(): void {
     for (const pid of this.#followed) {
       if (this.#left.has(pid) || !this.#tree.hasEnded(pid)) continue;
@@ -157,7 +157,7 @@ export class Trace {
     }
   }
 
-  /** For a moment, now and then. Only root may ask for it: without it there is no such figure. */
+  /** Measures briefly, now and then. Without root there is no such number. */
   #takeOwnTime(): void {
     const { tracer } = this.#chosen;
     if (tracer === undefined || this.#ownTimer !== undefined) return;
@@ -177,7 +177,7 @@ export class Trace {
     }, ownTimeMs);
   }
 
-  /** Ends the trace and makes its report; the same one at each call. */
+  /** Ends the trace and returns its report; every call returns the same one. */
   stop(): TraceReport {
     this.#report ??= this.#makeReport();
     return this.#report;
@@ -233,7 +233,7 @@ export class Trace {
     };
   }
 
-  /** Of a command all that is not the shell that held it back. */
+  /** Returns the records of a command without those of the shell that held it back. */
   #ownRecords(records: readonly NativeTracedRecord[]): readonly NativeTracedRecord[] {
     if (this.#command === undefined || this.method === 'raw') return records;
     const shell = records.findIndex(({ tid }) => tid === this.#pid);
@@ -246,11 +246,11 @@ export class Trace {
     const isSeen = seen !== undefined && !isHeld(seen) && seen.args[0] !== '';
     const unseen = { pid: this.#pid, args: [], program: '', isCgi: false };
     if (isSeen || command === undefined) return seen ?? unseen;
-    // It has ended before anybody looked.
+    // It ended before the first scan.
     return { ...unseen, args: command.args, program: basename(command.args[0] ?? '') };
   }
 
-  /** A command that has ended was waited for by this process, with all its children. */
+  /** Returns the times of the command, for which this process has waited, with all its children. */
   #ticksOfProgram(): CpuTimes {
     if (this.#command === undefined || this.#tree.isRunning) return this.#tree.times();
     const { userMs, systemMs } = childrenTimes();
@@ -285,7 +285,7 @@ export class Trace {
   }
 }
 
-/** Whether the assembled programs have counted into all the cells that they have. */
+/** Returns true when the assembled programs have used all their cells. */
 function areFull(records: readonly NativeTracedRecord[]): boolean {
   return records.reduce((cells, { calls }) => cells + calls.length, 0) >= maxRawCells;
 }

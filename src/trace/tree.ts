@@ -1,6 +1,5 @@
-// The traced process and all that it started, looked at again and again: which threads there are, what
-// they are called, how much CPU time they have had since the trace began, and what they are found doing.
-// What has ended keeps what the last look saw.
+// The traced process and its descendants, scanned repeatedly: threads, their names, CPU time since the
+// start of the trace, and the calls in which they are found. Ended ones keep the values of the last scan.
 
 import { byStart, type CpuTimes, readTree } from '../proc/index.js';
 import {
@@ -27,21 +26,21 @@ export interface SeenThread {
   readonly tid: number;
   readonly name: string;
   readonly hasEnded: boolean;
-  /** Whether it was there when the trace began. */
+  /** True: it existed when the trace began. */
   readonly isOlder: boolean;
-  /** Since the trace began. */
+  /** CPU time since the trace began. */
   readonly times: CpuTimes;
   readonly runNs: number;
   readonly samples: number;
   readonly running: number;
-  /** By the number of the call. */
+  /** Samples by the number of the call. */
   readonly found: ReadonlyMap<number, number>;
 }
 
 interface ThreadHistory {
   readonly first: ThreadSample | undefined;
   last: ThreadSample;
-  /** The number of the look that saw it last. */
+  /** Number of the last scan that found it. */
   lookedAt: number;
   samples: number;
   running: number;
@@ -53,9 +52,9 @@ interface ProcessHistory {
   readonly first: ProcessSample | undefined;
   last: ProcessSample;
   identity: ProcessIdentity;
-  /** The number of the look that saw it last. */
+  /** Number of the last scan that found it. */
   lookedAt: number;
-  /** The number of the look that missed it. */
+  /** Number of the scan that missed it. */
   endedAt: number | undefined;
   readonly threads: Map<number, ThreadHistory>;
   readonly firstIo: IoCounts | undefined;
@@ -65,22 +64,22 @@ interface ProcessHistory {
 export class ProcessTree {
   readonly #root: number;
   readonly #processes = new Map<number, ProcessHistory>();
-  /** Those that have ended and whose number another one has got. */
+  /** Ended processes whose numbers were reused. */
   readonly #replaced: ProcessHistory[] = [];
-  /** How often it was looked. */
+  /** Number of scans. */
   #looks = 0;
 
-  /** Times count from the first look on. */
+  /** Times count from the first scan on. */
   constructor(root: number) {
     this.#root = root;
   }
 
-  /** Whether the traced process itself still runs. */
+  /** True while the traced process itself runs. */
   get isRunning(): boolean {
     return !this.hasEnded(this.#root);
   }
 
-  /** Numbers of all processes that were seen, in the order of their start. */
+  /** Numbers of all processes seen, in the order of their start. */
   get pids(): number[] {
     return [...this.#processes.keys()];
   }
@@ -93,14 +92,14 @@ export class ProcessTree {
     return this.#processes.get(pid)?.last.parentPid;
   }
 
-  /** Whether something of it answers requests by programs of their own, as far as that was seen. */
+  /** True: a process answers requests by starting programs (CGI), as far as that was seen. */
   get hasCgi(): boolean {
     const isOfCgi = ({ identity: { args, isCgi } }: ProcessHistory): boolean =>
       isCgi || args.some((word) => word === '--cgi' || word.startsWith('--cgi='));
     return [...this.#replaced, ...this.#processes.values()].some(isOfCgi);
   }
 
-  /** As the kernel calls it; empty for what was not seen. */
+  /** Returns the kernel's name of it; empty for an unseen process. */
   nameOf(pid: number): string {
     return this.#processes.get(pid)?.last.name ?? '';
   }
@@ -110,10 +109,10 @@ export class ProcessTree {
     return history === undefined || history.endedAt !== undefined;
   }
 
-  /** Sees who is there, and their times. */
+  /** Records the present processes and their times. */
   look(): void {
     const running = new Set(readTree(this.#root));
-    // What lost its parent still counts.
+    // Processes that lost their parent still count.
     for (const pid of this.pids) if (!this.hasEnded(pid)) running.add(pid);
     this.#looks += 1;
     for (const pid of running) this.#lookAt(pid);
@@ -145,7 +144,7 @@ export class ProcessTree {
     }
   }
 
-  /** What is known of a process; a number that is used again is another process. */
+  /** Returns the entry of a process; a reused number belongs to another process. */
   #knownAs(pid: number, sample: ProcessSample | undefined): ProcessHistory | undefined {
     const known = this.#processes.get(pid);
     if (known?.endedAt === undefined || sample === undefined) return known;
@@ -177,7 +176,7 @@ export class ProcessTree {
     return { first, last: thread, lookedAt, samples: 0, running: 0, found, doing: undefined };
   }
 
-  /** Sees what each thread does at this moment. */
+  /** Records the present call of each thread. */
   lookAtCalls(): void {
     for (const [pid, { threads, endedAt }] of this.#processes) {
       if (endedAt !== undefined) continue;
@@ -188,7 +187,7 @@ export class ProcessTree {
     }
   }
 
-  /** Closes files; there are no looks at calls any more. */
+  /** Closes the files; calls are sampled no more. */
   close(): void {
     for (const { threads } of this.#processes.values()) {
       for (const { doing } of threads.values()) doing?.close();
@@ -215,8 +214,8 @@ export class ProcessTree {
   }
 
   /**
-   * Processes whose figures make up those of the tree: what has ended and was waited for stands in the
-   * figures of its parent, if that was seen since.
+   * Returns the processes whose values make up those of the tree. Ended and waited-for children are
+   * included in their parent's values, if the parent was scanned since.
    */
   get #counted(): ProcessHistory[] {
     return [...this.#replaced, ...this.#processes.values()].filter(({ endedAt, last }) => {
@@ -225,7 +224,7 @@ export class ProcessTree {
     });
   }
 
-  /** User and system time. Of what ends, the time since the look before is missing. */
+  /** Returns user and system time; the time of a process after its last scan is missing. */
   times(): CpuTimes {
     const parts = this.#counted.flatMap(({ first, last }) => [
       since(first, last),
@@ -240,7 +239,7 @@ export class ProcessTree {
     );
   }
 
-  /** Calls that read and that write; `undefined` where nobody may know. */
+  /** Returns read and write calls; `undefined` without permission. */
   io(): IoCounts | undefined {
     const known = this.#counted.flatMap(({ firstIo, lastIo }) =>
       firstIo === undefined || lastIo === undefined

@@ -1,5 +1,5 @@
-// Runs a program with what was found as if it had been started by hand: in the foreground, with our streams,
-// and it gets once the signals that we get.
+// Runs a program in the configuration that was found, as if started by hand: in the foreground, with our
+// streams, and with one copy of each signal that arrives here.
 
 import { spawn } from 'node:child_process';
 import { CodedError } from '../errors.js';
@@ -12,9 +12,9 @@ import type { Start } from './start.js';
 const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const;
 
 /**
- * Resolves with its exit code, as a shell has it. `needsForwarding`: whether the program hears a signal only
- * from us. Rejects with `OPTION_INVALID`, `NATIVE_MISSING`, `TUNE_PROGRAM_FAILED`, and with what `startFor`
- * throws.
+ * Resolves with the exit code, in the convention of a shell. `needsForwarding`: true for signals that the
+ * program receives only through us. Rejects with `OPTION_INVALID`, `NATIVE_MISSING`, `TUNE_PROGRAM_FAILED`,
+ * and with errors of `startFor`.
  */
 export async function runTuned(
   { command, serve = false, main }: Pick<TuneOptions, 'command' | 'serve' | 'main'>,

@@ -1,6 +1,6 @@
-// What tuning found, in a configuration file: the values of its parameters beside whatever the file has already, and for
-// each of them its reason. JSON has no comments, so the reasons are an object of the same keys, `reasons`;
-// `manycore serve` reads past it. A file is replaced whole or stays as it was.
+// The configuration file: the parameters that were found, beside the keys that the file has already, and a
+// reason for each. JSON has no comments, so the reasons are an object with the same keys, `reasons`, which
+// `manycore serve` ignores. A file is replaced whole or stays as it was.
 
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -18,7 +18,7 @@ import type { NamedApp } from './use.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What the file has; `{}` where there is none. Throws `OPTION_INVALID` for one that cannot be read. */
+/** Returns the content; `{}` for a missing file. Throws `OPTION_INVALID` for an unreadable one. */
 export function readConfigFile(path: string): Fields {
   const file = resolve(path);
   if (!isFile(file)) return {};
@@ -32,7 +32,7 @@ export function readConfigFile(path: string): Fields {
   }
 }
 
-/** A device is none: what it has is not read. */
+/** Returns false for devices too: they are not read. */
 function isFile(path: string): boolean {
   return existsSync(path) && statSync(path).isFile();
 }
@@ -41,7 +41,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The configuration with what was found; what is not of it stays. `app`: for one that serves nothing yet. */
+/** Returns `before` with the advice; other keys stay. `app`: added when the file serves nothing yet. */
 export function mergedConfig(
   before: Fields,
   advice: Configuration,
@@ -83,7 +83,7 @@ function fieldsIn(config: Fields, name: string): Fields {
   return isFields(fields) ? fields : {};
 }
 
-/** What the reason of a parameter stands beside. */
+/** Returns the keys in the file that the reason of a parameter belongs to. */
 function keysOf(parameter: string, { loops, affinity, ...rest }: Configuration): string[] {
   if (parameter === 'loops' && loops !== undefined) return ['processes', 'loops'];
   if (parameter === 'affinity' && affinity !== undefined) return ['affinity'];
@@ -102,14 +102,14 @@ function keysOf(parameter: string, { loops, affinity, ...rest }: Configuration):
   ];
 }
 
-/** Whether an older reason is for something that the advice sets anew. */
+/** Returns true when an older reason is for a key that the advice sets anew. */
 function decides(advice: Configuration, key: string): boolean {
   const flag = key.replace(/^nodeFlags\./, '');
   if (flag !== key) return flagNamesOf(advice).includes(flag);
   return Object.keys(advice).some((parameter) => keysOf(parameter, advice).includes(key));
 }
 
-/** Throws `TUNE_WRITE_FAILED`, and leaves what was there as it was. */
+/** Throws `TUNE_WRITE_FAILED`, and leaves the existing file unchanged. */
 export function writeJson(path: string, value: unknown): void {
   const text = `${JSON.stringify(value, undefined, 2)}\n`;
   try {

@@ -1,6 +1,6 @@
-// What can be tuned, and how a configuration is written for people. A configuration holds only what differs from how
-// the program is started now; the empty one is "as it is". Not here: which are tried (space.ts), how one
-// is applied to a command (launch.ts).
+// Parameters that can be tuned, and the text of a configuration. A configuration holds only the differences
+// from the present start of the program; the empty one is "as it is". Not here: the choice of candidates
+// (space.ts), applying one to a command (launch.ts).
 
 /** Processes × event loops of a program under `manycore serve`. */
 export interface LoopCounts {
@@ -14,17 +14,17 @@ export interface Configuration {
   readonly poolWorkers?: number;
   /** Threads of libuv's pool: `UV_THREADPOOL_SIZE`. */
   readonly blockingThreads?: number;
-  /** Of V8's old generation, in MiB. */
+  /** Limit of V8's old generation, in MiB. */
   readonly heapLimit?: number;
-  /** Of V8's young generation, in MiB: a half of it. */
+  /** Size of a semi-space, half of V8's young generation, in MiB. */
   readonly semiSpace?: number;
-  /** Threads that help V8's collector; 0: it works in the program's thread alone. */
+  /** Helper threads of V8's collector; 0: it runs in the program's thread only. */
   readonly gcThreads?: number;
-  /** The numbers of the cores that it may run on. */
+  /** Numbers of the cores that the program may run on. */
   readonly affinity?: readonly number[];
 }
 
-/** One thing that can be tuned. */
+/** A parameter that can be tuned. */
 export type Parameter = keyof Configuration;
 
 export const parameters = [
@@ -39,7 +39,7 @@ export const parameters = [
 
 export const asItIs: Configuration = Object.freeze({});
 
-/** Of a configuration, as one writes it for a shell; `[]` of the empty one. */
+/** Returns the words of a configuration as written for a shell; `[]` for the empty one. */
 function wordsOf(configuration: Configuration): string[] {
   const { loops, poolWorkers, blockingThreads, affinity } = configuration;
   return [
@@ -51,12 +51,12 @@ function wordsOf(configuration: Configuration): string[] {
   ];
 }
 
-/** For a table. */
+/** Returns the text of a configuration for a table. */
 export function configurationText(configuration: Configuration): string {
   return wordsOf(configuration).join(' ') || 'as it is';
 }
 
-/** Flags of Node. */
+/** Returns the flags of Node. */
 export function flagsOf({ heapLimit, semiSpace, gcThreads }: Configuration): string[] {
   return [
     ...(heapLimit === undefined ? [] : [`--max-old-space-size=${heapLimit}`]),
@@ -67,7 +67,7 @@ export function flagsOf({ heapLimit, semiSpace, gcThreads }: Configuration): str
   ];
 }
 
-/** Environment variables. */
+/** Returns the environment variables. */
 export function variablesOf({
   poolWorkers,
   blockingThreads,
@@ -78,19 +78,19 @@ export function variablesOf({
   };
 }
 
-/** The flags of Node that a configuration decides, whatever they were: none of another value may stay. */
+/** Returns the names of Node flags that a configuration decides: no other value of them may stay. */
 export function flagNamesOf(configuration: Configuration): string[] {
   return decidedBy(flagsOf(configuration));
 }
 
-/** Flags that decide the same. */
+/** Groups of flags that decide the same parameter. */
 const tunedFlags = [
   ['--max-old-space-size'],
   ['--max-semi-space-size'],
   ['--single-threaded-gc', '--v8-pool-size'],
 ];
 
-/** The same of flags: those that are not tuned decide nothing but themselves. */
+/** Returns the same for a list of flags; other flags decide only themselves. */
 export function decidedBy(flags: readonly string[]): string[] {
   const names = flags.map(flagName);
   return tunedFlags.filter((same) => same.some((name) => names.includes(name))).flat();

@@ -1,6 +1,6 @@
-// A command in a process group of its own, with all that it starts: the program that is tuned, or the
-// load. It is ended as a whole, first asked and then killed, and what has left the group by then is
-// looked for in the tree of processes. What still runs when this process ends is killed, too.
+// A command in a process group of its own with all that it starts: the tuned program, or the load. The
+// group is ended as a whole, by a signal and then by SIGKILL. Processes that have left the group are found
+// in the process tree. When this process ends, the rest is killed, too.
 
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,22 +11,22 @@ export interface GroupOptions {
   readonly command: readonly string[];
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly cores?: readonly number[] | undefined;
-  /** The command is one line for the shell. */
+  /** True: the command is one line for the shell. */
   readonly isShell?: boolean;
-  /** It speaks with us (`child.send`). */
+  /** True: the process has an IPC channel (`child.send`). */
   readonly hasIpc?: boolean;
-  /** Called with what it prints; else that goes nowhere. */
+  /** Called with the output, which is dropped otherwise. */
   readonly onOutput?: (text: string) => void;
 }
 
 export interface GroupExit {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** It could not be started. */
+  /** Error of the start. */
   readonly error?: Error;
 }
 
-/** How long it may take to end once it is asked, and how often we look, in ms. */
+/** Time to end after the signal, and period of the checks, in ms. */
 const graceMs = 2000;
 const goneMs = 5000;
 const pauseMs = 5;
@@ -41,7 +41,7 @@ export class Group {
   readonly child: ChildProcess;
   readonly ended: Promise<GroupExit>;
   #errors = '';
-  /** What ran of it when it was last looked at. */
+  /** Processes of the last check. */
   #known: readonly TreeProcess[] = [];
   #hasEnded = false;
 
@@ -59,7 +59,7 @@ export class Group {
         resolve(exit);
       };
       this.child.once('error', (error) => settle({ exitCode: null, signal: null, error }));
-      // What it printed is read then, but a child of its own may hold the pipe for ever.
+      // The output is read until then, but a child of the process may keep the pipe open for ever.
       this.child.once('exit', (exitCode, signal) => {
         const onClosed = (): void => settle({ exitCode, signal });
         this.child.once('close', onClosed);
@@ -72,14 +72,14 @@ export class Group {
     return this.#hasEnded;
   }
 
-  /** The process that was started, and its descendants; `[]` once it has ended. */
+  /** The started process and its descendants; `[]` once it has ended. */
   get tree(): TreeProcess[] {
     const tree = this.child.pid === undefined ? [] : treeOf(this.child.pid);
     if (tree.length > 0) this.#known = tree;
     return tree;
   }
 
-  /** What it said last on stderr that tells something, else ''. */
+  /** The last line on stderr with information, or ''. */
   get lastWords(): string {
     const lines = this.#errors.split('\n').map((line) => line.trim());
     const told = lines.filter(
@@ -89,9 +89,9 @@ export class Group {
     return error ?? told.at(-1) ?? '';
   }
 
-  /** Resolves when nothing of it runs any more, or what does cannot be ended. */
+  /** Resolves when no process of the group runs, or those that do cannot be ended. */
   async end(): Promise<void> {
-    void this.tree; // while they are still to be found
+    void this.tree; // while they can still be found
     this.#signal('SIGTERM');
     await waitUntil(() => !this.#runs, graceMs);
     this.killNow();
@@ -101,13 +101,13 @@ export class Group {
     if (this.child.connected) this.child.disconnect();
   }
 
-  /** For when there is no time to wait. */
+  /** Kills at once, when there is no time to wait. */
   killNow(): void {
     this.#signal('SIGKILL');
     for (const each of this.#known) if (isRunning(each)) kill(each.pid, 'SIGKILL');
   }
 
-  /** The process that was started. */
+  /** True while the started process runs. */
   get #runs(): boolean {
     const { pid, exitCode, signalCode } = this.child;
     return pid !== undefined && exitCode === null && signalCode === null;
@@ -118,7 +118,7 @@ export class Group {
   }
 }
 
-/** How long after its end its output may take to be read, in ms. */
+/** Time after the end in which the output may still be read, in ms. */
 const closeMs = 500;
 
 function start({ command, env, cores, isShell, hasIpc, onOutput }: GroupOptions): ChildProcess {
@@ -141,7 +141,7 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // it has ended already
+    // the process has ended already
   }
 }
 

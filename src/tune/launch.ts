@@ -1,7 +1,7 @@
-// The program that is tuned: what its command line says, and the command, environment and cores with
-// which a configuration is started. Flags of Node stand in the command where it is ours to write, because they
-// count more there than in NODE_OPTIONS; a flag that the configuration decides is taken out wherever it was.
-// Not here: starting it (program.ts).
+// The tuned program: the meaning of its command line, and the command, environment and cores that start a
+// configuration. Node flags are put into the command where possible, because there they override
+// NODE_OPTIONS. A flag that the configuration decides is removed wherever it was. Not here: starting it
+// (program.ts).
 
 import { basename } from 'node:path';
 import { CodedError } from '../errors.js';
@@ -9,28 +9,28 @@ import { decidedBy, flagName } from './configuration.js';
 import type { Start } from './start.js';
 
 export interface Program {
-  /** Up to where flags of Node belong, and where there are none: up to its end. */
+  /** Words in front of the place for Node flags; without such a place all words. */
   readonly executable: readonly string[];
-  /** Those that it is started with now. */
+  /** Node flags of the present command. */
   readonly nodeFlags: readonly string[];
   readonly rest: readonly string[];
   /** `node`: started by node. `serve`: by `manycore serve`. `other`: by a script, or another program. */
   readonly kind: 'node' | 'serve' | 'other';
 }
 
-/** How it is started. */
+/** Command, environment and cores of a start. */
 export interface Launch {
   readonly command: readonly string[];
-  /** On top of our own; `undefined` removes a variable. */
+  /** Changes to our own environment; `undefined` removes a variable. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The cores that it may run on; `undefined`: all that we may. */
+  /** Cores that the program may run on; `undefined`: all that we may. */
   readonly cores: readonly number[] | undefined;
 }
 
 export interface ProgramOptions {
-  /** A program that is started by node is to run under `manycore serve`. */
+  /** True: a program that is started by node runs under `manycore serve`. */
   readonly serve: boolean;
-  /** The command `manycore`, as a file. */
+  /** Path of the command `manycore`. */
   readonly main: string;
 }
 
@@ -63,7 +63,7 @@ export function programOf(command: readonly string[], { serve, main }: ProgramOp
   return serveProgram(nodeFlags, app === undefined ? [] : [app, '--', ...args], main, executable);
 }
 
-/** `node`: the Node that was named. */
+/** `node`: path of the named Node. */
 function serveProgram(
   nodeFlags: string[],
   args: readonly string[],
@@ -78,7 +78,7 @@ function serveProgram(
   };
 }
 
-/** The arguments of `manycore serve`, where that is what these words start. */
+/** Returns the arguments of `manycore serve`, if these words start it. */
 function servedBy(name: string, words: readonly string[]): readonly string[] | undefined {
   if (/^manycore(\.js)?$/.test(name) && words[0] === 'serve') return words.slice(1);
   if (name !== 'npx') return undefined;
@@ -113,11 +113,11 @@ export function launchOf(program: Program, { flags, variables, counts, cores }: 
   };
 }
 
-/** A flag of `manycore serve` that says how many: `-P 8`, `-P8`, `--processes 8`, `--processes=8`. */
+/** A flag of `manycore serve` with a count: `-P 8`, `-P8`, `--processes 8`, `--processes=8`. */
 interface CountFlag {
   readonly what: 'processes' | 'loops';
   readonly value: string | undefined;
-  /** How many words it takes. */
+  /** Number of words of the flag. */
   readonly words: 1 | 2;
 }
 
@@ -130,14 +130,14 @@ function countFlagAt(args: readonly string[], at: number): CountFlag | undefined
   return { what, value: joined ?? args[at + 1], words: joined === undefined ? 2 : 1 };
 }
 
-/** What stands behind the flags of Node. */
+/** Returns the words behind the Node flags. */
 function restWith({ rest, kind }: Program, counts: readonly string[]): readonly string[] {
   if (kind !== 'serve' || counts.length === 0) return rest;
   const [main = '', serve = '', ...args] = rest;
   return [main, serve, ...counts, ...(counts.length === 2 ? withoutCounts(args) : args)];
 }
 
-/** Arguments of `manycore serve`; behind `--` they are the program's own, and stay. */
+/** Removes counts from arguments of `manycore serve`; words behind `--` are the program's own, and stay. */
 export function withoutCounts(args: readonly string[]): string[] {
   const ours = flagsOfServe(args);
   const kept: string[] = [];
@@ -154,7 +154,7 @@ function flagsOfServe(args: readonly string[]): readonly string[] {
   return end < 0 ? args : args.slice(0, end);
 }
 
-/** What the command line and the environment say now, for what is set there. */
+/** Present values of the command line and the environment, where they are set. */
 export interface Current {
   readonly loops: { readonly processes?: number; readonly loops?: number };
   readonly poolWorkers: number | undefined;

@@ -1,16 +1,16 @@
-// What load generators print, read: wrk's report, autocannon's JSON, and a line of JSON of one's own.
+// Parses the output of load generators: wrk's report, autocannon's JSON, and a JSON line of other tools.
 
 export interface LoadResult {
-  /** Those that were answered well. */
+  /** Requests with a good answer. */
   readonly requests: number;
   readonly errors: number;
-  /** For how long it loaded, where it says so. */
+  /** Duration of the load, where it is reported. */
   readonly seconds?: number | undefined;
   readonly p50Ms?: number | undefined;
   readonly p99Ms?: number | undefined;
 }
 
-/** `undefined` where nothing in it is known. */
+/** Returns `undefined` for output in no known format. */
 export function parseLoadOutput(text: string): LoadResult | undefined {
   return parseWrk(text) ?? parseJson(text);
 }
@@ -39,21 +39,21 @@ function parseWrk(text: string): LoadResult | undefined {
   };
 }
 
-/** Only under `--latency`. */
+/** Returns a percentile of wrk, which it prints under `--latency` only. */
 function wrkPercentile(text: string, name: string): number | undefined {
   const [, value, unit = ''] =
     new RegExp(`^\\s+${name}\\s+([\\d.]+)(us|ms|s|m)$`, 'm').exec(text) ?? [];
   return value === undefined ? undefined : Number(value) * (unitsMs[unit] ?? 1);
 }
 
-/** The last line that is an object, or all of the text. */
+/** Parses the last line that is an object, or the whole text. */
 function parseJson(text: string): LoadResult | undefined {
   const lines = text.trim().split('\n').reverse();
   for (const line of [...lines.filter((each) => each.startsWith('{')), text]) {
     try {
       return parseAutocannon(JSON.parse(line)) ?? parseResult(JSON.parse(line));
     } catch {
-      // what it says beside its result
+      // other output beside the result
     }
   }
   return undefined;
@@ -75,7 +75,7 @@ function parseAutocannon(value: unknown): LoadResult | undefined {
   };
 }
 
-/** What a script resolves with, or a program prints as JSON. `undefined` where it has no requests. */
+/** Parses the result of a script, or JSON of a program. Returns `undefined` without a count of requests. */
 export function parseResult(value: unknown): LoadResult | undefined {
   const fields = new Map<string, unknown>(Object.entries(Object(value)));
   const requests = numberOf(fields.get('requests'));
@@ -89,7 +89,7 @@ export function parseResult(value: unknown): LoadResult | undefined {
   };
 }
 
-/** Not negative. */
+/** Returns non-negative numbers only. */
 function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' && value >= 0 && Number.isFinite(value) ? value : undefined;
 }

@@ -1,5 +1,5 @@
-// The load, in its three forms: a command of the user's, a script of theirs, or a task, where the program
-// that is tuned is its own load. Each loads for some seconds and says what it measured.
+// The load in its three forms: a command of the user, a script of theirs, or a task, which makes the tuned
+// program its own load. Each runs for some seconds and returns its measurements.
 
 import { fileURLToPath } from 'node:url';
 import { CodedError } from '../errors.js';
@@ -10,7 +10,7 @@ import { type LoadResult, parseLoadOutput } from './load-output.js';
 import { type FromRunner, parseFromRunner, type RunMessage } from './protocol.js';
 import { filledLine } from './shell.js';
 
-/** Where the program is. */
+/** Address of the program. */
 export interface Target {
   readonly url: string;
   readonly port: number;
@@ -18,7 +18,7 @@ export interface Target {
 
 export interface LoadRun extends Target {
   readonly seconds: number;
-  /** What it measures counts for nothing. */
+  /** True: the measurements are dropped. */
   readonly isWarmUp: boolean;
   readonly signal: AbortSignal;
 }
@@ -28,13 +28,13 @@ export type Load = (run: LoadRun) => Promise<LoadResult>;
 
 const entryPath = fileURLToPath(new URL('./tune-entry.js', import.meta.url));
 
-/** How much longer than it was told a load may take, in ms. */
+/** Time by which a load may exceed the requested length, in ms. */
 const lateMs = 30_000;
-/** A command that is not told how long takes as long as it likes, but not for ever. */
+/** Limit for a command whose line has no `{seconds}`, in ms. */
 const untoldMs = 600_000;
-/** A load that took less than this share of its time ended early. */
+/** Share of the requested time below which a load ended early. */
 const earlyShare = 0.5;
-/** Of what a command prints so much is kept. */
+/** Limit of the output that is kept. */
 const maxOutputChars = 1_000_000;
 
 /** `wrk -d{seconds} --latency {url}`: for the shell, with placeholders. */
@@ -48,11 +48,11 @@ export function commandLoad(line: string): Load {
       command: [command],
       isShell: true,
       onOutput: (text) => {
-        output = (output + text).slice(-maxOutputChars); // what is read stands at the end
+        output = (output + text).slice(-maxOutputChars); // the result is at the end
       },
     });
     const begin = performance.now();
-    // One that knows its own length warms up as long as it should, and is ended.
+    // A command with a length of its own is cut at the end of the warm-up.
     const isCut = isWarmUp && !isTold;
     const timer = isCut ? setTimeout(() => void group.end(), seconds * 1000) : undefined;
     try {
@@ -73,7 +73,7 @@ interface Said {
   readonly words: string;
 }
 
-/** `toldSeconds` 0: it was not told. */
+/** `toldSeconds` 0: the command got no length. */
 function resultOf(
   command: string,
   { exit, output, words }: Said,
@@ -108,7 +108,7 @@ function howIt(exit: GroupExit): string {
     : `before it began (${exit.error.message})`;
 }
 
-/** A load without an answer measures nothing. */
+/** Throws for a load without an answer: it measures nothing. */
 function checked(result: LoadResult, what: string): LoadResult {
   if (result.requests > 0) return result;
   const errors = result.errors > 0 ? `${result.errors} errors` : 'no answer at all';
@@ -123,7 +123,7 @@ function failed(what: string, said: string): CodedError {
   );
 }
 
-/** A module whose default export loads. */
+/** Returns the load of a module whose default export sends requests. */
 export function scriptLoad(path: string): Load {
   return async (run) => {
     const group = runnerGroup(['load', path]);
@@ -135,7 +135,7 @@ export function scriptLoad(path: string): Load {
   };
 }
 
-/** The arguments of node for a task; it is ready when it has said so. */
+/** Returns the arguments of node for a task; its process sends `ready`. */
 export function taskCommand(path: string, concurrency: number): string[] {
   return [process.execPath, entryPath, 'task', path, String(concurrency)];
 }
@@ -144,12 +144,12 @@ function runnerGroup(args: readonly string[]): Group {
   return new Group({ command: [process.execPath, entryPath, ...args], hasIpc: true });
 }
 
-/** Lets a script or a task that runs in `group` load once. */
+/** Runs a script or task in `group` once. */
 export async function runIn(group: Group, run: LoadRun, what: string): Promise<LoadResult> {
   const { url, port, seconds, signal } = run;
   const message: RunMessage = { type: 'run', url, port, seconds };
   const answer = answerOf(group);
-  group.child.send(message, () => {}); // one that has ended says so below
+  group.child.send(message, () => {}); // a process that has ended is reported below
   const ended = group.ended.then((exit): FromRunner => {
     const words = group.lastWords === '' ? '' : `: ${group.lastWords}`;
     return { type: 'failed', message: `it ended ${howIt(exit)}${words}` };
@@ -169,7 +169,7 @@ export async function runIn(group: Group, run: LoadRun, what: string): Promise<L
   return checked({ ...result, seconds: result.seconds ?? tookMs / 1000 }, what);
 }
 
-/** The next that is not that it is ready. */
+/** Resolves with the next message other than `ready`. */
 function answerOf(group: Group): Promise<FromRunner> {
   return new Promise((resolve) => {
     const onMessage = (value: unknown): void => {

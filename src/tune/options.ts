@@ -1,4 +1,4 @@
-// What `tune` can be told, checked and filled.
+// Options of `tune`, checked and filled.
 
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -10,36 +10,36 @@ import { commandLoad, type Load, scriptLoad, taskCommand } from './load.js';
 import { type Goal, goals } from './run-stats.js';
 
 export interface TuneOptions {
-  /** The program and its arguments; none with a task. */
+  /** The program and its arguments; empty with a task. */
   readonly command: readonly string[];
   /** A command with `{url}`, `{port}`, `{seconds}`, or the path of a script. */
   readonly load?: string | undefined;
-  /** Instead of both: a module whose default export is called again and again. */
+  /** Path of a module whose default export is called repeatedly, instead of program and load. */
   readonly task?: string | undefined;
-  /** So many calls of it at a time. Default: 1. */
+  /** Concurrent calls of the task. Default: 1. */
   readonly concurrency?: number | undefined;
-  /** Where the program listens. Default: at a port that it finds in `PORT`. */
+  /** URL of the program. Default: a port that the program gets in `PORT`. */
   readonly url?: string | undefined;
   /** Default: `throughput`. */
   readonly goal?: Goal | undefined;
-  /** For all of it, about. Default: 10. */
+  /** Time of the whole search, approximately. Default: 10. */
   readonly minutes?: number | undefined;
-  /** Of a run, with half of that before it as its warm-up. Default: what the minutes allow. */
+  /** Length of a run, which a warm-up of half that time precedes. Default: derived from `minutes`. */
   readonly seconds?: number | undefined;
-  /** What is tried. Default: all that may help. */
+  /** Parameters to try. Default: all that may help. */
   readonly only?: readonly string[] | undefined;
-  /** Run the program under `manycore serve`. Default: false. */
+  /** Runs the program under `manycore serve`. Default: false. */
   readonly serve?: boolean | undefined;
-  /** How long it may take to be ready. Default: 30. */
+  /** Time in which the program has to be ready. Default: 30. */
   readonly readySeconds?: number | undefined;
-  /** The command `manycore`, as a file. */
+  /** Path of the command `manycore`. */
   readonly main: string;
 }
 
 export interface FilledTuneOptions {
   readonly program: Program;
   readonly load: Load | 'task';
-  /** For people. */
+  /** The program as text for people. */
   readonly programText: string;
   readonly loadText: string;
   readonly url: string | undefined;
@@ -90,7 +90,7 @@ export function fillTuneOptions(given: TuneOptions): FilledTuneOptions {
   };
 }
 
-/** A word that names a module is a script, all else a command. */
+/** Returns a script for a word that names a module, and a command otherwise. */
 function loadOf(load: string): Load {
   if (!/^\S+\.[cm]?[jt]s$/.test(load)) return commandLoad(load);
   return scriptLoad(fileAt(load, 'the script of the load'));

@@ -1,14 +1,14 @@
-// How long each run is, so that a pass fits its time, and most of another one.
+// Length of each run, such that one pass and most of another fit the time.
 
 import type { RunLength } from './run-stats.js';
 import { runsOfPass } from './search.js';
 
-/** A pass that changes something is followed by another, with fewer candidates: some have no time then. */
+/** After a change another pass follows, with fewer candidates; some of them are skipped for time. */
 const passes = 1.6;
 const minLength: RunLength = Object.freeze({ warmUpSeconds: 1, seconds: 1 });
 const maxSeconds = 15;
 
-/** Whole seconds, as most load generators want them. `overheadMs`: what a run takes beside them. */
+/** Returns whole seconds, which most load generators need. `overheadMs`: time of a run beside its load. */
 export function lengthFor(timeMs: number, candidates: number, overheadMs: number): RunLength {
   const runs = Math.max(1, runsOfPass(candidates) * passes);
   const whole = Math.floor((timeMs / runs - overheadMs) / 1000);

@@ -1,13 +1,13 @@
-// What the system says of a process and all that it has started: CPU, memory, whether they still run.
-// From /proc; where there is none, nothing is known, and the report leaves it out.
+// CPU, memory and liveness of a process and its descendants, from /proc. On other systems nothing is known,
+// and the report omits these stats.
 
 import { bytesIn, readTree, rssBytesOf, runningStat, textOf } from '../proc/index.js';
 
 export interface TreeProcess {
   readonly pid: number;
-  /** When it was started: with it a number that was given again is another process. */
+  /** Start time: it distinguishes processes with a reused number. */
   readonly startMs: number;
-  /** With that of its children that have ended. */
+  /** CPU time, including children that have ended. */
   readonly cpuSeconds: number;
 }
 
@@ -18,7 +18,7 @@ export interface TreeMemory {
 
 const bytesPerMib = 2 ** 20;
 
-/** The process and its descendants; `[]` where it has ended, or the system does not say. */
+/** Returns the process and its descendants; `[]` when it has ended, or without /proc. */
 export function treeOf(root: number): TreeProcess[] {
   return readTree(root).flatMap(processAt);
 }
@@ -36,8 +36,8 @@ export function isRunning({ pid, startMs }: TreeProcess): boolean {
 }
 
 /**
- * `undefined` of nothing. `memoryMiB` is what they hold for themselves, shared memory once: without the
- * text of node, whose share would change with what else runs here.
+ * Returns `undefined` for an empty tree. `memoryMiB`: private memory, and shared memory once; without the
+ * text of node, whose share depends on other programs.
  */
 export function memoryOf(tree: readonly TreeProcess[]): TreeMemory | undefined {
   if (tree.length === 0) return undefined;
@@ -50,7 +50,7 @@ export function memoryOf(tree: readonly TreeProcess[]): TreeMemory | undefined {
   return { memoryMiB: sum / bytesPerMib, largestMiB: Math.max(...resident) / bytesPerMib };
 }
 
-/** Workers that manycore started, as processes: they have a title. */
+/** Returns true when workers of manycore run as processes, which have a title. */
 export function hasWorkers(tree: readonly TreeProcess[]): boolean {
   return tree.some(({ pid }) =>
     /^manycore (shared )?worker \d/.test(textOf(`/proc/${pid}/cmdline`)),

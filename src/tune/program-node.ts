@@ -1,4 +1,4 @@
-// The Node of the program, which need not be ours: its version and V8's own limit of the heap, asked once.
+// The Node of the program, which may differ from ours: version and default heap limit, queried once.
 
 import { execFileSync } from 'node:child_process';
 import { getHeapStatistics } from 'node:v8';
@@ -6,7 +6,7 @@ import type { Program } from './launch.js';
 
 export interface ProgramNode {
   readonly version: string;
-  /** V8's own limit of the heap, in MiB, without a flag that sets it. */
+  /** V8's default heap limit, without a flag, in MiB. */
   readonly defaultHeapMb: number;
 }
 
@@ -15,7 +15,7 @@ const script =
   'JSON.stringify([process.versions.node, require("node:v8").getHeapStatistics().heap_size_limit])';
 const answerMs = 10_000;
 
-/** Ours, where the program is no Node, or does not answer. */
+/** Returns the values of our own Node when the program is no Node or does not answer. */
 export function programNode({ executable: [file = ''], kind }: Program): ProgramNode {
   if (kind === 'other') return ourNode();
   try {

@@ -1,5 +1,5 @@
-// One run of the program: started fresh under a configuration, ready, warmed up, measured under load, and gone
-// again with all that it had started. What goes wrong on the way is an error that says what it was.
+// One run of the program in a configuration: started fresh, ready, warmed up, measured under load, and
+// ended with all its processes. Each failure on the way is an error with its reason.
 
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,7 +18,7 @@ export interface RunOptions {
   readonly launch: Launch;
   /** `task`: the program is its own load. */
   readonly load: Load | 'task';
-  /** Where it listens; `undefined`: at a port that it is told. */
+  /** URL of the program; `undefined`: at a port that it gets in `PORT`. */
   readonly url: string | undefined;
   readonly length: RunLength;
   readonly readyTimeoutMs: number;
@@ -27,9 +27,9 @@ export interface RunOptions {
 
 export interface RunResult {
   readonly stats: RunStats;
-  /** Workers of a pool were seen. */
+  /** True: workers of a pool were found. */
   readonly hasWorkers: boolean;
-  /** What the run took beside its load. */
+  /** Time of the run beside its load. */
   readonly overheadMs: number;
 }
 
@@ -105,7 +105,7 @@ function cpuSecondsOf(group: Group): number {
   return group.tree.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0);
 }
 
-/** Runs `work`, which gets a signal for when the program ends; that is then what it failed with. */
+/** Runs `work` with a signal that aborts when the program ends; its end is then the error. */
 async function aliveDuring<T>(
   group: Group,
   signal: AbortSignal,
@@ -118,14 +118,14 @@ async function aliveDuring<T>(
     if (!group.hasEnded) return result;
   } catch (error) {
     if (signal.aborted) throw error;
-    // It may just have crashed, and its connections were gone before its end was seen.
+    // The program may have crashed: its connections end before its exit is reported.
     if (!group.hasEnded) await Promise.race([group.ended, sleep(crashMs)]);
     if (!group.hasEnded) throw error;
   }
   throw ended(group, await group.ended, 'under load');
 }
 
-/** How long after a load that failed the end of the program may be seen, in ms. */
+/** Time after a failed load in which the exit of the program may be reported, in ms. */
 const crashMs = 200;
 
 function ended(group: Group, exit: GroupExit, when: string): CodedError {

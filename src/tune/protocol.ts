@@ -1,22 +1,21 @@
-// What `tune` and the process that runs a load script or a task for it say to each other, and the one
-// place that parses it.
+// Messages between `tune` and the process that runs a load script or a task for it, and their only parser.
 
 import { CodedError } from '../errors.js';
 import { type LoadResult, parseResult } from './load-output.js';
 
-/** To the process: load for so long. */
+/** Message to the process: load for this time. */
 export interface RunMessage {
   readonly type: 'run';
-  /** Of the program; '' for a task. */
+  /** URL of the program; '' for a task. */
   readonly url: string;
   readonly port: number;
   readonly seconds: number;
 }
 
 export type FromRunner =
-  /** The module is there. */
+  /** The module is loaded. */
   | { readonly type: 'ready' }
-  /** `tookMs`: how long it loaded. */
+  /** `tookMs`: duration of the load. */
   | { readonly type: 'done'; readonly result: LoadResult | undefined; readonly tookMs: number }
   | { readonly type: 'failed'; readonly message: string };
 
@@ -34,7 +33,7 @@ export function parseRunMessage(value: unknown): RunMessage {
   throw new CodedError('INTERNAL_STATE', `no message for a load: ${JSON.stringify(value)}`);
 }
 
-/** A program's own messages are none of ours: `undefined`. */
+/** Returns `undefined` for a program's own messages. */
 export function parseFromRunner(value: unknown): FromRunner | undefined {
   const fields = new Map<string, unknown>(Object.entries(Object(value)));
   const { type, result, tookMs, message } = Object.fromEntries(fields);

@@ -1,5 +1,5 @@
-// What a search found, as one value: every figure that an advice rests on is in it. Written as JSON it is
-// the report file, and what `--json` prints. Not here: how it looks on a terminal (cli/).
+// The result of a search as one value, with every number on which the advice rests. As JSON it is the
+// report file, and the output of `--json`. Not here: the text for a terminal (cli/).
 
 import { median } from '../internal/index.js';
 import { asItIs, type Configuration, configurationText, type Parameter } from './configuration.js';
@@ -18,45 +18,45 @@ export interface TuneReport {
   readonly program: string;
   readonly load: string;
   readonly goal: Goal;
-  /** What is counted. */
+  /** Unit of the counts. */
   readonly unit: 'requests' | 'calls';
-  /** The version of the program's Node. */
+  /** Version of the program's Node. */
   readonly node: string;
   readonly cores: number;
   readonly warmUpSeconds: number;
   readonly seconds: number;
   readonly tookSeconds: number;
-  /** Whether the search came to its end. */
+  /** True: the search was completed. */
   readonly isComplete: boolean;
-  /** Why not, where something failed. */
+  /** The failure that ended the search. */
   readonly problem?: { readonly code: string; readonly message: string };
-  /** What to set; `{}`: leave it as it is. */
+  /** Parameters to set; `{}`: leave it as it is. */
   readonly advice: Configuration;
-  /** In one sentence. */
+  /** The advice in one sentence. */
   readonly verdict: string;
-  /** For each parameter of the advice. */
+  /** Reason for each parameter of the advice. */
   readonly reasons: Readonly<Partial<Record<Parameter, string>>>;
   readonly trials: readonly Trial[];
   readonly configurations: readonly ConfigurationReport[];
   readonly notTried: readonly NotTried[];
-  /** There was no time for these. */
+  /** Configurations that were skipped for time. */
   readonly skipped: readonly string[];
 }
 
-/** Medians of its runs. */
+/** Medians of the runs of a configuration. */
 export interface ConfigurationReport extends Partial<RunStats> {
   readonly configuration: Configuration;
   readonly text: string;
   readonly runs: number;
-  /** The middle half of the goal's figure, by its median. */
+  /** Interquartile range of the goal's value, divided by its median. */
   readonly spread?: number;
-  /** The goal against the configuration in force when it was tried; above 1 is better. */
+  /** Ratio of the goal to the configuration in force when it was tried; above 1 is better. */
   readonly ratio?: number;
-  /** Why it is out. */
+  /** Reason for its exclusion. */
   readonly problem?: string;
 }
 
-/** How it is first, then the best, and last what is out. */
+/** Returns the present configuration first, then the best, and excluded ones last. */
 export function configurationReports(search: Search, goal: Goal): ConfigurationReport[] {
   return search.measured
     .filter(({ runs, problem }) => runs.length > 0 || problem !== undefined)
@@ -95,7 +95,7 @@ function configurationReport(
   };
 }
 
-/** What the goal is, in words. */
+/** Returns the goal in words. */
 function goalText(goal: Goal, unit: string): string {
   if (goal === 'p99') return 'speed at the 99th percentile';
   return goal === 'cpu' ? `${unit} per CPU second` : `${unit} per second`;
@@ -103,7 +103,7 @@ function goalText(goal: Goal, unit: string): string {
 
 const percent = `${Math.round((minGain - 1) * 100)} %`;
 
-/** Why what was adopted was. */
+/** Returns the reason for an adopted configuration. */
 export function reasonOf(
   trial: Trial,
   configurations: readonly ConfigurationReport[],
@@ -134,14 +134,14 @@ export function reasonOf(
   return [how, ...stats].join('; ');
 }
 
-/** Three digits, and thousands apart. */
+/** Returns three significant digits, with separated thousands. */
 export function numberText(value: number): string {
   const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(value, 0.01))));
   const fixed = value.toFixed(Math.min(2, digits));
   return value >= 1000 ? Math.round(value).toLocaleString('en') : fixed;
 }
 
-/** What to do, and why: one sentence. */
+/** Returns advice and reason in one sentence. */
 export function verdictOf(
   search: Search,
   configurations: readonly ConfigurationReport[],
@@ -184,7 +184,9 @@ function whyNot(search: Search, configurations: readonly ConfigurationReport[]):
 
 const noTime = 'there was no time for more runs: raise --minutes';
 
-/** What was never tried for want of time; a second time beside another configuration does not count. */
+/**
+ * Returns what was never tried for lack of time; a second try beside another configuration does not count.
+ */
 export function skippedTexts(
   skipped: readonly Candidate[],
   configurations: readonly ConfigurationReport[],

@@ -1,35 +1,35 @@
-// One run: how long it is, its stats, and what is better.
+// Length, stats and score of one run.
 
 import { CodedError } from '../errors.js';
 
 export interface RunStats {
   /** Requests, or calls of a task, that succeeded. */
   readonly perSecond: number;
-  /** Of those that failed. */
+  /** Requests or calls that failed. */
   readonly errorsPerSecond: number;
-  /** Where the load says so. */
+  /** Set where the load reports it. */
   readonly p50Ms?: number | undefined;
   readonly p99Ms?: number | undefined;
-  /** Of the program with its children, at the end of the run; where the system says so. */
+  /** Memory of the program with its children, at the end of the run; set where the system reports it. */
   readonly memoryMiB?: number | undefined;
-  /** Of the largest of its processes. */
+  /** Memory of its largest process. */
   readonly largestMiB?: number | undefined;
-  /** Cores that it kept busy. */
+  /** Cores that the program kept busy. */
   readonly cpuCores?: number | undefined;
 }
 
 export interface RunLength {
-  /** Under load, before anything is counted. */
+  /** Time under load before the measurement. */
   readonly warmUpSeconds: number;
   readonly seconds: number;
 }
 
 export const goals = ['throughput', 'p99', 'cpu'] as const;
 
-/** `throughput`: as many as possible. `p99`: the slowest fast. `cpu`: as many for each second of CPU. */
+/** `throughput`: most requests. `p99`: lowest p99. `cpu`: most requests per second of CPU. */
 export type Goal = (typeof goals)[number];
 
-/** More is better. NaN where the stats do not say. */
+/** Returns the score: more is better. NaN without the needed stats. */
 export function scoreOf({ perSecond, p99Ms, cpuCores }: RunStats, goal: Goal): number {
   const scores = {
     throughput: perSecond,

@@ -1,15 +1,17 @@
-// The search for a better configuration: which is measured how often, and when a difference counts. It knows
-// nothing of programs: a `measure` function has the stats, so that tests can ask it thousands of times.
+// The search for a better configuration: how often each one is measured, and which difference counts. It is
+// independent of programs: a `measure` function returns the stats, so that tests can call it thousands of
+// times.
 //
-// One pass: all candidates change one parameter of the configuration in force, the base. They take turns in rounds,
-// base included, in an order drawn anew each time; after each rung of rounds the worse half goes
-// (successive halving). The one that is left meets the base in pairs of runs that count for nothing
-// before: a best of many looks better than it is, and only fresh runs say by how much. Where it crashes
-// there, or more of its requests fail, the next best meets the base instead. It is adopted where it wins
-// so many pairs, by a margin, as chance hardly does (statistics.ts); else all stays as it is. After a
-// change another pass looks at the other parameters, until nothing is better or time is over.
-// Why one parameter at a time: each advice then has one figure as its reason, and a grid of all would need
-// hundreds of runs of some seconds each. Processes × loops is one parameter, because those belong together.
+// One pass: every candidate changes one parameter of the base, the configuration in force. All run in
+// rounds, base included, in an order drawn anew each time. After each rung of rounds the worse half is
+// dropped (successive halving). The last one meets the base in pairs of fresh runs: the best of many seems
+// better than it is, and only fresh runs show by how much. If it crashes there, or more of its requests
+// fail, the next best meets the base instead. A candidate is adopted when it wins, by a margin, so many
+// pairs as chance hardly brings (statistics.ts). After a change another pass tries the other parameters,
+// until nothing is better or time is over.
+//
+// One parameter at a time: each advice then has one number as its reason, and a grid of all would need
+// hundreds of runs of some seconds each. Processes × loops is one parameter, because these belong together.
 
 import { CodedError } from '../errors.js';
 import { abortError, median, messageOf, quantile } from '../internal/index.js';
@@ -17,81 +19,84 @@ import { type Configuration, configurationText, type Parameter } from './configu
 import { type Goal, missingMeasure, type RunLength, type RunStats, scoreOf } from './run-stats.js';
 import { signTestP } from './statistics.js';
 
-/** A configuration of one parameter that is worth trying. */
+/** A configuration of one parameter to be tried. */
 export interface Candidate {
   readonly parameter: Parameter;
   readonly configuration: Configuration;
-  /** Where two do the same, the one with the lower cost is preferred: 0 is the cheapest of its parameter. */
+  /** Cost within its parameter, 0 for the cheapest: of two equal candidates the cheaper one is preferred. */
   readonly cost: number;
 }
 
-/** What there is of one configuration. */
+/** Measurements of one configuration. */
 export interface ConfigurationRuns {
   readonly configuration: Configuration;
   readonly runs: RunStats[];
-  /** Against the configuration in force at that time, run by run in the same round. */
+  /** Ratios to the configuration in force at that time, each from runs of the same round. */
   readonly ratios: number[];
-  /** Why it is out: what went wrong under it. */
+  /** Failure that excluded it. */
   problem?: string;
 }
 
-/** A candidate that met the base. */
+/** The comparison of a candidate with the base. */
 export interface Trial {
   readonly parameter: Parameter;
   readonly base: Configuration;
   readonly configuration: Configuration;
   readonly pairs: number;
-  /** By how much it was better: the median of the pairs, and the middle half of them. */
+  /** Median of the pairs' ratios, and their quartiles. */
   readonly ratio: number;
   readonly low: number;
   readonly high: number;
-  /** Of the pairs, those in which it was better by more than `minGain`. */
+  /** Pairs in which the candidate was better by more than `minGain`. */
   readonly wins: number;
-  /** How likely so many wins are by chance, where it is no better than that. */
+  /** Probability of as many wins by chance, for a candidate that is no better than that. */
   readonly p: number;
   readonly isAdopted: boolean;
-  /** false: more pairs might have adopted it, and there was no time for them. */
+  /** False: more pairs might have adopted it, and time was over. */
   readonly isDecided: boolean;
 }
 
 export interface SearchOptions {
-  /** Rejects with an error of the configuration's own (out, and the search goes on) or with `ABORTED`. */
+  /**
+   * Rejects with an error of the configuration (it is excluded, and the search continues) or with
+   * `ABORTED`.
+   */
   readonly measure: (configuration: Configuration, length: RunLength) => Promise<RunStats>;
   readonly goal: Goal;
   readonly length: RunLength;
-  /** How many more runs the time allows; 0: it is over. */
+  /** Returns how many more runs the time allows; 0: it is over. */
   readonly runsLeft: () => number;
-  /** In `[0, 1)`. */
+  /** Returns a number in `[0, 1)`. */
   readonly random?: () => number;
   readonly signal?: AbortSignal;
-  /** Before each run. */
+  /** Called before each run. */
   readonly onRun?: (configuration: Configuration) => void;
 }
 
-/** Less than this is not worth a change, and below what machines vary by themselves. */
+/** Smallest gain that is worth a change; it exceeds the variation of machines. */
 export const minGain = 1.03;
-/** How often a candidate that is no better may be adopted, at most. */
+/** Highest probability of adopting a candidate that is no better. */
 const maxP = 0.02;
 const roundsPerRung = 2;
-/** Of a run that fails. */
+/** Attempts of a run that fails. */
 const maxAttempts = 2;
-/** A share of failed requests that is larger by more than this is no accident. */
+/** Rise in the share of failed requests that excludes a candidate. */
 const maxErrorRise = 0.01;
 const maxPairs = 12;
-/** Fewer cannot reach `maxP`. */
+/** Fewer pairs cannot reach `maxP`. */
 const minPairs = 6;
-/** What one step of cost has to bring, as a logarithm. */
+/** Gain that one step of cost has to bring, as a logarithm. */
 const perCost = 0.01;
-/** Worse than this in one pass: not tried in the next. */
+/** Ratio below which a candidate is not tried in the next pass. */
 const hopeless = 0.9;
 
 export class Search {
-  /** The configuration in force: as it was, and all that was adopted. */
+  /** The configuration in force: the first one with all adopted changes. */
   best: Configuration;
   readonly trials: Trial[] = [];
-  /** Candidates for which there was no time. */
+  /** Candidates that were skipped for time. */
   readonly skipped: Candidate[] = [];
-  /** Whether the best of a pass could not be confirmed for want of time. */
+  /** True: the best of a pass could not be confirmed for lack of time. */
   lacksTime = false;
   readonly #options: SearchOptions;
   readonly #runs = new Map<string, ConfigurationRuns>();
@@ -101,18 +106,18 @@ export class Search {
     this.#options = options;
   }
 
-  /** In the order in which they were first measured. */
+  /** Configurations in the order of their first run. */
   get measured(): readonly ConfigurationRuns[] {
     return [...this.#runs.values()];
   }
 
-  /** Rejects with `ABORTED`, and with what the configuration in force fails with. */
+  /** Rejects with `ABORTED`, and with a failure of the configuration in force. */
   async run(candidates: readonly Candidate[]): Promise<void> {
     let open = [...candidates];
     while (open.length > 0) {
       const winner = await this.#pass(open);
       if (winner === undefined) return;
-      // The others have been worth something beside the old base: once more, beside the new one.
+      // Other candidates that were good beside the old base are tried once more, beside the new one.
       open = open
         .filter(
           (each) =>
@@ -122,7 +127,7 @@ export class Search {
     }
   }
 
-  /** What was adopted, or nothing. */
+  /** Returns the adopted trial, if any. */
   async #pass(candidates: readonly Candidate[]): Promise<Trial | undefined> {
     const affordable = this.#affordable(candidates);
     if (affordable.length === 0) this.lacksTime = true;
@@ -134,7 +139,7 @@ export class Search {
     return trial;
   }
 
-  /** Lets the best meet the base. One that fails there has shown nothing, and the next best has its turn. */
+  /** Compares the best with the base. A failure there proves nothing, so the next best follows. */
   async #meetBest(candidates: readonly Candidate[]): Promise<Trial | undefined> {
     const base = this.best;
     for (const each of candidates) {
@@ -145,14 +150,14 @@ export class Search {
     return undefined;
   }
 
-  /** Configurations that hang take more than their time. */
+  /** Returns false when time is over: hanging configurations exceed their share. */
   #hasTime(): boolean {
     if (this.#options.runsLeft() > 0) return true;
     this.lacksTime = true;
     return false;
   }
 
-  /** The first of them, so many that there is time to confirm the best. */
+  /** Returns as many of the first candidates as leave time to confirm the best. */
   #affordable(candidates: readonly Candidate[]): readonly Candidate[] {
     const left = this.#options.runsLeft();
     let count = candidates.length;
@@ -161,7 +166,7 @@ export class Search {
     return candidates.slice(0, count);
   }
 
-  /** All that are not out, best first; `[]` where time ends before the best is known. */
+  /** Returns all remaining ones, best first; `[]` when time ends before the best is known. */
   async #halve(candidates: readonly Candidate[]): Promise<Candidate[]> {
     const rest: Candidate[] = [];
     let alive = [...candidates];
@@ -179,7 +184,7 @@ export class Search {
     return [...candidates].sort((a, b) => this.#rankOf(b, base) - this.#rankOf(a, base));
   }
 
-  /** Each of them once, and the base; returns those that are not out. */
+  /** Runs each candidate and the base once; returns those that are not excluded. */
   async #round(candidates: readonly Candidate[]): Promise<Candidate[]> {
     const base = this.best;
     const turns: (Candidate | undefined)[] = this.#shuffle([undefined, ...candidates]);
@@ -197,7 +202,7 @@ export class Search {
     });
   }
 
-  /** `undefined`: it is out. */
+  /** Returns `undefined` for an excluded configuration. */
   async #score(
     configuration: Configuration,
     candidate: Candidate | undefined,
@@ -205,7 +210,7 @@ export class Search {
     const { measure, length, goal, signal, onRun } = this.#options;
     if (signal?.aborted === true) throw abortError(signal);
     const kept = this.#runsOf(configuration);
-    // Any run may fail once. What is tried may fail again; how it is started now may not.
+    // Any run may fail once. A second failure excludes a candidate, and ends the search for the base.
     for (let attempt = 1; ; attempt++) {
       onRun?.(configuration);
       try {
@@ -224,7 +229,7 @@ export class Search {
     }
   }
 
-  /** Puts one out under which more requests fail than under the base: what is refused is answered fast. */
+  /** Excludes a candidate under which more requests fail than under the base: refusals are fast answers. */
   #failsMore(candidate: Candidate): boolean {
     const kept = this.#runsOf(over(this.best, candidate));
     const [share, before] = [errorShare(kept.runs), errorShare(this.#runsOf(this.best).runs)];
@@ -234,7 +239,7 @@ export class Search {
     return true;
   }
 
-  /** `undefined`: it is out, or there is no time for it. */
+  /** Returns `undefined` when the candidate is excluded, or time is over. */
   async #confirm(candidate: Candidate): Promise<Trial | undefined> {
     const base = this.best;
     const configuration = over(base, candidate);
@@ -272,12 +277,12 @@ export class Search {
     };
   }
 
-  /** What its runs say, with a handicap for what it costs. */
+  /** Returns the logarithm of the ratio, minus the handicap for cost. */
   #rankOf(candidate: Candidate, base: Configuration): number {
     return Math.log(this.#ratioOf(candidate, base)) - candidate.cost * perCost;
   }
 
-  /** NaN where nothing was measured, or it is out. */
+  /** Returns NaN for a candidate that was not measured, or is excluded. */
   #ratioOf(candidate: Candidate, base: Configuration): number {
     const kept = this.#runs.get(configurationText(over(base, candidate)));
     if (kept === undefined || kept.problem !== undefined) return Number.NaN;
@@ -300,7 +305,7 @@ export class Search {
   }
 }
 
-/** Runs that halving takes, base included, and one to spare for each rung. */
+/** Returns the runs of the halving, base included, with one spare run for each rung. */
 export function runsOfHalving(candidates: number): number {
   let runs = 0;
   for (let alive = candidates; alive > 0; alive = alive <= 2 ? 0 : Math.ceil(alive / 2)) {
@@ -309,7 +314,7 @@ export function runsOfHalving(candidates: number): number {
   return runs;
 }
 
-/** Runs of a whole pass. */
+/** Returns the runs of a whole pass. */
 export function runsOfPass(candidates: number): number {
   return runsOfHalving(candidates) + 2 * maxPairs;
 }
@@ -318,7 +323,7 @@ function over(base: Configuration, { configuration }: Candidate): Configuration 
   return { ...base, ...configuration };
 }
 
-/** Of its requests, in the median of its runs. */
+/** Returns the share of failed requests, as the median of the runs. */
 function errorShare(runs: readonly RunStats[]): number {
   return median(
     runs.map(({ perSecond, errorsPerSecond: errors }) => errors / (perSecond + errors || 1)),
@@ -329,7 +334,7 @@ function isWin(ratio: number): boolean {
   return ratio > minGain;
 }
 
-/** Whether the pairs that are still to come could decide for it. */
+/** Returns true when the remaining pairs could still adopt it. */
 function canWin(ratios: readonly number[], pairs: number): boolean {
   const losses = ratios.filter((ratio) => !isWin(ratio)).length;
   return signTestP(pairs - losses, pairs) <= maxP;

@@ -1,5 +1,5 @@
-// Words for a command line that a shell of POSIX reads: each is put in so that the shell takes it for what it
-// is, whatever is in it, also where the line has its place between quotes (POSIX.1-2017, XCU 2.2).
+// Quoting for a POSIX shell: each word is inserted so that the shell takes it literally, whatever it
+// contains, also inside existing quotes of the line (POSIX.1-2017, XCU 2.2).
 
 type Quotes = '' | "'" | '"';
 

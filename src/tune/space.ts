@@ -1,5 +1,5 @@
-// Which configurations are worth trying for a program on this machine, and why others are not: each costs runs.
-// The first ones are tried first where time is short.
+// Candidates for a program on this machine, and the reasons for leaving out others: each one costs runs.
+// The first ones are tried first when time is short.
 
 import { blockingThreads, fewestBlockingThreads } from '../blocking-pool/index.js';
 import {
@@ -15,21 +15,21 @@ import type { Candidate } from './search.js';
 export interface SpaceOptions {
   readonly kind: Program['kind'];
   readonly current: Current;
-  /** Granted to us. */
+  /** Number of cores granted to us. */
   readonly cores: number;
-  /** Their numbers; empty where a program cannot be kept to some of them. */
+  /** Numbers of these cores; empty where a program cannot be restricted to some of them. */
   readonly allowedCores: readonly number[];
-  /** V8's own limit of the heap in the program's Node, in MiB. */
+  /** V8's default heap limit in the program's Node, in MiB. */
   readonly defaultHeapMb: number;
-  /** That the machine has, or the control group grants, in MiB. */
+  /** Memory of the machine, or the limit of the control group, in MiB. */
   readonly memoryMb: number;
-  /** Of the program's Node. */
+  /** Major version of the program's Node. */
   readonly nodeMajor: number;
-  /** Of a run as it is. */
+  /** Stats of a run as it is. */
   readonly stats: RunStats;
-  /** Whether it has workers of a pool. */
+  /** True: the program has workers of a pool. */
   readonly hasWorkers: boolean;
-  /** Only these, also where they seem to be of no use; `undefined`: what seems to be. */
+  /** The only parameters to try, also apparently useless ones; `undefined`: all useful ones. */
   readonly only: readonly Parameter[] | undefined;
 }
 
@@ -43,15 +43,15 @@ export interface NotTried {
   readonly why: string;
 }
 
-/** Candidates of one parameter, cheapest first, or why there are none. */
+/** Candidates of one parameter, cheapest first, or the reason for having none. */
 type Choices = readonly Configuration[] | string;
 
-/** Node's own semi-space is larger from this release on. */
+/** First release of Node with a larger default semi-space. */
 const largeSemiSpaceFrom = 24;
-/** A process with less than this share of the limit in all its memory is far from it. */
+/** Share of the heap limit below which a process is far from it. */
 const nearShare = 0.5;
 
-/** A heap is not all of a process, and a process not all of a machine. */
+/** Largest share of memory for a heap: a process has more than its heap, a machine more than one process. */
 const maxMemoryShare = 0.75;
 
 export function spaceOf(options: SpaceOptions): Space {
@@ -140,8 +140,8 @@ const choicesOf: Readonly<Record<Parameter, (options: SpaceOptions) => Choices>>
 };
 
 /**
- * What `manycore serve` gives each of its processes; `undefined` where only it knows how many there are, and
- * that matters.
+ * Returns the blocking threads that `manycore serve` gives each process; `undefined` when the number of
+ * processes is unknown and matters.
  */
 function servedThreads(cores: number, { loops: { processes } }: Current): number | undefined {
   if (processes !== undefined) return blockingThreads(cores, processes);

@@ -1,6 +1,6 @@
-// What a program is started with: a configuration that is tried, or all that a configuration says of it. A
-// configuration counts as far as `manycore serve` would heed it, also what was not tuned; what it can not
-// be heeded for is refused, so that nobody believes it is in force. Not here: the command (launch.ts).
+// Start of a program in a candidate configuration, or with a whole configuration file. A file applies as
+// far as `manycore serve` would apply it, including keys that were not tuned. Keys that cannot apply are
+// refused, so that none is wrongly taken to be in force. Not here: the command (launch.ts).
 
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -9,22 +9,22 @@ import { type Configuration, flagsOf, variablesOf } from './configuration.js';
 import type { Program } from './launch.js';
 
 export interface Start {
-  /** Of Node. */
+  /** Flags of Node. */
   readonly flags: readonly string[];
   readonly variables: Readonly<Record<string, string>>;
   /** Flags of `manycore serve`: `--processes=2`, `--loops=1`. */
   readonly counts: readonly string[];
-  /** The cores that it may run on; `undefined`: all that we may. */
+  /** Cores that the program may run on; `undefined`: all that we may. */
   readonly cores: readonly number[] | undefined;
 }
 
 type Count = number | { readonly min: number; readonly max: number };
 
-/** What a configuration says of the start of programs, all of it checked. */
+/** The part of a configuration file about the start of programs, fully checked. */
 export interface StartConfig {
-  /** Where it was read. */
+  /** Path of the file. */
   readonly file: string;
-  /** The programs that it is for, as whole paths; `[]` where it names none. */
+  /** Absolute paths of the programs that the file serves; `[]` when it names none. */
   readonly apps: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly nodeFlags: readonly string[];
@@ -70,16 +70,16 @@ function countText(count: Count): string {
   return typeof count === 'number' ? String(count) : `${count.min}..${count.max}`;
 }
 
-/** Where the command names no file, as `npm start` does, nobody can know: it is taken at its word. */
+/** Returns true when the command runs another program. A command without a file (`npm start`) is accepted. */
 function isAnother({ executable, rest, kind }: Program, apps: readonly string[]): boolean {
-  const [first = '.'] = rest; // a folder has its program in its package.json
+  const [first = '.'] = rest; // a folder has its main file in package.json
   const words = kind === 'other' ? executable.slice(1) : rest.slice(kind === 'serve' ? 2 : 0);
   const scripts = words.map(scriptAt).filter((path) => path !== undefined);
   if (scripts.some((path) => apps.includes(path))) return false;
   return scripts.length > 0 || (kind === 'node' && !isFolder(first));
 }
 
-/** Node finds `app.js` for `app`. */
+/** Resolves `app` to `app.js`, as Node does. */
 function scriptAt(word: string): string | undefined {
   return [word, `${word}.js`].map((path) => resolve(path)).find(isScript);
 }

@@ -1,21 +1,20 @@
-// The few statistics of the search: the spread of runs, and an exact test whether pairs of runs differ by
-// more than chance would have it. The test only counts which side was better: by how much
-// is what a disturbed run gets wrong, and tests of ranks or means let one such run decide. Few lines, for
-// which no library is worth its installation.
+// Statistics of the search: the spread of runs, and an exact test for pairs of runs. The test counts only
+// which side was better. The size of a difference is what a disturbed run gets wrong, and tests of ranks or
+// means let one such run decide. These few lines need no library.
 
 import { median, quantile } from '../internal/index.js';
 
-/** The distance of the quartiles by the median: how far apart runs of the same are. */
+/** Interquartile range divided by the median: the variation between runs of one configuration. */
 export function spread(values: readonly number[]): number {
   return (quantile(values, 0.75) - quantile(values, 0.25)) / median(values);
 }
 
 /**
- * The sign test, exact and one-sided: how likely so many of the pairs, or more, come out positive by
- * chance, where both ways are equally likely. 1 of no pairs.
+ * The sign test, exact and one-sided: the probability of so many positive pairs, or more, by chance, when
+ * both signs are equally likely. 1 for no pairs.
  */
 export function signTestP(positives: number, pairs: number): number {
-  let ways = 1; // to choose `more` of the pairs
+  let ways = 1; // ways to choose `more` of the pairs
   let wanted = 0;
   for (let more = pairs; more >= positives; more--) {
     wanted += ways;

@@ -1,6 +1,6 @@
-// The program of the process that runs a load script, or a task again and again: `tune-entry.js load FILE`
-// or `tune-entry.js task FILE CONCURRENCY`. It is a process of its own so that its CPU and its crashes are
-// not ours, and so that a task starts with the flags and the environment that are tried.
+// Entry of the process that runs a load script, or a task repeatedly: `tune-entry.js load FILE` or
+// `tune-entry.js task FILE CONCURRENCY`. A separate process keeps its CPU time and crashes apart from ours,
+// and starts a task with the flags and the environment of the configuration.
 
 import { createHistogram } from 'node:perf_hooks';
 import { pathToFileURL } from 'node:url';
@@ -13,7 +13,7 @@ type Exported = (context: object) => unknown;
 const nsPerMs = 1e6;
 
 const [, , mode, file = '', concurrency = '1'] = process.argv;
-process.on('disconnect', () => process.exit(1)); // nobody waits for it any more
+process.on('disconnect', () => process.exit(1)); // the parent has ended
 
 try {
   const exported = await exportOf(file);
@@ -55,7 +55,7 @@ function load(exported: Exported, { url, port, seconds }: RunMessage): unknown {
   return exported({ url, port, seconds, signal: AbortSignal.timeout(Math.ceil(seconds * 1000)) });
 }
 
-/** Calls the task until the time is over, so many at a time as asked for. */
+/** Calls the task until the time is over, with the requested concurrency. */
 async function repeat(task: Exported, seconds: number): Promise<LoadResult> {
   const times = createHistogram();
   const signal = AbortSignal.timeout(Math.ceil(seconds * 1000));

@@ -1,6 +1,6 @@
-// `tune`: from a program and a load to a report. A first run shows that both work, how large the program
-// is and what a run takes beside its load; from that follow what is tried (space.ts) and how long each run
-// is (pace.ts), then the search decides (search.ts).
+// `tune`: from a program and a load to a report. A first run shows that both work, the size of the program,
+// and the overhead of a run. The candidates (space.ts) and the length of runs (pace.ts) follow from that;
+// then the search decides (search.ts).
 
 import { totalmem } from 'node:os';
 import { CodedError, hasCode } from '../errors.js';
@@ -26,9 +26,9 @@ import { startOf } from './start.js';
 
 export interface TuneHooks {
   readonly signal: AbortSignal;
-  /** Before the first run, which shows that all works. */
+  /** Called before the first run, which shows that all works. */
   readonly onBegin?: () => void;
-  /** Before each further run. */
+  /** Called before each further run. */
   readonly onRun?: (run: RunNews) => void;
 }
 
@@ -39,13 +39,13 @@ export interface RunNews {
   readonly secondsLeft: number;
 }
 
-/** How much longer than its time a search may take to end what it has begun. */
+/** Factor by which a search may exceed its time to finish a run. */
 const slack = 1.1;
 const firstLength: RunLength = Object.freeze({ warmUpSeconds: 1, seconds: 1 });
 
 /**
- * Rejects with `OPTION_INVALID`, `CLI_FILE_NOT_FOUND`, and with what the first run fails with: `TUNE_…`,
- * `ABORTED`. What ends the search later is in the report.
+ * Rejects with `OPTION_INVALID`, `CLI_FILE_NOT_FOUND`, and with a failure of the first run: `TUNE_…`,
+ * `ABORTED`. A later failure is in the report.
  */
 export async function tune(given: TuneOptions, hooks: TuneHooks): Promise<TuneReport> {
   const options = fillTuneOptions(given);
@@ -60,7 +60,7 @@ class Tuning {
   readonly #budgetMs: number;
   readonly #node: ProgramNode;
   #runs = 0;
-  /** What a run takes, on average. */
+  /** Average duration of a run. */
   #runMs = 0;
 
   constructor(options: FilledTuneOptions, hooks: TuneHooks) {
@@ -204,7 +204,7 @@ class Tuning {
   }
 }
 
-/** A control group without a limit has a number that no machine has. */
+/** A control group without a limit has a number larger than any memory. */
 function memoryMb(): number {
   const granted = process.constrainedMemory() ?? 0;
   return (granted > 0 ? Math.min(granted, totalmem()) : totalmem()) / 2 ** 20;

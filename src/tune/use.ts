@@ -1,7 +1,6 @@
-// How what was found is used from now on: the command that reads the configuration file, written for a
-// shell, and the program that the file has to name so that `manycore serve` alone serves it. What the
-// command line says counts more than the file, and so does the environment: what the advice decides must
-// not stay there.
+// Use of the result: the command that reads the configuration file, written for a shell, and the program
+// that the file has to name so that `manycore serve` alone serves it. The command line and the environment
+// override the file, so parameters of the advice must not stay there.
 
 import { statSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
@@ -9,24 +8,24 @@ import { type Configuration, flagName, flagNamesOf, variablesOf } from './config
 import { type Program, programOf, withoutCounts } from './launch.js';
 import type { TuneOptions } from './options.js';
 
-/** What a configuration has to have so that it names the program. */
+/** Keys with which a configuration file names the program. */
 export interface NamedApp {
-  /** Seen from the folder of the configuration. */
+  /** Path relative to the folder of the file. */
   readonly app: string;
-  /** Its own; left out where it has none. */
+  /** Arguments of the program; absent when it has none. */
   readonly args?: readonly string[];
 }
 
 export interface Use {
-  /** For a shell: the program as it was tuned, with what the file says. */
+  /** For a shell: the tuned program with the configuration file. */
   readonly command: string;
-  /** `undefined` where the command serves no program. */
+  /** `undefined` when the command serves no program. */
   readonly app: NamedApp | undefined;
 }
 
 type UseOptions = Pick<TuneOptions, 'command' | 'serve' | 'main'>;
 
-/** `config`: the path of the configuration file. Throws `OPTION_INVALID`. */
+/** `config`: path of the configuration file. Throws `OPTION_INVALID`. */
 export function useOf(
   { command, serve = false, main }: UseOptions,
   advice: Configuration,
@@ -49,7 +48,10 @@ export function useOf(
   return { command: words.map(quoted).join(' '), app: namedApp(program, config) };
 }
 
-/** `undefined` where such a command would not do the same: Node has flags of its own, or the file is another. */
+/**
+ * Returns `undefined` when such a command would differ: Node has flags of its own, or there is another
+ * file.
+ */
 function serveWords(
   { nodeFlags, rest }: Program,
   { command, serve }: { readonly command: readonly string[]; readonly serve: boolean },
@@ -74,7 +76,7 @@ function serveWords(
   ];
 }
 
-/** Behind `--` stand the program's own. */
+/** Returns the words in front of `--`; those behind it are the program's own. */
 function ours(args: readonly string[]): readonly string[] {
   const end = args.indexOf('--');
   return end < 0 ? args : args.slice(0, end);
@@ -83,7 +85,7 @@ function ours(args: readonly string[]): readonly string[] {
 function namedApp({ kind, rest }: Program, config: string): NamedApp | undefined {
   if (kind !== 'serve') return undefined;
   const [, , ...args] = rest;
-  // Flags of `manycore serve` have values, none of which is a program.
+  // Values of `manycore serve` flags are never programs.
   const app = ours(args).find((word) => /\.[cm]?[jt]s$/.test(word) && isFile(word));
   if (app === undefined) return undefined;
   const own = args.slice(ours(args).length + 1);
