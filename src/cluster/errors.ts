@@ -13,7 +13,7 @@ export function refused(why: string, cause?: unknown): CodedError {
 }
 
 export function certificateMissing(servers: string): CodedError {
-  const why = `the NATS server at ${servers} wants a certificate of its clients`;
+  const why = `the NATS server at ${servers} requires a client certificate`;
   const way = '--cluster-tls-cert FILE with --cluster-tls-key FILE, or tls: { certFile, keyFile }';
   return refused(`${why}: give ${way}`);
 }
@@ -36,7 +36,7 @@ export function connectError(servers: string, cause: unknown): CodedError {
     return new CodedError('CLUSTER_UNREACHABLE', `${why}: ${way}`, { cause });
   }
   const why = `no NATS server answers at ${servers}: ${messageOf(cause)}`;
-  return new CodedError('CLUSTER_UNREACHABLE', `${why}: start it, or give where it is`, { cause });
+  return new CodedError('CLUSTER_UNREACHABLE', `${why}: start it, or correct its URL`, { cause });
 }
 
 /** Returns the error for durable tasks that cannot be used. */

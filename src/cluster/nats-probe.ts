@@ -41,7 +41,7 @@ function probeServer(server: string, timeoutMs: number): Promise<ServerInfo> {
       const text = bytes.toString('latin1');
       const wantsCertificate = /"tls_verify": *true/.test(text);
       if (infoLine.test(text)) settle(() => resolve({ wantsCertificate }));
-      else settle(() => reject(new Error('what answers is no NATS server')));
+      else settle(() => reject(new Error('the answer is not from a NATS server')));
     });
   });
 }

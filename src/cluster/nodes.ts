@@ -169,7 +169,7 @@ export class Nodes extends EventEmitter<NodeEvents> {
     const what = `the node at ${host}, process ${pid},`;
     if (protocol !== protocolVersion) {
       const ours = `this one manycore ${this.own.version}`;
-      return `${what} runs manycore ${version}, ${ours}: they do not understand each other`;
+      return `${what} runs manycore ${version}, ${ours}: these versions are incompatible`;
     }
     if (this.#signer === undefined ? !isSigned : this.#isOurs(data, this.#signer)) return undefined;
     return `${what} has another secret: give the same cluster({ secret }) to all nodes, or to none`;

@@ -66,11 +66,11 @@ export class Outbox {
       return;
     }
     if (this.#waiting.length >= maxFrames || this.#waitingBytes >= maxBytes) {
-      const why = this.#isConnected ? 'reads slower' : 'is not there';
+      const why = this.#isConnected ? 'reads more slowly' : 'is not connected';
       const text = `${this.#waiting.length} messages wait for the NATS server, which ${why}`;
       throw new CodedError(
         'BUS_FULL',
-        `${text}: send less, and await drained() where send() is false`,
+        `${text}: send more slowly, and await drained() when send() returns false`,
       );
     }
     this.#waiting.push({ subject, bytes, reply });

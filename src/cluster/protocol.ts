@@ -56,7 +56,7 @@ const senderBytes = 16;
 const maxDefinitions = 100_000;
 
 export function corrupt(what: string): CodedError {
-  return new CodedError('TRANSFER_CORRUPT', `what came from the cluster is no frame: ${what}`);
+  return new CodedError('TRANSFER_CORRUPT', `bytes from the cluster are no frame: ${what}`);
 }
 
 /** Writes a frame with `tailBytes` free at its end; `stampFrame` sets number and time later. */
@@ -166,7 +166,7 @@ export function writeNode(message: NodeMessage): Buffer {
 export function parseNode(bytes: Uint8Array): NodeMessage {
   const value = jsonOf(bytes) ?? jsonOf(bytes.subarray(0, -signatureBytes));
   if (isNode(value)) return value;
-  throw corrupt('what a node says');
+  throw corrupt('an announcement of a node');
 }
 
 /** Returns `undefined` for bytes that are no JSON. */
@@ -216,7 +216,7 @@ export function parseTicket(value: unknown): ClusterTicket {
   if (typeof value === 'object' && value !== null && 'options' in value && 'node' in value) {
     return value as ClusterTicket;
   }
-  throw corrupt('what a loop was told of its cluster');
+  throw corrupt('the cluster ticket of a loop');
 }
 
 /** Frames between the ends of a tunnel: kind u8 | offset f64 | bytes | signature. */
@@ -324,7 +324,7 @@ export function parseWorkerRequest(bytes: Uint8Array): WorkerRequest {
     const request = value as WorkerRequest;
     return { ...request, env: mapValues(request.env, (each) => each ?? undefined) };
   }
-  throw corrupt('what asks for a worker');
+  throw corrupt('a request for a worker');
 }
 
 function mapValues<From, To>(

@@ -36,10 +36,10 @@ async function readCall(values: ClusterValues, call: Uint8Array, target: TaskTar
     values.reader().receive(reader, resolve);
   });
   const value = read();
-  if (!Array.isArray(value)) throw corrupt('what a durable task calls');
+  if (!Array.isArray(value)) throw corrupt('the call of a durable task');
   if (target !== null) return { fn: task(target.url, target.exportName), args: value };
   const [fn, args]: unknown[] = value;
-  if (!isFunction(fn) || !Array.isArray(args)) throw corrupt('what a durable task calls');
+  if (!isFunction(fn) || !Array.isArray(args)) throw corrupt('the call of a durable task');
   return { fn, args };
 }
 

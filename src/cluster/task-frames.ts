@@ -48,7 +48,7 @@ export function writeTask(
 export function readTask(frame: Buffer): { readonly order: TaskOrder; readonly call: Buffer } {
   const reader = new ByteReader(frame);
   const order = jsonOf(reader.copy(reader.u32()));
-  if (!isOrder(order)) throw corrupt('what is to be done');
+  if (!isOrder(order)) throw corrupt('the order of a durable task');
   return { order, call: frame.subarray(reader.position) };
 }
 

@@ -269,12 +269,12 @@ function check({ time, target }: TaskOrder, modules: ReadonlySet<string> | undef
   if (Date.now() - time > keptMs) throw refused('a durable task is older than a week');
   if (modules === undefined || (target !== null && modules.has(target.url))) return;
   const what = target === null ? 'a function' : `${target.exportName} of ${target.url}`;
-  const wayOut = 'without a secret it runs exports of modules that it was given, see task()';
-  throw new CodedError('CLUSTER_UNSIGNED', `a node was asked for ${what}: ${wayOut}`);
+  const wayOut = 'without a secret it runs only exports of its --module files, see task()';
+  throw new CodedError('CLUSTER_UNSIGNED', `a node may not run ${what}: ${wayOut}`);
 }
 
 function lost(): CodedError {
-  const message = `it was given out ${maxDeliveries} times, and no node has said that it is done`;
+  const message = `it was delivered ${maxDeliveries} times without an acknowledgement`;
   return new CodedError('WORKER_EXITED', `a durable task is given up: ${message}`);
 }
 

@@ -173,7 +173,7 @@ export class SenderValues {
     const onDeadline = (): Error =>
       refused(
         `a module that functions of another loop import has not been loaded within ${deadlineMs} ms: ` +
-          'what needs it is refused until it is',
+          'values that need it are refused until then',
       );
     await beforeDeadline(Promise.allSettled(loading), { deadlineMs, onDeadline }).catch(
       (error: unknown) => announcements.clusterRefused.publish({ why: messageOf(error) }),

@@ -233,7 +233,7 @@ class ClusterWorker implements WorkerHandle {
     this.#send({ type });
     const lost = (): void => {
       this.pipe.destroy(
-        new CodedError('CLUSTER_WORKER_LOST', 'a worker does not say that it has ended'),
+        new CodedError('CLUSTER_WORKER_LOST', 'a worker has not confirmed its end'),
       );
     };
     setTimeout(lost, endMs).unref();

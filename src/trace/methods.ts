@@ -31,7 +31,7 @@ const grant =
   'run it as root (sudo), or give a copy of node that only you may run the two ' +
   '(sudo setcap cap_bpf,cap_perfmon=ep COPY) and trace with that';
 const grantCost =
-  'whoever has CAP_BPF and CAP_PERFMON can read the memory of the kernel and of all programs';
+  'a process with CAP_BPF and CAP_PERFMON can read the memory of the kernel and of all programs';
 
 /** Inode of the first PID namespace of the machine, whose numbers the kernel counts by. */
 const firstPidNamespace = 'pid:[4026531836]';
@@ -112,7 +112,7 @@ export function chooseMethod(
   const [{ method, reason, wayOut } = { method: wanted, reason: 'unknown', wayOut: '' }] = missing;
   throw new CodedError(
     'TRACE_UNAVAILABLE',
-    `tracing by ${method} cannot work here: ${reason}; ${wayOut}, or leave --method away`,
+    `tracing by ${method} cannot work here: ${reason}; ${wayOut}, or omit --method`,
   );
 }
 

@@ -27,13 +27,13 @@ export interface Circumstances {
 export function notesOn(what: Circumstances): string[] {
   const { method, endedPid, refusedProcesses } = what;
   const notes: string[] = [];
-  if (!what.isNode) notes.push('This is no Node program: what its threads are for is not known.');
+  if (!what.isNode) notes.push('This is no Node program: the roles of its threads are unknown.');
   if (what.isElsewhere) {
-    notes.push('It runs in another PID namespace (a container): numbers here are those outside.');
+    notes.push('It runs in another PID namespace (a container): the numbers are those outside.');
   }
   if (endedPid !== undefined) notes.push(`Process ${endedPid} has ended while it was traced.`);
   if (what.hasOthers) {
-    notes.push('There is room for 1,023 threads and programs: what came later is in "others".');
+    notes.push('There is room for 1,023 threads and programs: later ones are in "others".');
   }
   if (refusedProcesses > 0) {
     notes.push(
@@ -42,17 +42,15 @@ export function notesOn(what: Circumstances): string[] {
   }
   if (method === 'counters' && what.isCountedInside) {
     notes.push(
-      'Calls were counted in the C library: those of files, sockets, epoll, poll and mmap, and what ' +
-        'goes by syscall(2). Those that it makes by itself (futex, brk, clone) are not there, nor are fstat and its like.',
+      'Calls were counted in the C library: those of files, sockets, epoll, poll and mmap, and those by ' +
+        'syscall(2). Its internal ones (futex, brk, clone) are missing, and so are fstat and similar ones.',
     );
   }
   if (what.lost > 0) {
-    notes.push(`${what.lost} threads and programs found no room: their calls are missing.`);
+    notes.push(`${what.lost} threads and programs had no room: their calls are missing.`);
   }
   if (what.isFull) {
-    notes.push(
-      'There is room for 65,536 calls by thread and name: what came later is not counted.',
-    );
+    notes.push('There is room for 65,536 calls by thread and name: later ones are not counted.');
   }
   if (method === 'counters' && what.uncounted !== undefined) {
     notes.push(`Calls are not counted: ${what.uncounted}.`);
@@ -61,11 +59,11 @@ export function notesOn(what: Circumstances): string[] {
     notes.push(`Requests are not counted: ${what.uncountedRequests}.`);
   }
   if (method === 'raw') {
-    notes.push('Children that lived shorter than a second may be missing.');
+    notes.push('Children with a life of less than a second may be missing.');
   }
   if (method !== 'ebpf') {
     notes.push(
-      'User and system time are guessed by the clock of the kernel: of children that live for less ' +
+      'User and system time are estimated by the clock of the kernel: for children that live for less ' +
         'than 4 ms (CGI) nearly all is booked as user time. The line of the machine is right.',
     );
   }

@@ -34,7 +34,7 @@ export class RequestCounts {
   /** Returns the reason when the folder has no room, or the program might not start with the counter. */
   static create(command: readonly string[], counter = counterPath): RequestCounts | string {
     try {
-      if (isRestricted(command)) return 'the program says itself which files it may read';
+      if (isRestricted(command)) return 'the program restricts the files that it may read';
       const hidden = process.getuid?.() === 0 && isHidden(realpathSync(counter));
       if (hidden) {
         return `${counter} may not be read by all users, and a program of another one would not start`;

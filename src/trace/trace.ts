@@ -57,7 +57,7 @@ export function startTrace(pid: number, options: TraceOptions = {}): Trace {
 
 function checkTarget(pid: number): void {
   if (process.platform !== 'linux') {
-    const message = `${process.platform} does not say what a program asks of it: trace on Linux`;
+    const message = `${process.platform} cannot count the system calls of a program: trace on Linux`;
     throw new CodedError('TRACE_UNAVAILABLE', message);
   }
   const seen = findProcess(pid);

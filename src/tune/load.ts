@@ -88,8 +88,8 @@ function resultOf(
   const result = parseLoadOutput(output);
   if (result === undefined) {
     const wanted =
-      'what wrk or autocannon --json print, or {"requests": …, "p50Ms": …, "p99Ms": …}';
-    throw failed(`"${command}" printed nothing that can be read, which would be ${wanted}`, said);
+      'the output of wrk or autocannon --json, or {"requests": …, "p50Ms": …, "p99Ms": …}';
+    throw failed(`"${command}" printed no readable result, such as ${wanted}`, said);
   }
   return checked({ ...result, seconds: result.seconds ?? tookMs / 1000 }, `"${command}"`);
 }
@@ -112,11 +112,11 @@ function howIt(exit: GroupExit): string {
 function checked(result: LoadResult, what: string): LoadResult {
   if (result.requests > 0) return result;
   const errors = result.errors > 0 ? `${result.errors} errors` : 'no answer at all';
-  throw failed(`${what} had no request that was answered well, and ${errors}`, '');
+  throw failed(`${what} had no request with a good answer, and ${errors}`, '');
 }
 
 function failed(what: string, said: string): CodedError {
-  const words = said === '' ? '' : `, and said "${said.slice(0, 200)}"`;
+  const words = said === '' ? '' : `, and printed "${said.slice(0, 200)}"`;
   return new CodedError(
     'TUNE_LOAD_FAILED',
     `the load ${what}${words}: run it by hand against the program first`,
@@ -162,7 +162,7 @@ export async function runIn(group: Group, run: LoadRun, what: string): Promise<L
   const { result, tookMs } = said;
   if (result.seconds === undefined && isEarly(tookMs, seconds)) {
     throw failed(
-      `${what} returned ${earlyText(tookMs, seconds)}, and told no seconds of its own`,
+      `${what} returned ${earlyText(tookMs, seconds)}, without seconds in its result`,
       '',
     );
   }

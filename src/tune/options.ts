@@ -104,7 +104,7 @@ function fileAt(given: string, what: string): string {
 
 function checkUrl(url: string): string {
   if (URL.canParse(url) && new URL(url).hostname !== '') return url;
-  throw invalid('url', url, 'where the program listens, as http://127.0.0.1:3000/');
+  throw invalid('url', url, 'the address of the program, such as http://127.0.0.1:3000/');
 }
 
 function positive(name: string, value: number): number {

@@ -129,17 +129,15 @@ async function aliveDuring<T>(
 const crashMs = 200;
 
 function ended(group: Group, exit: GroupExit, when: string): CodedError {
-  const words = group.lastWords === '' ? '' : `, and said "${group.lastWords.slice(0, 200)}"`;
+  const words = group.lastWords === '' ? '' : `, and printed "${group.lastWords.slice(0, 200)}"`;
   const how =
     exit.error === undefined
       ? `it ended ${describeExit({ ...exit, error: undefined })} ${when}`
       : `it cannot be started (${exit.error.message})`;
-  const heap = mayLackHeap({ ...exit, error: exit.error })
-    ? ', as programs do whose heap is full'
-    : '';
+  const heap = mayLackHeap({ ...exit, error: exit.error }) ? ', as after a full heap' : '';
   return new CodedError(
     'TUNE_PROGRAM_FAILED',
-    `the program did not stay: ${how}${heap}${words}; run it by hand under the same load`,
+    `the program ended: ${how}${heap}${words}; run it by hand under the same load`,
   );
 }
 
@@ -209,7 +207,7 @@ async function listening(
 }
 
 function notReady(what: string, group: Group, readyTimeoutMs: number): CodedError {
-  const words = group.lastWords === '' ? '' : `, and the program said "${group.lastWords}"`;
+  const words = group.lastWords === '' ? '' : `, and the program printed "${group.lastWords}"`;
   return new CodedError(
     'TUNE_NOT_READY',
     `${what} after ${readyTimeoutMs / 1000} s${words}: let it listen at the PORT of its environment, or give --url, or --ready-seconds`,
@@ -231,7 +229,7 @@ async function taskReady(group: Group, { readyTimeoutMs, signal }: RunOptions): 
       throw new CodedError('TUNE_PROGRAM_FAILED', `the task cannot be loaded: ${problem}`);
     }
     if (group.hasEnded) throw ended(group, await group.ended, 'before it was ready');
-    if (performance.now() > end) throw notReady('the task is not there', group, readyTimeoutMs);
+    if (performance.now() > end) throw notReady('the task is not ready', group, readyTimeoutMs);
     await sleep(pauseMs);
   }
 }

@@ -163,7 +163,7 @@ function whyNot(search: Search, configurations: readonly ConfigurationReport[]):
     const { configuration, wins, pairs, isDecided } = last;
     const how = `better by more than ${percent} in only ${wins} of ${pairs} pairs of runs`;
     const end = isDecided ? 'which is within noise' : `and ${noTime}`;
-    return `${configurationText(configuration)} looked best, but was ${how}, ${end}`;
+    return `${configurationText(configuration)} seemed best, but was ${how}, ${end}`;
   }
   const out = configurations.filter(({ problem }) => problem !== undefined);
   const tried = configurations.filter(
@@ -172,13 +172,13 @@ function whyNot(search: Search, configurations: readonly ConfigurationReport[]):
   const [first, ...others] = tried;
   if (first === undefined) {
     if (search.lacksTime) return noTime;
-    return out.length === 0 ? 'there is nothing else that may help' : 'all that was tried is out';
+    return out.length === 0 ? 'there are no other candidates' : 'all candidates are excluded';
   }
   const best = others.reduce((a, b) => ((b.ratio ?? 0) > (a.ratio ?? 0) ? b : a), first);
   const times = `${(best.ratio ?? 0).toFixed(2)} times`;
-  if (search.lacksTime) return `${best.text} looked best (${times}), and ${noTime}`;
+  if (search.lacksTime) return `${best.text} seemed best (${times}), and ${noTime}`;
   const rest =
-    out.length === 0 ? '' : `, and ${out.length} more ${out.length === 1 ? 'is' : 'are'} out`;
+    out.length === 0 ? '' : `, and ${out.length} more ${out.length === 1 ? 'is' : 'are'} excluded`;
   return `of ${tried.length} configurations none was better by more than ${percent} (the best, ${best.text}: ${times})${rest}`;
 }
 

@@ -40,9 +40,9 @@ export function scoreOf({ perSecond, p99Ms, cpuCores }: RunStats, goal: Goal): n
 }
 
 const wayOut: Readonly<Record<Goal, string>> = {
-  throughput: 'the load says that it took no time: let it say how long it took',
-  p99: 'the load does not say it: give wrk --latency, or let the script resolve with p99Ms',
-  cpu: 'no CPU time of the program can be seen: that needs /proc and a load that keeps it busy',
+  throughput: 'the load reported a duration of zero: let it report its seconds',
+  p99: 'the load does not report it: use wrk --latency, or let the script resolve with p99Ms',
+  cpu: 'the CPU time of the program is unknown: that needs /proc and a load that keeps it busy',
 };
 
 export function missingMeasure(goal: Goal): CodedError {

@@ -163,7 +163,7 @@ test('TLS with an authority of its own, and with a certificate of the client', {
   await fails(
     t,
     node(strictUrl, ...authority),
-    /wants a certificate of its clients: .*\(CLUSTER_REFUSED\)/,
+    /requires a client certificate: .*\(CLUSTER_REFUSED\)/,
   );
   const own = ['--cluster-tls-cert', certFile, '--cluster-tls-key', keyFile];
   await joined(t, node(strictUrl, ...authority, ...own));

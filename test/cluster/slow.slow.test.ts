@@ -79,7 +79,7 @@ test('a connection that stands still: senders are held up, and all comes in orde
     () => {
       for (; sent < 1_000_000; sent += 1) here.bus.send('count', sent);
     },
-    { code: 'BUS_FULL', message: /reads slower/ },
+    { code: 'BUS_FULL', message: /reads more slowly/ },
   );
   assert.equal(isOver, false);
   proxy.release();

@@ -134,7 +134,7 @@ test('threads that find no room in the counts are said, and only if there are so
 }, async (t) => {
   const program = compile(t, threadAfterThread);
   const { report } = await trace(t, ['--method', 'counters', '--', program]);
-  const said = /(\d+) threads and programs found no room: their calls are missing/;
+  const said = /(\d+) threads and programs had no room: their calls are missing/;
   const [, lost] = said.exec(report.notes.join()) ?? [];
   const rows = report.threads.filter(({ calls }) => calls.some(({ name }) => name === 'close'));
   assert.ok(Number(lost) >= 2100 - 2048, `${report.notes}`);

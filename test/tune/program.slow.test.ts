@@ -120,7 +120,7 @@ for (const [what, text, message] of failingTasks) {
 
 test('a program that ends before it is ready says with what', async (t) => {
   const files = { 'app.mjs': "throw new RangeError('no configuration');" };
-  const message = /exit code 1 before it was ready, and said "RangeError: no configuration"/;
+  const message = /exit code 1 before it was ready, and printed "RangeError: no configuration"/;
   await fails(runWith(t, { files }), 'TUNE_PROGRAM_FAILED', message);
 });
 
@@ -140,7 +140,7 @@ test('a program whose heap is full is said to be so', async (t) => {
     const fill = () => { for (;;) hoard.push(new Array(1000).fill(hoard.length)); };`;
   const files = { 'app.mjs': server('fill()', hoard) };
   const run = runWith(t, { files, configuration: { heapLimit: 20 } });
-  await fails(run, 'TUNE_PROGRAM_FAILED', /whose heap is full, and said "FATAL ERROR.*heap/);
+  await fails(run, 'TUNE_PROGRAM_FAILED', /as after a full heap, and printed "FATAL ERROR.*heap/);
 });
 
 test('a program that listens nowhere is TUNE_NOT_READY at the deadline', async (t) => {
@@ -160,14 +160,14 @@ test('a port that something else has is TUNE_PORT_TAKEN', async (t) => {
 });
 
 const failingLoads: [what: string, line: string, message: RegExp][] = [
-  ['fails', 'echo no such host >&2; exit 3', /exit code 3, and said "no such host"/],
+  ['fails', 'echo no such host >&2; exit 3', /exit code 3, and printed "no such host"/],
   ['is not there', 'nosuchload {url}', /exit code 127.*not found/],
   ['ends early', 'true {seconds}', /ended after 0\.\d s of 1\b/],
-  ['says nothing that can be read', 'sleep {seconds}; echo done', /nothing that can be read.*done/],
+  ['says nothing that can be read', 'sleep {seconds}; echo done', /no readable result.*done/],
   [
     'has no answers',
     `echo '{"requests": 0, "errors": 9}'`,
-    /no request .* answered well.*9 errors/,
+    /no request with a good answer.*9 errors/,
   ],
   ['is killed', 'kill -9 $$', /ended by SIGKILL/],
 ];

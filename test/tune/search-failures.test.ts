@@ -109,16 +109,16 @@ test('the verdict does not call best what is out', async () => {
   assert.deepEqual(search.best, {});
   assert.match(
     verdict,
-    /none was better by more than 3 % \(the best, .*: 1\.00 times\), and 1 more is out/,
+    /none was better by more than 3 % \(the best, .*: 1\.00 times\), and 1 more is excluded/,
   );
   assert.doesNotMatch(verdict, /3\.00/);
 });
 
-test('with all that was tried out, that is the verdict', async () => {
+test('when all candidates are excluded, the verdict says so', async () => {
   const { verdict } = await searchWith(({ configuration }) =>
     configuration === asItIs ? {} : crash(),
   );
-  assert.equal(verdict, 'Leave it as it is: all that was tried is out.');
+  assert.equal(verdict, 'Leave it as it is: all candidates are excluded.');
 });
 
 const beforePairs = runsOfHalving(candidates.length);
@@ -169,7 +169,7 @@ test('time that ends before the best is confirmed is said', async () => {
   );
   assert.match(
     verdict,
-    /^Leave it as it is: UV_THREADPOOL_SIZE=8 looked best \(\d.\d\d times\), and there was no time/,
+    /^Leave it as it is: UV_THREADPOOL_SIZE=8 seemed best \(\d.\d\d times\), and there was no time/,
   );
 });
 
