@@ -1,5 +1,5 @@
-// The bus on NATS: the same calls as on one machine, between buses that know of each other only through a
-// real nats-server.
+// The bus on NATS: the same calls as on one machine, between buses that are connected only by a real
+// nats-server.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { eventually, type Joined, joinBus, skip, startServer } from './server.js
 
 const secret = 'nobody else knows this';
 
-/** What was registered on these is known to the servers. */
+/** Waits until the servers have the subscriptions of these. */
 async function known(...joined: readonly Joined[]): Promise<void> {
   for (const { bus } of joined) await bus.drained();
 }
@@ -59,7 +59,7 @@ test('addresses of any kind', { skip }, async (t) => {
   assert.throws(() => here.bus.consumer(long, () => {}), { code: 'OPTION_INVALID' });
 });
 
-test('what is published comes to all once, what is sent to one', { skip }, async (t) => {
+test('a publication reaches all consumers once, a sent message one', { skip }, async (t) => {
   const server = await startServer(t);
   const joined = [await joinBus(t, server), await joinBus(t, server), await joinBus(t, server)];
   const got: unknown[][] = [];
@@ -90,7 +90,7 @@ test('what is published comes to all once, what is sent to one', { skip }, async
   assert.equal(others.length, 2);
 });
 
-test('how a request can fail', { skip }, async (t) => {
+test('failures of a request', { skip }, async (t) => {
   const server = await startServer(t);
   const [here, there] = [await joinBus(t, server), await joinBus(t, server)];
   there.bus.consumer('fail', (message) => message.fail(404, 'no such thing'));
@@ -161,7 +161,7 @@ test('functions and classes travel between those with one secret', { skip }, asy
   }
 });
 
-test('without a secret they are refused where they are sent', { skip }, async (t) => {
+test('without a secret functions and classes are refused by the sender', { skip }, async (t) => {
   const server = await startServer(t);
   const { bus } = await joinBus(t, server);
   bus.consumer('apply', (message) => message.reply(() => 1));
@@ -173,7 +173,7 @@ test('without a secret they are refused where they are sent', { skip }, async (t
   await assert.rejects(bus.request('apply', 1), { code: 'BUS_HANDLER_ERROR', message: /secret/ });
 });
 
-test('`local` keeps what is sent near, or prefers what is', { skip }, async (t) => {
+test('`local` keeps messages in the program, or prefers it', { skip }, async (t) => {
   const server = await startServer(t);
   const [here, there] = [await joinBus(t, server, { local: 'prefer' }), await joinBus(t, server)];
   there.bus.consumer('who', (message) => message.reply('there'));
@@ -193,7 +193,7 @@ test('`local` keeps what is sent near, or prefers what is', { skip }, async (t) 
   });
 });
 
-test('a consumer that is local hears nothing from elsewhere', { skip }, async (t) => {
+test('a local consumer gets nothing from other machines', { skip }, async (t) => {
   const server = await startServer(t);
   const [here, there] = [await joinBus(t, server), await joinBus(t, server)];
   const got: unknown[] = [];
@@ -207,7 +207,7 @@ test('a consumer that is local hears nothing from elsewhere', { skip }, async (t
   await eventually(() => assert.deepEqual(got, ['near', 'near, too']));
 });
 
-test('nothing that was sent to a consumer that closes is lost', { skip }, async (t) => {
+test('a closing consumer loses no message', { skip }, async (t) => {
   const server = await startServer(t);
   const sender = await joinBus(t, server);
   const [first, second] = [await joinBus(t, server), await joinBus(t, server)];
@@ -230,7 +230,7 @@ test('nothing that was sent to a consumer that closes is lost', { skip }, async 
   }
 });
 
-test('streams between machines, and what becomes of them when one is gone', { skip }, async (t) => {
+test('streams between machines, and their end when one is gone', { skip }, async (t) => {
   const server = await startServer(t);
   const [here, there] = [await joinBus(t, server), await joinBus(t, server)];
   there.bus.acceptStreams('square', async (stream) => {
@@ -255,12 +255,12 @@ test('streams between machines, and what becomes of them when one is gone', { sk
     Array.from({ length: count }, (_, n) => n * n),
   );
   const silent = await here.bus.openStream('silent');
-  await there.cluster.close(); // says nothing to the streams
+  await there.cluster.close(); // sends nothing on the streams
   const [error] = await once(silent, 'error');
   assert.equal(error.code, 'BUS_CONSUMER_LOST');
 });
 
-test('nodes hear of each other, and of those that leave', { skip }, async (t) => {
+test('nodes emit join and leave of each other', { skip }, async (t) => {
   const server = await startServer(t);
   const first = await joinBus(t, server);
   const joined = once(first.cluster, 'join');
@@ -274,7 +274,7 @@ test('nodes hear of each other, and of those that leave', { skip }, async (t) =>
   assert.deepEqual(first.cluster.nodes, []);
 });
 
-test('clusters of other names do not hear each other', { skip }, async (t) => {
+test('clusters of different names are separate', { skip }, async (t) => {
   const server = await startServer(t);
   const [red, blue] = [
     await joinBus(t, server, { name: 'red' }),

@@ -1,4 +1,4 @@
-// What can be asked no more of a cluster that was left, and what becomes of what was asked before.
+// Calls on a cluster after it was left, and the fate of earlier ones.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -19,7 +19,7 @@ test('a cluster that was left lends no workers', { skip }, async (t) => {
   await assert.rejects(cluster.lendWorkers(1, { durable: true }), closed);
 });
 
-test('workers that are about to be lent when the cluster is left are not', { skip }, async (t) => {
+test('a lending that starts while the cluster is left is refused', { skip }, async (t) => {
   const server = await startDurable(t);
   const { cluster } = await joinBus(t, server, { secret });
   const lending = assert.rejects(cluster.lendWorkers(1, { durable: true }), closed);
@@ -27,7 +27,7 @@ test('workers that are about to be lent when the cluster is left are not', { ski
   await lending;
 });
 
-test('nor are they where the cluster still waits for the tasks of another node', {
+test('so is one while the cluster still waits for the tasks of another node', {
   skip,
 }, async (t) => {
   const server = await startDurable(t);
@@ -74,7 +74,9 @@ test('a pool on a cluster that was left rejects at once, with or without workers
   }
 });
 
-test('a task that waits for a worker when the cluster is left is told so', { skip }, async (t) => {
+test('a task that waits for a worker when the cluster is left is rejected with the reason', {
+  skip,
+}, async (t) => {
   const server = await startServer(t);
   const { cluster } = await joinBus(t, server, { secret });
   await using pool = new Pool({ cluster });

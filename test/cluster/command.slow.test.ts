@@ -1,5 +1,5 @@
-// What `manycore run --cluster` and `manycore worker` are told of a NATS server that wants to know who comes:
-// credentials and TLS. Nothing secret is on a command line, where everybody can read it.
+// Credentials and TLS of `manycore run --cluster` and `manycore worker`. No secret is on a command line,
+// where everybody can read it.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -32,7 +32,7 @@ function filesOf(t: TestContext, texts: Readonly<Record<string, string>>): strin
   return folder;
 }
 
-/** Runs the command until it says that it is in the cluster. */
+/** Runs the command until it has joined the cluster. */
 async function joined(
   t: TestContext,
   args: readonly string[],
@@ -57,7 +57,7 @@ function unit({ url }: Pick<Server, 'url'>, ...flags: string[]): string[] {
   return ['run', sums, '--instances', '1', '--loops', '1', '--cluster', url, ...flags];
 }
 
-/** Ends with exit code 2 and says this in one line. */
+/** Ends with exit code 2 and this message in one line. */
 async function fails(
   t: TestContext,
   args: readonly string[],
@@ -73,7 +73,7 @@ async function fails(
   assert.equal(ended.status, 2);
 }
 
-test('a node says who it is by a password from a file, and is refused with a wrong one', {
+test('a node takes its password from a file, and is refused with a wrong one', {
   skip: noServer,
 }, async (t) => {
   const server = await startServer(t, ['--user', 'anna', '--pass', 'open sesame']);
@@ -97,7 +97,7 @@ test('a unit has its password from the environment, and no command line shows it
   const child = await joined(t, unit(server, '--cluster-user', 'anna'), env);
   const nats = { servers: server.url, user: 'anna', pass: 'open-sesame' };
   const { bus } = await joinBus(t, server, { nats, secret });
-  await bus.request('sum', 0); // its loop is there, too
+  await bus.request('sum', 0); // its loop has joined, too
   const pids = [child.pid ?? 0, ...childrenOf(child.pid ?? 0).map(({ pid }) => pid)];
   assert.ok(pids.length > 1);
   for (const pid of pids) {
@@ -105,7 +105,7 @@ test('a unit has its password from the environment, and no command line shows it
   }
 });
 
-test('what is secret in the environment stays in the command: workers and loops do not inherit it', {
+test('secrets in the environment stay in the command: workers and loops do not inherit them', {
   skip: noServer || noBinary,
 }, async (t) => {
   const server = await startServer(t, ['-js']);
@@ -169,8 +169,8 @@ test('TLS with an authority of its own, and with a certificate of the client', {
   await joined(t, node(strictUrl, ...authority, ...own));
 });
 
-test('tls:// is TLS or nothing', { skip: noServer }, async (t) => {
-  const server = await startServer(t); // speaks none
+test('tls:// requires TLS', { skip: noServer }, async (t) => {
+  const server = await startServer(t); // a server without TLS
   const url = `tls://127.0.0.1:${server.port}`;
   await fails(t, node({ url }), /has no TLS.*\(CLUSTER_UNREACHABLE\)/);
 });
@@ -189,7 +189,7 @@ test('requests that a unit has at SIGTERM are answered over the cluster', {
   assert.deepEqual(await exit, [0, null]);
 });
 
-test('flags of a cluster that do not fit together are one sentence', async (t) => {
+test('inconsistent cluster flags are one sentence', async (t) => {
   const nowhere = { url: 'nats://127.0.0.1:1' };
   const folder = filesOf(t, { some: 'text' });
   const some = join(folder, 'some');

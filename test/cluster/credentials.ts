@@ -1,5 +1,5 @@
-// An operator, an account and a user of a NATS server, as its tool `nsc` makes them: each signs the next. Not
-// here: how a program uses them.
+// An operator, an account and a user of a NATS server, as its tool `nsc` makes them: each signs the next.
+// Not here: their use in a program.
 
 import { randomUUID } from 'node:crypto';
 
@@ -13,9 +13,9 @@ interface KeyPair {
 }
 
 interface Credentials {
-  /** Of a server that knows the account. */
+  /** Configuration of a server with the account. */
   readonly config: string;
-  /** The file of a user that it knows, and of one that another account made. */
+  /** Credentials of a user of this account, and of another account's. */
   readonly right: string;
   readonly wrong: string;
 }
@@ -49,7 +49,7 @@ export async function makeCredentials(): Promise<Credentials> {
   return { config, right: userOf(account), wrong: userOf(stranger) };
 }
 
-/** What `signer` says of `subject`. */
+/** Returns the claims of `signer` about `subject`. */
 function sign(signer: KeyPair, subject: KeyPair, type: string, nats: object): string {
   const claims = {
     jti: randomUUID(),

@@ -25,7 +25,7 @@ import {
 } from './durables.js';
 import { eventually, joinBus, refusals, skip, startServer, stranger } from './server.js';
 
-test('tasks of nodes that are killed are done by others, and settle once', {
+test('tasks of killed nodes run on others, and settle once', {
   skip,
 }, async (t) => {
   const server = await startDurable(t);
@@ -63,14 +63,14 @@ test('a server that is restarted loses neither tasks nor results', { skip }, asy
   const undone = await openCounts(t, server);
   await eventually(async () => assert.notEqual(await undone(), 0));
   await server.kill();
-  const asked = caller.run(double, 2); // while nobody is there
+  const asked = caller.run(double, 2); // while there is no node
   await server.restart();
   await startNode(t, server, { workers: 2 });
   assert.deepEqual(await Promise.all([waiting, asked]), [2, 4]);
   const slow = caller.run(untilGo, file);
   await eventually(() => assert.deepEqual(notesIn(file), ['began']));
   await server.kill();
-  await wait(silentMs); // it will give the task out again
+  await wait(silentMs); // it will deliver the task again
   await server.restart();
   await wait(silentMs / 2);
   writeFileSync(`${file}.go`, '');
@@ -79,7 +79,7 @@ test('a server that is restarted loses neither tasks nor results', { skip }, asy
   assert.deepEqual(notesIn(file), ['began']); // not in the node's other worker, too
 });
 
-test('what is not signed is neither done nor believed', { skip }, async (t) => {
+test('unsigned tasks are not run, and unsigned results not accepted', { skip }, async (t) => {
   const server = await startDurable(t);
   const told = refusals(t);
   const file = notesFile(t);
@@ -89,7 +89,7 @@ test('what is not signed is neither done nor believed', { skip }, async (t) => {
   const undone = await openCounts(t, server);
   const { result } = taskSubjects('manycore', 'forged');
   await eventually(async () => assert.equal(await undone(), 1));
-  await store.putResult(result, Buffer.alloc(100)); // heard by the caller, and there before the true one
+  await store.putResult(result, Buffer.alloc(100)); // received by the caller, and stored before the true one
   await eventually(() => assert.equal(told.length, 1));
   assert.match(told[0] ?? '', /not signed with the secret/);
   const other = taskSubjects('manycore', 'other');
@@ -101,7 +101,7 @@ test('what is not signed is neither done nor believed', { skip }, async (t) => {
   assert.deepEqual(notesIn(file), ['true']);
 });
 
-test('a task that is put there again is not done again', { skip }, async (t) => {
+test('a task that is stored again does not run again', { skip }, async (t) => {
   const server = await startDurable(t);
   const file = notesFile(t);
   const connection = await stranger(t, server.url);
@@ -115,7 +115,7 @@ test('a task that is put there again is not done again', { skip }, async (t) => 
   const undone = await openCounts(t, server);
   await eventually(async () => assert.equal(await undone(), 0));
   const { task: subject, result } = taskSubjects('manycore', 'replayed');
-  connection.publish(result, Buffer.of(1)); // so that nothing is known of it any more
+  connection.publish(result, Buffer.of(1)); // so that the server forgets it
   await connection.flush();
   const [frame] = heard;
   assert.ok(frame);
@@ -124,7 +124,7 @@ test('a task that is put there again is not done again', { skip }, async (t) => 
   assert.deepEqual(notesIn(file), ['first']);
 });
 
-test('a task that was given out 20 times and never done is given up', { skip }, async (t) => {
+test('a task without an acknowledgement after 20 deliveries is given up', { skip }, async (t) => {
   const server = await startDurable(t);
   const caller = await durable(t, server);
   const called = caller.run(double, 1);
@@ -137,7 +137,7 @@ test('a task that was given out 20 times and never done is given up', { skip }, 
   await assert.rejects(called, { code: 'WORKER_EXITED' });
 });
 
-test('without JetStream nothing durable is done', { skip }, async (t) => {
+test('without JetStream durable tasks are refused', { skip }, async (t) => {
   const server = await startServer(t);
   const { cluster } = await joinBus(t, server, { secret });
   const missing = { code: 'CLUSTER_NOT_DURABLE' };
@@ -147,7 +147,7 @@ test('without JetStream nothing durable is done', { skip }, async (t) => {
   await assert.rejects(cluster.lendWorkers(1, { durable: true }), missing);
 });
 
-test('what is larger than a message of the server is refused', { skip }, async (t) => {
+test('a task or result above the message limit of the server is refused', { skip }, async (t) => {
   const server = await startDurable(t);
   await startNode(t, server);
   const caller = await durable(t, server);
@@ -162,7 +162,7 @@ test('what is larger than a message of the server is refused', { skip }, async (
   );
 });
 
-test('what waits ends with its pool or its cluster', { skip }, async (t) => {
+test('waiting tasks end with their pool or their cluster', { skip }, async (t) => {
   const server = await startDurable(t);
   const { cluster } = await joinBus(t, server, { secret });
   const pool = new Pool({ cluster });
@@ -179,7 +179,7 @@ test('what waits ends with its pool or its cluster', { skip }, async (t) => {
   await other.close();
 });
 
-test('a result that is not signed and was there first is replaced', { skip }, async (t) => {
+test('an unsigned earlier result is replaced', { skip }, async (t) => {
   const server = await startDurable(t);
   const store = await openStore(t, server);
   const { result } = taskSubjects('manycore', 'planted');
@@ -191,7 +191,7 @@ test('a result that is not signed and was there first is replaced', { skip }, as
   assert.equal(await planted.run(double, 5), 8);
 });
 
-test('a node that can start no worker leaves tasks undone until it can', { skip }, async (t) => {
+test('a node that cannot start workers returns its tasks', { skip }, async (t) => {
   const server = await startDurable(t);
   const node = await startNode(t, server, { env: { MANYCORE_TEST_SICK: 'yes' } });
   const pool = await openPool(t, server);
@@ -202,7 +202,7 @@ test('a node that can start no worker leaves tasks undone until it can', { skip 
   assert.equal(await called, 8);
 });
 
-test('streams that are gone are made again, by who asks and by who works', { skip }, async (t) => {
+test('missing streams are created again, by callers and by nodes', { skip }, async (t) => {
   const server = await startDurable(t);
   const pool = await openPool(t, server);
   const lost = pool.with({ durable: true }).run(double, 1);
@@ -224,14 +224,14 @@ test('streams that are gone are made again, by who asks and by who works', { ski
     for (const answer of answers) assert.match(answer, /"success":true/);
   };
   await removeAll();
-  await server.restart(); // who waits looks after its task then
+  await server.restart(); // the caller then stores its task again
   await startNode(t, server);
   assert.equal(await lost, 2);
   await removeAll();
   assert.equal(await pool.with({ durable: true }).run(double, 2), 4);
 });
 
-test('a node ends at its deadline with a result that it cannot hand in', { skip }, async (t) => {
+test('a node with a result that it cannot store ends at its deadline', { skip }, async (t) => {
   const server = await startDurable(t);
   const { cluster } = await joinBus(t, server, { secret });
   const node = await cluster.lendWorkers(1, { durable: true, drainTimeoutMs: 500 });

@@ -1,4 +1,5 @@
-// Durable tasks: kept in JetStream of a real nats-server until a node has done them, whoever asked.
+// Durable tasks: stored in JetStream of a real nats-server until a node has run them, also without their
+// caller.
 
 import assert from 'node:assert/strict';
 import { fork, spawn } from 'node:child_process';
@@ -27,7 +28,7 @@ import {
 } from './durables.js';
 import { eventually, joinBus, skip } from './server.js';
 
-test('a durable task has what it captured, and its result or error comes back', {
+test('a durable task has its captured values, and its result or error comes back', {
   skip,
 }, async (t) => {
   const server = await startDurable(t);
@@ -65,7 +66,7 @@ test('a durable task has what it captured, and its result or error comes back', 
   );
 });
 
-test("what a durable task made is the caller's: as it is there in the next one, and itself again", {
+test('functions from a durable task keep their identity in the caller and in the next task', {
   skip,
 }, async (t) => {
   const server = await startDurable(t);
@@ -119,7 +120,7 @@ test('a task outlives its caller, runs once, and its result is kept', { skip }, 
   assert.deepEqual(notesIn(file), ['once']);
 });
 
-test('a task that is aborted before it begins is not done', { skip }, async (t) => {
+test('a task that is aborted before its start does not run', { skip }, async (t) => {
   const server = await startDurable(t);
   const file = notesFile(t);
   const pool = await openPool(t, server);
@@ -153,7 +154,7 @@ test('a node has one worker for a pool or a durable task', { skip }, async (t) =
   assert.equal(await waiting, 'after');
 });
 
-test('without a secret tasks call what a node was given, by its name', { skip }, async (t) => {
+test('without a secret tasks call exports of a node by name', { skip }, async (t) => {
   const server = await startDurable(t);
   await startNode(t, server, { secret: '', tasks: tasksUrl.href });
   const { cluster } = await joinBus(t, server);
@@ -196,7 +197,7 @@ test('the command takes durable tasks', { skip }, async (t) => {
   assert.deepEqual(await once(node, 'exit'), [0, null]);
 });
 
-test('what a durable task cannot be', { skip }, async (t) => {
+test('limits of durable tasks', { skip }, async (t) => {
   const server = await startDurable(t);
   const { cluster } = await joinBus(t, server, { secret });
   const invalid = { code: 'OPTION_INVALID' };
@@ -230,7 +231,7 @@ test('what a durable task cannot be', { skip }, async (t) => {
   await assert.rejects(unsigned.lendWorkers(1, { durable: false, modules: [tasksUrl] }), invalid);
 });
 
-test('a node that is to end does what it has begun', { skip }, async (t) => {
+test('a node that has to end finishes its running tasks', { skip }, async (t) => {
   const server = await startDurable(t);
   const node = await startNode(t, server);
   const caller = await durable(t, server);

@@ -1,4 +1,4 @@
-// What the tests of durable tasks begin with: a server with JetStream, nodes, pools.
+// Set-up for tests of durable tasks: a server with JetStream, nodes, pools.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -54,14 +54,14 @@ export async function durable(t: TestContext, server: Server): Promise<Caller> {
   return (await openPool(t, server)).with({ durable: true });
 }
 
-/** What a stranger, who has no secret, can do to the streams. */
+/** Opens the streams as a client without the secret. */
 export async function openStore(t: TestContext, { url }: Server): Promise<TaskStore> {
   return await TaskStore.open(await stranger(t, url), 'manycore');
 }
 
 /**
- * Counts the tasks that wait for a node or are with one. The messages in the stream are not that: a server
- * that is killed has those there again which had been acknowledged just before, and gives them to nobody.
+ * Counts the tasks that wait for a node or are with one. The messages in the stream are more: after a kill
+ * the server has messages again that were acknowledged just before, and delivers them to no node.
  */
 export async function openCounts(t: TestContext, { url }: Server): Promise<() => Promise<number>> {
   const connection = await stranger(t, url);
@@ -85,7 +85,7 @@ export function notesFile(t: TestContext): string {
   return join(folder, 'notes');
 }
 
-/** As often as `note` was called. */
+/** Returns the calls of `note`. */
 export function notesIn(file: string): string[] {
   try {
     return readFileSync(file, 'utf8').split('\n').slice(0, -1);

@@ -12,7 +12,7 @@ import { skip as noServer, startServer } from './server.js';
 const skip = noServer || noBinary;
 const two = ['--instances', '2', '--processes', '1', '--loops', '2'];
 
-test('chat: guests of three programs hear each other, once and in order', { skip }, async (t) => {
+test('chat: guests of three programs get all messages, once and in order', { skip }, async (t) => {
   const { url } = await startServer(t);
   const start = () => startChat(t, [...two, '--cluster', url], { beatMs: 200 });
   const programs = await Promise.all([start(), start(), start()]);
@@ -22,7 +22,7 @@ test('chat: guests of three programs hear each other, once and in order', { skip
   await allSee(guests, namesOf(guests));
   assert.deepEqual(await whatIsMisheard(guests), []);
 
-  // One program ends: its guests are told, and go elsewhere.
+  // One program ends: its guests are notified, and go elsewhere.
   const [ending, killed, last] = programs;
   assert.ok(ending !== undefined && killed !== undefined && last !== undefined);
   const at = (port: number) => guests.filter(({ socket }) => socket.url.endsWith(`:${port}/`));
@@ -38,13 +38,13 @@ test('chat: guests of three programs hear each other, once and in order', { skip
   const rest = [...at(killed.port), ...at(last.port), back];
   await allSee(rest, namesOf(rest));
 
-  // One is killed: nobody says goodbye for its guests, and they are forgotten all the same.
+  // One is killed: without any notice its guests are forgotten as well.
   killed.child.kill('SIGKILL');
   const left = [...at(last.port), back];
   await allSee(left, namesOf(left));
 });
 
-test('chat: what is said while the NATS server is away waits, and all go on with it', {
+test('chat: messages wait while the NATS server is away, and then arrive', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -55,12 +55,12 @@ test('chat: what is said while the NATS server is away waits, and all go on with
   await Promise.all([anna.enter('lobby'), bert.enter('lobby')]);
   await allSee([anna, bert], ['anna', 'bert']);
   await server.kill();
-  await allSee([anna], ['anna']); // bert has not been heard of for too long
+  await allSee([anna], ['anna']); // bert has been silent for too long
   await allSee([bert], ['bert']);
   const texts = ['are you there?', 'nobody answers', 'I wait'];
   for (const text of texts) anna.say(text);
   await server.restart();
-  // To others it may come too early: a NATS server keeps nothing for those who are not back yet.
+  // Others may miss it: a NATS server stores nothing for clients that are not back yet.
   await waitFor(() => anna.from('anna').length === texts.length);
   assert.deepEqual(anna.from('anna'), texts);
   await allSee([anna, bert], ['anna', 'bert']);
@@ -83,7 +83,7 @@ for (const [what, args] of [
   ['a NATS server that is not there', ['--cluster', 'nats://127.0.0.1:1', '0.1', '1']],
   ['no NATS server', ['--cluster']],
 ] as const) {
-  test(`verticles: with ${what} it says how to start one`, { skip: noBinary }, async (t) => {
+  test(`verticles: with ${what} it prints how to start one`, { skip: noBinary }, async (t) => {
     const run = await runCommand(t, [...verticles, ...args]);
     assert.match(run.stderr, /^verticles: .*`nats-server` starts one.*\n$/);
     assert.deepEqual([run.status, run.stdout], [2, '']);

@@ -1,5 +1,5 @@
-// What can go wrong between the nodes of a cluster and their server: nothing is lost in silence, and whoever
-// must not be believed is not.
+// Faults between the nodes of a cluster and their server: nothing is lost silently, and untrusted messages
+// are refused.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';
@@ -17,7 +17,7 @@ import { cert, key } from '../serve/apps/certificate.js';
 import { waitFor } from '../support/index.js';
 import { eventually, joinBus, refusals, skip, startServer } from './server.js';
 
-/** What is told of the next connection that is lost. */
+/** Resolves with the message about the next lost connection. */
 function nextLost(): Promise<unknown> {
   return new Promise((resolve) => {
     const hear = (message: unknown): void => {
@@ -40,7 +40,7 @@ async function kill(child: ChildProcess): Promise<void> {
   await once(child, 'exit');
 }
 
-test('no server, one that says nothing, one that is no NATS', { skip }, async (t) => {
+test('no server, a silent one, one that is not NATS', { skip }, async (t) => {
   const unreachable = { code: 'CLUSTER_UNREACHABLE', message: /127\.0\.0\.1:1\b/ };
   await assert.rejects(joinBus(t, { url: 'nats://127.0.0.1:1' }), unreachable);
   for (const greeting of ['', 'HTTP/1.1 400 Bad Request\r\n\r\n']) {
@@ -54,11 +54,11 @@ test('no server, one that says nothing, one that is no NATS', { skip }, async (t
     await once(other, 'listening');
     const url = `nats://127.0.0.1:${Object(other.address()).port}`;
     await assert.rejects(joinBus(t, { url }, { timeoutMs: 300 }), { code: 'CLUSTER_UNREACHABLE' });
-    await eventually(() => assert.equal(sockets.size, 0)); // nothing keeps the program
+    await eventually(() => assert.equal(sockets.size, 0)); // nothing keeps the program alive
   }
 });
 
-test('credentials that the server does not take', { skip }, async (t) => {
+test('credentials that the server refuses', { skip }, async (t) => {
   const server = await startServer(t, ['--user', 'anna', '--pass', 'right']);
   await assert.rejects(joinBus(t, server), { code: 'CLUSTER_REFUSED', message: /credentials/ });
   const wrong = { servers: server.url, user: 'anna', pass: 'wrong' };
@@ -81,7 +81,7 @@ test('credentials that the server does not take', { skip }, async (t) => {
   });
 });
 
-test('credentials that the server takes no more: the cluster is left with CLUSTER_REFUSED', {
+test('credentials that the server no longer accepts: the cluster is left with CLUSTER_REFUSED', {
   skip,
 }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'manycore-nats-'));
@@ -101,7 +101,7 @@ test('credentials that the server takes no more: the cluster is left with CLUSTE
   });
 });
 
-test('what the server does not permit is told to whoever waits', { skip }, async (t) => {
+test('a missing permission rejects the waiting request', { skip }, async (t) => {
   const file = join(tmpdir(), `manycore-nats-${process.pid}.conf`);
   const may = 'publish: { deny: "manycore.send.secret" }';
   const user = `{ user: anna, password: right, permissions: { ${may} } }`;
@@ -117,7 +117,7 @@ test('what the server does not permit is told to whoever waits', { skip }, async
   assert.match(why.join(), /permit/);
 });
 
-test('a server that is restarted: what is sent meanwhile waits, and comes in order', {
+test('a restarted server: messages wait meanwhile, and arrive in order', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -127,7 +127,7 @@ test('a server that is restarted: what is sent meanwhile waits, and comes in ord
   there.bus.consumer('echo', (message) => message.reply(message.body));
   await there.bus.drained();
   here.bus.send('count', -1);
-  await eventually(() => assert.deepEqual(got, [-1])); // with the server goes what it has not passed on
+  await eventually(() => assert.deepEqual(got, [-1])); // the server takes unsent messages with it
   let [lost, back] = [0, 0];
   const noteLost = (): void => {
     lost += 1;
@@ -152,7 +152,7 @@ test('a server that is restarted: what is sent meanwhile waits, and comes in ord
   );
   await server.restart();
   await eventually(() => assert.equal(back, 2));
-  // What waited may go before the other has told the new server of its consumers.
+  // Waiting messages may go out before the other node has subscribed at the new server.
   await here.bus.drained();
   assert.match(String(await asked), /^after all$|^BUS_NO_HANDLERS$/);
   await waitFor(() => here.bus.request('echo', 'there again'));
@@ -161,11 +161,11 @@ test('a server that is restarted: what is sent meanwhile waits, and comes in ord
     numbers,
     [...numbers].sort((a, b) => a - b),
   );
-  assert.equal(numbers.length - 1 + here.bus.stats.undelivered, 100); // each came, or was counted
+  assert.equal(numbers.length - 1 + here.bus.stats.undelivered, 100); // each arrived, or was counted
   assert.deepEqual(here.cluster.nodes, [there.cluster.node]);
 });
 
-test('what waits longer for the server than a frame may be old is taken when it is back', {
+test('messages that wait for the server longer than the maximum age are accepted afterwards', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -189,13 +189,13 @@ test('what waits longer for the server than a frame may be old is taken when it 
   await server.kill();
   await waitFor(() => lost === 2); // both nodes are of this process
   assert.equal(here.bus.send('count', 'meanwhile'), false); // it waits
-  // The clocks of both go on by more than a frame may be old.
+  // The clocks of both advance by more than the maximum age of a frame.
   const now = Date.now.bind(Date);
   t.mock.method(Date, 'now', () => now() + 2 * maxAgeMs);
   await server.restart();
   await here.bus.drained();
   await there.bus.drained();
-  // Where the other came back later the server has said that nobody was there: then it is counted.
+  // If the other came back later, the server has reported no subscriber: then it is counted.
   await eventually(() => assert.equal(got.length - 1 + here.bus.stats.undelivered, 1));
   await waitFor(() => {
     here.bus.send('count', 'after');
@@ -204,7 +204,7 @@ test('what waits longer for the server than a frame may be old is taken when it 
   assert.deepEqual(why, []);
 });
 
-test('streams end where the connection was lost: nobody knows what has arrived', {
+test('streams end when the connection is lost: arrivals are unknown', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -222,7 +222,7 @@ test('streams end where the connection was lost: nobody knows what has arrived',
   for (const each of ends) assert.equal(Object(each).code, 'BUS_CONSUMER_LOST');
 });
 
-test('a server that is away: what waits is bounded, and senders hear of it', {
+test('a server that is away: waiting messages are bounded, and senders get an error', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -238,7 +238,7 @@ test('a server that is away: what waits is bounded, and senders hear of it', {
   const told = nextLost();
   await cluster.close();
   assert.deepEqual(await told, { unconfirmed: 10_000 });
-  await assert.rejects(bus.request('any', 1), { code: 'BUS_NO_HANDLERS' }); // one machine again
+  await assert.rejects(bus.request('any', 1), { code: 'BUS_NO_HANDLERS' }); // limited to one machine again
 });
 
 test('TLS: with the authority of the server, and not without', { skip }, async (t) => {
@@ -277,7 +277,7 @@ test('without the client of NATS', async (t) => {
   assert.match(stdout, /^CLUSTER_CLIENT_MISSING .*npm install @nats-io\/transport-node/);
 });
 
-/** Says what a NATS server says, and ends the connection when somebody subscribes to what nodes say. */
+/** Behaves like a NATS server, and ends the connection at the subscription to announcements. */
 async function startFlaky(t: TestContext): Promise<string> {
   const server = createServer((socket) => {
     socket.on('error', () => {});
@@ -322,14 +322,14 @@ for (const { title, prepare, codes } of [
         () => console.log('joined'),
         ({ code, message }) => console.log('failed', code, message),
       );
-      bus.send('x', 0); // the bus is one machine's again`,
+      bus.send('x', 0); // the bus is local again`,
     );
     assert.match(stdout, codes);
     assert.deepEqual([stderr, status], ['', 0]);
   });
 }
 
-test('a server that reads slowly holds up those who send', { skip }, async (t) => {
+test('a server that reads slowly slows senders down', { skip }, async (t) => {
   const server = await startServer(t);
   const [here, there] = [await joinBus(t, server), await joinBus(t, server)];
   let count = 0;
@@ -364,7 +364,7 @@ test('a node that is killed: the next message goes to another, or nowhere, at on
   const left = once(here.cluster, 'leave');
   await kill(first);
   const pids = new Set<unknown>();
-  // The server learns of it from the end of a connection, which the kernel sends before `exit` is told here.
+  // The server detects it by the end of the connection, which the kernel sends before `exit` arrives here.
   await eventually(async () => {
     assert.equal((await here.bus.request('who', 0, { timeoutMs: 100 })).body, second.pid);
   });

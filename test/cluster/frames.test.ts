@@ -1,4 +1,4 @@
-// What comes from a network: frames that are whole, changed, sent again, or made of anything.
+// Input from a network: frames that are whole, changed, repeated, or random.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -49,7 +49,7 @@ test('a frame is read as it was written', () => {
   );
 });
 
-test('whatever comes is read, or refused with a code', () => {
+test('any input is read, or refused with a code', () => {
   const reading = (bytes: Uint8Array): void => {
     const reader = new ByteReader(Buffer.from(bytes));
     const values = new ClusterValues(true).reader();
@@ -78,7 +78,7 @@ test('whatever comes is read, or refused with a code', () => {
   );
 });
 
-test('a module that never ends loading holds up what follows for a time, and so much of it', async (t) => {
+test('a module that never finishes loading delays later frames for a limited time and number', async (t) => {
   const values = new ClusterValues(true, {
     limits: { loadingMs: 300, frames: 3, bytes: 2000 },
   });
@@ -122,7 +122,7 @@ test('a module that never ends loading holds up what follows for a time, and so 
   assert.equal(got.at(-1), 'x'.repeat(1000));
 });
 
-/** A definition as it is, but for one of a module: that never ends loading. */
+/** Returns a definition unchanged, except one of a module: that never finishes loading. */
 function hanging(definition: Uint8Array): Uint8Array {
   const { value } = read(definition, undefined);
   if (Object(value).kind !== 'module') return definition;
@@ -139,7 +139,7 @@ test('another version is named', () => {
   });
 });
 
-test('a signature is valid for for its bytes, its target, its secret and its cluster alone', () => {
+test('a signature is valid for its bytes, its target, its secret and its cluster alone', () => {
   const signer = new Signer(secret, 'name');
   const frame = Buffer.concat([frameOf([], Buffer.from('value')), Buffer.alloc(signatureBytes)]);
   signer.sign(frame, 'target');
@@ -158,7 +158,7 @@ test('a signature is valid for for its bytes, its target, its secret and its clu
   }
 });
 
-test('each frame is taken once, in whatever order they come', () => {
+test('each frame is accepted once, in any order', () => {
   const numbers = fc.array(fc.nat(10_000), { maxLength: 300 });
   fc.assert(
     fc.property(numbers, (given) => {
@@ -189,7 +189,7 @@ test('a frame that is old, or from a clock that is ahead, is refused', () => {
   window.check(head);
 });
 
-test('every address has a subject of its own, and one that NATS takes', () => {
+test('every address has a subject of its own that NATS accepts', () => {
   const tokens = new Map<string, string>();
   fc.assert(
     fc.property(fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }), (address) => {
@@ -203,13 +203,13 @@ test('every address has a subject of its own, and one that NATS takes', () => {
   assert.equal(tokensOf('prices.uk'), 'prices.uk');
 });
 
-test('what a node says of itself is JSON of a known form', () => {
+test('an announcement of a node is JSON of a known form', () => {
   const node = '0123456789abcdef01234567';
   const own = { type: 'joined', node, host: 'a', pid: 1, version: '1', protocol: 1 } as const;
   const message = { ...own, startedAt: 1, time: 2, isSigned: false };
   assert.deepEqual(parseNode(writeNode(message)), message);
   const signed = Buffer.concat([writeNode(message), Buffer.alloc(signatureBytes, 1)]);
-  assert.deepEqual(parseNode(signed), message); // so that strangers can be named
+  assert.deepEqual(parseNode(signed), message); // so that errors can name strangers
   const wrong: unknown[] = [1, null, [], {}, own, { ...message, node: '../x' }];
   for (const each of [...wrong, { ...message, type: 'else' }, { ...message, pid: '1' }]) {
     const bytes = Buffer.from(JSON.stringify(each));
@@ -218,7 +218,7 @@ test('what a node says of itself is JSON of a known form', () => {
   assert.throws(() => parseNode(Buffer.from('{')), { code: 'TRANSFER_CORRUPT' });
 });
 
-test('a user in a URL is a user of the NATS client, and in no URL any more', () => {
+test('a user in a URL becomes a user of the NATS client, and is removed from the URL', () => {
   const filled = (nats: string | string[]) => fillClusterOptions({ nats }).nats;
   assert.deepEqual(filled('nats://anna:p%40ss@host:4222'), {
     servers: ['nats://host:4222'],
@@ -228,7 +228,7 @@ test('a user in a URL is a user of the NATS client, and in no URL any more', () 
   assert.deepEqual(filled(['tls://a', 'host:1']), { servers: ['tls://a', 'host:1'], tls: {} });
 });
 
-test('what waits for a connection is finished when it goes out', () => {
+test('frames that wait for a connection are finished when they are sent', () => {
   const gone: unknown[] = [];
   const connection = {
     publish: (subject: string) => gone.push(subject),

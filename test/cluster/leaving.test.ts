@@ -1,4 +1,4 @@
-// What becomes of calls while a cluster is left, and afterwards.
+// Calls while a cluster is left, and afterwards.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -19,7 +19,7 @@ test('requests that wait when the cluster is left', { skip }, async (t) => {
   ]);
 });
 
-test('while the cluster is left nothing is refused without a code, and consumers stay', {
+test('while the cluster is left every refusal has a code, and consumers stay', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -65,7 +65,7 @@ test('while the cluster is left nothing is refused without a code, and consumers
   codes.delete('BUS_NO_HANDLERS'); // after the end, on one machine
   assert.deepEqual([...codes], ['CLUSTER_CLOSED']);
   await waitFor(() => far.length > 0);
-  assert.equal(far[0], 'sent'); // no answer to the request ahead of it could have come back
+  assert.equal(far[0], 'sent'); // no answer to the request before it could have arrived
   for (let at = 0; at < registered; at += 1) here.bus.send(`late ${at}`, 1);
   await eventually(() => assert.equal(handled.size, registered));
   assert.deepEqual(why, []);

@@ -1,5 +1,5 @@
-// A NATS server that is none: it carries frames between connections of this process, and the test decides what
-// becomes of each. So what a network does once in a year it does here in every run.
+// A simulated NATS server: it carries frames between connections of this process, and the test decides the
+// fate of each. So rare events of a network happen here in every run.
 
 import type { NatsConnection, NatsMessage } from '../../src/cluster/nats.js';
 
@@ -13,11 +13,11 @@ interface Subscription {
 }
 
 export interface Frame extends NatsMessage {
-  /** Who gets it. */
+  /** Connection of the receiver. */
   readonly connection: NatsConnection;
 }
 
-/** Whether who subscribes to `pattern`, which may end with `.*`, gets what goes to `subject`. */
+/** Returns true when a subscriber of `pattern`, which may end with `.*`, gets messages to `subject`. */
 function includes(pattern: string, subject: string): boolean {
   if (!pattern.endsWith('.*')) return pattern === subject;
   const start = pattern.slice(0, -1);
@@ -25,15 +25,15 @@ function includes(pattern: string, subject: string): boolean {
 }
 
 export class LossyNetwork {
-  /** How many of this frame arrive; all do, once, if nothing else is said. */
+  /** Number of copies of this frame that arrive; default: one. */
   copies: (frame: Frame) => number = () => 1;
-  /** Which of so many that are on their way arrives next; the first, if nothing else is said. */
+  /** Index of the next frame to arrive, of `count` on their way; default: the first. */
   next: (count: number) => number = () => 0;
   readonly #subscriptions = new Set<Subscription>();
   readonly #way: (() => void)[] = [];
   #isRunning = false;
 
-  /** Nothing is on its way. */
+  /** True: no frame is on its way. */
   get isIdle(): boolean {
     return this.#way.length === 0;
   }
@@ -97,7 +97,7 @@ export class LossyNetwork {
     this.#isRunning = true;
   }
 
-  /** One frame a turn. */
+  /** Delivers one frame a turn. */
   readonly #carry = (): void => {
     const [arrive] = this.#way.splice(this.next(this.#way.length), 1);
     arrive?.();

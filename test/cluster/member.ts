@@ -1,5 +1,5 @@
-// A test's end of a program on a machine of its network (apps/member.ts): functions go there by their text,
-// so what they need they are given.
+// A test's side of a program on a machine of its network (apps/member.ts): functions go there as text, so
+// they get all that they need as arguments.
 
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ import type { Machine } from './network.js';
 
 const program = fileURLToPath(new URL('./apps/member.js', import.meta.url));
 
-/** What a member was told of its cluster. */
+/** An event of the member's cluster. */
 export interface Told {
   readonly type: 'join' | 'leave' | 'lost' | 'back' | 'refused';
   readonly pid?: number;
@@ -18,20 +18,20 @@ export interface Told {
   readonly why?: string;
 }
 
-/** What a function finds there. */
+/** Objects for the functions of a test. */
 export interface Inside {
   readonly bus: EventBus;
   readonly cluster: Cluster;
   readonly Pool: typeof Pool;
   readonly told: Told[];
-  /** For what one function leaves to the next. */
+  /** Values that one function leaves for the next. */
   // biome-ignore lint/suspicious/noExplicitAny: it is the test's own
   readonly kept: Record<string, any>;
 }
 
 export class Member {
   readonly pid: number;
-  /** Calls `work` there, and answers what it does; an error has its `code`. */
+  /** Calls `work` there, and resolves with its result; an error has its `code`. */
   readonly ask: <A extends unknown[], R>(
     work: (inside: Inside, ...args: A) => R,
     ...args: A
@@ -42,13 +42,13 @@ export class Member {
     this.ask = ask;
   }
 
-  /** What it was told of this kind, the first first. */
+  /** Events of this type, in their order. */
   async told(type: Told['type']): Promise<Told[]> {
     const told = await this.ask((inside) => inside.told);
     return told.filter((each) => each.type === type);
   }
 
-  /** How often it was told so. */
+  /** Number of events of this type. */
   async count(type: Told['type'], pid?: number): Promise<number> {
     const told = await this.told(type);
     return told.filter((each) => pid === undefined || each.pid === pid).length;

@@ -1,9 +1,9 @@
-// Machines of a network that exists while its test runs: Linux network namespaces on one bridge, in a user
-// namespace of their own, so that this needs no right and touches nothing of the machine's own network.
-// What is cut off gets no packets any more, and no word that it is so: nothing is closed or refused.
+// Machines of a network that exists during its test: Linux network namespaces on one bridge, in a user
+// namespace of their own, so that it needs no privilege and does not touch the machine's own network. A
+// machine that is cut off gets no packets any more, silently: nothing is closed or refused.
 //
-// A namespace lives as long as a process in it: `cat`, which ends when the pipe to this process does. So
-// nothing is left, whatever happens to the test. Not here: what runs on the machines (member.ts).
+// A namespace exists as long as a process in it: `cat`, which ends with the pipe to this process. So
+// nothing is left behind, however the test ends. Not here: the programs on the machines (member.ts).
 
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -25,10 +25,10 @@ function whyNone(): string | false {
   );
 }
 
-/** Why there can be no network here; `false` when there can. */
+/** Reason why there is no network here; `false` if there is. */
 export const skip = whyNone();
 
-/** In the namespaces that `pid` is in. */
+/** Returns the command that runs in the namespaces of `pid`. */
 function inside(pid: number, command: readonly string[]): [string, string[]] {
   return ['nsenter', ['-t', String(pid), '-U', '-n', '--preserve-credentials', '--', ...command]];
 }
@@ -38,7 +38,7 @@ function must(pid: number, line: string): void {
   if (status !== 0) throw new Error(`${line}: ${stderr}`);
 }
 
-/** Starts a process that keeps namespaces, and answers its number once it is in them. */
+/** Starts a process that keeps namespaces; returns its number once it is in them. */
 async function keep(t: TestContext, command: string, args: readonly string[]): Promise<number> {
   const keeper = spawn(command, [...args, 'sh', '-c', 'echo in; exec cat'], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -72,7 +72,7 @@ export class Machine {
     this.heal();
   }
 
-  /** Packets to it and from it are lost from now on, in silence. */
+  /** Drops packets to it and from it from now on, silently. */
   cut(): void {
     must(this.#network, `ip link set ${this.#port} nomaster`);
   }
@@ -92,7 +92,7 @@ export class Machine {
     return child;
   }
 
-  /** Starts a NATS server there, with these lines in its configuration; answers its URL. */
+  /** Starts a NATS server there, with these lines in its configuration; returns its URL. */
   async startServer(configuration: readonly string[] = []): Promise<string> {
     const folder = mkdtempSync(join(tmpdir(), 'manycore-nats-'));
     this.#t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -108,7 +108,7 @@ export class Machine {
   }
 }
 
-/** So many machines that reach each other, until the test is over. */
+/** Returns connected machines, which exist until the end of the test. */
 export async function openNetwork(t: TestContext, count: number): Promise<Machine[]> {
   const network = await keep(t, 'unshare', newUser);
   must(network, 'ip link add sw type bridge forward_delay 0');

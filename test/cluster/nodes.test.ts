@@ -1,5 +1,5 @@
-// Who has left, as the other nodes see it: over a network that loses frames, and with a stranger in it who says
-// that nobody is there.
+// Detection of nodes that have left, over a network that loses frames, and with a stranger who forges
+// reports of absence.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -44,7 +44,7 @@ class Neighbours {
     return { id, connection, told };
   }
 
-  /** All that is on its way. */
+  /** Waits for all frames on their way. */
   async arrive(): Promise<void> {
     await waitFor(() => this.network.isIdle);
   }
@@ -56,7 +56,7 @@ class Neighbours {
     }
   }
 
-  /** Nothing that goes to `node` or comes from it arrives any more; answers what undoes it. */
+  /** Drops all frames to and from `node`; returns the function that undoes it. */
   cut({ id, connection }: Node): () => void {
     this.network.copies = (frame) =>
       frame.connection === connection || Buffer.from(frame.data).includes(`"${id}"`) ? 0 : 1;
@@ -65,14 +65,14 @@ class Neighbours {
     };
   }
 
-  /** As a server says it, where `node` has asked for `other`. */
+  /** Sends the report of a server that `other`, probed by `node`, has no subscriber. */
   async sayNobody({ id }: Node, other: Node): Promise<void> {
     const subject = `inbox-${id}.node.${other.id}`;
     this.network.publish({ subject, data: new Uint8Array(), headers: { code: 503 } });
     await this.arrive();
   }
 
-  /** How many seconds go by until `isSo`. */
+  /** Returns the seconds until `isSo`. */
   async secondsUntil(isSo: () => boolean): Promise<number> {
     let seconds = 0;
     for (; !isSo(); seconds += 1) {
@@ -95,7 +95,7 @@ test('a node whose connection has ended leaves sooner than one that is cut off',
   assert.ok(cutSeconds > endedSeconds);
 });
 
-test('a stranger who says that nobody is there takes no node away that is heard', async (t) => {
+test('a forged report of absence does not remove a node that still sends', async (t) => {
   const neighbours = new Neighbours(t);
   const [here, there] = [await neighbours.join(), await neighbours.join()];
   await neighbours.sayNobody(here, there);
@@ -103,10 +103,10 @@ test('a stranger who says that nobody is there takes no node away that is heard'
   assert.deepEqual(here.told, [`join ${there.id}`]);
 });
 
-test('nor one that is heard again after it was silent, and was asked for', async (t) => {
+test('nor one that sends again after it was silent and probed', async (t) => {
   const neighbours = new Neighbours(t);
   const here = await neighbours.join();
-  await neighbours.pass(1); // so that each speaks between two beats of the other
+  await neighbours.pass(1); // so that each sends between two beats of the other
   const there = await neighbours.join();
   let isAsked = false;
   const heal = neighbours.cut(there);
@@ -122,7 +122,7 @@ test('nor one that is heard again after it was silent, and was asked for', async
   assert.deepEqual(here.told, [`join ${there.id}`]);
 });
 
-test('who could hear nothing, because its own event loop was blocked, takes nobody for gone', async (t) => {
+test('a node whose own event loop was blocked takes no other for gone', async (t) => {
   const neighbours = new Neighbours(t);
   const [here, there] = [await neighbours.join(), await neighbours.join()];
   const now = Date.now.bind(Date);

@@ -1,5 +1,5 @@
-// Machines that are cut off: no packet goes to them or comes from them, and nobody is told. Each test has a
-// network of its own, with a real nats-server in it.
+// Machines that are cut off: no packet reaches them or comes from them, silently. Each test has a network
+// of its own, with a real nats-server in it.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -9,19 +9,19 @@ import { openNetwork, skip } from './network.js';
 import { eventually } from './server.js';
 
 /**
- * So a server, and a node, notices after some seconds that the other is gone. Not sooner: a busy machine may
- * let a program wait for a second. A server before 2.10 asks nobody to whom it has sent within the interval,
- * so that must be shorter than the pause between what nodes say of themselves.
+ * Server and nodes detect a cut within some seconds. Not faster: a busy machine may delay a program for a
+ * second. A server before 2.10 does not ping clients to which it has sent within the interval, so the
+ * interval must be shorter than the period of announcements.
  */
 const quickServer = ['ping_interval: "500ms"', 'ping_max: 4'];
 const pingInterval = 1000;
-/** Where an end waits for the other for twenty seconds. */
+/** Timeout where an end waits twenty seconds for the other. */
 const longMs = 60_000;
 const secret = 'nobody else knows this';
 
-// They mostly wait.
+// The tests mostly wait.
 describe('partitions', { concurrency: 3 }, () => {
-  test('a node that is cut off is asked no more, and asked again when it is back', {
+  test('a node that is cut off gets no requests until it is back', {
     skip,
   }, async (t) => {
     const [hub, far] = await openNetwork(t, 2);
@@ -45,8 +45,9 @@ describe('partitions', { concurrency: 3 }, () => {
 
     far.cut();
     const askOnly = () => here.ask(({ bus }) => bus.request('only', 0, { timeoutMs: 200 }));
-    await assert.rejects(askOnly(), { code: 'BUS_TIMEOUT' }); // nobody knows yet
-    // Asking would keep the server from asking: it takes what it sends for a sign of life (before 2.10).
+    await assert.rejects(askOnly(), { code: 'BUS_TIMEOUT' }); // not detected yet
+    // Requests would suppress the server's pings: it takes its own messages for a sign of life (before
+    // 2.10).
     await eventually(async () => assert.equal(await here.count('leave', away.pid), 1));
     await assert.rejects(askOnly(), { code: 'BUS_NO_HANDLERS' });
     assert.deepEqual(await whoAnswers(here), [near.pid]);
@@ -60,7 +61,7 @@ describe('partitions', { concurrency: 3 }, () => {
     assert.equal(await here.count('lost'), 0);
   });
 
-  test('what a node sends while it is cut off waits, bounded, and comes in order', {
+  test('messages of a node that is cut off wait, bounded, and arrive in order', {
     skip,
   }, async (t) => {
     const [hub, far] = await openNetwork(t, 2);
@@ -81,7 +82,7 @@ describe('partitions', { concurrency: 3 }, () => {
 
     far.cut();
     await away.ask(({ bus }) => {
-      for (let sent = 100; sent < 200; sent += 1) bus.send('count', sent); // to a server that seems to be there
+      for (let sent = 100; sent < 200; sent += 1) bus.send('count', sent); // to a server that seems alive
     });
     await eventually(async () => assert.equal(await away.count('lost'), 1));
     const [code, sent] = await away.ask(({ bus }) => {
@@ -174,7 +175,7 @@ describe('partitions', { concurrency: 3 }, () => {
     );
   });
 
-  test('two servers that lose each other: both halves go on, and are one again', {
+  test('two servers that lose each other: both halves continue, and join again', {
     skip,
   }, async (t) => {
     const [left, right] = await openNetwork(t, 2);
@@ -224,7 +225,7 @@ describe('partitions', { concurrency: 3 }, () => {
   });
 });
 
-/** Which programs answer, of those that consume `who`, the smallest number first. */
+/** Returns the programs that answer, of the consumers of `who`, the smallest number first. */
 function whoAnswers(member: Member): Promise<number[]> {
   return member.ask(async ({ bus }) => {
     const pids = new Set<number>();
@@ -235,7 +236,7 @@ function whoAnswers(member: Member): Promise<number[]> {
   });
 }
 
-/** Of each end is kept with which code it ends. */
+/** Keeps the code with which each end closes. */
 async function openStream(from: Member, to: Member): Promise<void> {
   await to.ask(async ({ bus, kept }) => {
     bus.acceptStreams('lines', (stream) => {
@@ -263,7 +264,7 @@ async function streamEnded(...ends: readonly Member[]): Promise<void> {
   }
 }
 
-/** Tasks of 50 ms in a pool; which have settled is kept, each with whose worker it had. */
+/** Runs tasks of 50 ms in a pool; keeps which have settled, each with the parent of its worker. */
 function startTasks(owner: Member, count: number, options: { retry: number }): Promise<void> {
   return owner.ask(
     ({ cluster, Pool, kept }, tasks, { retry }) => {
@@ -285,7 +286,7 @@ function startTasks(owner: Member, count: number, options: { retry: number }): P
   );
 }
 
-/** In order of their numbers. */
+/** Returns them in order of their numbers. */
 async function settledOf(owner: Member): Promise<unknown[]> {
   const settled: { at: number }[] = await owner.ask(({ kept }) => kept['settled']);
   return settled.map(({ at }) => at).sort((a, b) => a - b);

@@ -37,7 +37,7 @@ async function openPool(t: TestContext, server: Server, options: PoolOptions = {
   return pool;
 }
 
-test('a pool that no node has a worker for says so once, and goes on waiting', {
+test('a pool without workers warns once, and continues to wait', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -56,7 +56,7 @@ test('a pool that no node has a worker for says so once, and goes on waiting', {
   assert.equal(warnings.length, 1);
 });
 
-test('functions run on other machines, with what they captured', { skip }, async (t) => {
+test('functions run on other machines, with their captured values', { skip }, async (t) => {
   const server = await startServer(t);
   const node = await startNode(t, server, 2);
   const pool = await openPool(t, server);
@@ -120,22 +120,22 @@ test('a map uses the workers of all machines, and no more than they lend', { ski
   assert.deepEqual(parents, new Set(nodes.map(({ pid }) => pid)));
 });
 
-test('a pool waits until a machine has a worker that is free', { skip }, async (t) => {
+test('a pool waits until a machine has a free worker', { skip }, async (t) => {
   const server = await startServer(t);
   const first = await openPool(t, server, { idleTimeMs: 100 });
-  const waiting = first.run(() => process.ppid); // nobody lends anything yet
+  const waiting = first.run(() => process.ppid); // no node lends workers yet
   const node = await startNode(t, server, 1);
   assert.equal(await waiting, node.pid);
   const second = await openPool(t, server, { idleTimeMs: 100 });
   const blocked = first.run(() => new Promise((resolve) => setTimeout(resolve, 300, 'first')));
-  assert.equal(await second.run(() => 'second'), 'second'); // once the first has given it back
+  assert.equal(await second.run(() => 'second'), 'second'); // once the first has returned it
   assert.equal(await blocked, 'first');
   await eventually(async () => {
-    assert.equal((await childrenOf(Number(node.pid))).length, 0); // idle workers go
+    assert.equal((await childrenOf(Number(node.pid))).length, 0); // idle workers end
   });
 });
 
-test('a task that blocks is killed over there, at its deadline', { skip }, async (t) => {
+test('a blocking task is killed on its machine, at its deadline', { skip }, async (t) => {
   const server = await startServer(t);
   await startNode(t, server, 1);
   const pool = await openPool(t, server, { graceMs: 50 });
@@ -191,13 +191,13 @@ test('a task of a node that is killed is rejected, and its workers end', { skip 
   await eventually(() => assert.equal(isRunning(pid), false));
 });
 
-test('a pool that is gone gives its workers back', { skip }, async (t) => {
+test('a pool that is gone releases its workers', { skip }, async (t) => {
   const server = await startServer(t);
   const node = await startNode(t, server, 1);
   const { cluster } = await joinBus(t, server, { secret });
   const pool = new Pool({ cluster });
   await pool.run(() => 1);
-  await cluster.close(); // as if it had been killed: nobody says goodbye
+  await cluster.close(); // as if it had been killed, without a notice
   await eventually(async () => {
     assert.equal((await childrenOf(Number(node.pid))).length, 0);
   });
@@ -230,7 +230,7 @@ test('the server is restarted while tasks run', { skip }, async (t) => {
   }
 });
 
-test('variables that a pool sets for its workers, and those that it takes away', {
+test('variables that a pool sets for its workers, and those that it removes', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -243,7 +243,7 @@ test('variables that a pool sets for its workers, and those that it takes away',
   assert.deepEqual(found, [node.pid, undefined, 'too', 'by the pool']);
 });
 
-test('the command lends workers, until it is told to end', { skip }, async (t) => {
+test('the command lends workers until a signal ends it', { skip }, async (t) => {
   const server = await startServer(t);
   const args = ['worker', '--nats', server.url, '--workers', '1'];
   const env = { ...process.env, MANYCORE_CLUSTER_SECRET: secret };
@@ -271,7 +271,7 @@ test('the command lends workers, until it is told to end', { skip }, async (t) =
   assert.equal(unsigned.status, 2);
 });
 
-test('what a pool on a cluster cannot be', { skip }, async (t) => {
+test('limits of a pool on a cluster', { skip }, async (t) => {
   const server = await startServer(t);
   const { cluster } = await joinBus(t, server, { secret });
   const invalid = { code: 'OPTION_INVALID' };

@@ -1,10 +1,10 @@
-// Who is asked whether he is there, and when he counts as gone; the clock is the test's.
+// Probes, and when an end counts as gone; the clock is the test's.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Probes } from '../../src/cluster/probes.js';
 
-/** `probed`: the numbers, by address, as they were probed last. */
+/** `probed`: numbers by address of the last probes. */
 function openProbes(t: TestContext) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const probed = new Map<string, number>();
@@ -27,7 +27,7 @@ function openProbes(t: TestContext) {
   return { probes, probed, gone, watch, probeAll, numberOf };
 }
 
-test('who is missed two times in a row is gone, and the others are not', (t) => {
+test('an end that is missed two times in a row is gone, and the others are not', (t) => {
   const { probes, gone, watch, probeAll, numberOf } = openProbes(t);
   for (const address of ['a', 'b', 'c']) watch(address);
   probeAll();
@@ -40,7 +40,7 @@ test('who is missed two times in a row is gone, and the others are not', (t) => 
   assert.equal(probes.missed(numberOf('a')), false);
 });
 
-test('who answers nothing for long is gone, and who answers is not', (t) => {
+test('an end without an answer for long is gone, and one that answers is not', (t) => {
   const { probes, gone, watch, probeAll, numberOf } = openProbes(t);
   for (const address of ['mute', 'there']) watch(address);
   for (let times = 0; times < 11; times += 1) {
@@ -50,7 +50,7 @@ test('who answers nothing for long is gone, and who answers is not', (t) => {
   assert.deepEqual(gone, ['mute']);
 });
 
-test('what is not watched any more is not asked, and its number is nobody’s', (t) => {
+test('an unwatched address is not probed, and its number is free', (t) => {
   const { probes, probed, gone, watch, probeAll, numberOf } = openProbes(t);
   const [first, second] = [watch('a'), watch('a')];
   probeAll();

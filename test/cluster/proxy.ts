@@ -1,5 +1,5 @@
-// What lies between a node and its server: it passes bytes on late, or keeps them for a while, as a network or
-// a server does that is slow. Machines that are cut off are in network.ts.
+// A proxy between a node and its server: it delays bytes, or holds them for a while, like a slow network or
+// server. Machines that are cut off are in network.ts.
 
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
@@ -9,13 +9,13 @@ import type { Server } from './server.js';
 
 export interface Proxy {
   readonly url: string;
-  /** What goes through the connections that there are now is kept, both ways. */
+  /** Holds all bytes of the present connections, in both directions. */
   hold(): void;
-  /** What was kept goes on, also of an end that has gone meanwhile. */
+  /** Releases held bytes, also of an end that has closed meanwhile. */
   release(): void;
 }
 
-/** Keeps each piece of what passes for `delayMs`, each way. */
+/** Delays all bytes by `delayMs`, in each direction. */
 export async function startProxy(t: TestContext, { port }: Server, delayMs = 0): Promise<Proxy> {
   const sockets = new Set<Socket>();
   const gates = new Set<Gate>();
@@ -58,7 +58,7 @@ class Gate {
   }
 }
 
-/** Reads no more than it can pass on, so that who writes feels it. */
+/** Reads no more than it can pass on, so that the writer has back-pressure. */
 async function pass(from: Socket, to: Socket, gate: Gate, delayMs: number): Promise<void> {
   try {
     for await (const bytes of from) {
@@ -67,7 +67,7 @@ async function pass(from: Socket, to: Socket, gate: Gate, delayMs: number): Prom
       if (!to.write(bytes)) await once(to, 'drain');
     }
   } catch {
-    // One end has gone; what it had sent goes on.
+    // one end has closed; its sent bytes continue
   }
   await gate.passing;
   to.end();

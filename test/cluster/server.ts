@@ -42,12 +42,12 @@ async function freePort(): Promise<number> {
 
 async function answers(port: number): Promise<true> {
   const socket = connect(port, '127.0.0.1');
-  await once(socket, 'data'); // a server begins by saying who it is
+  await once(socket, 'data'); // the first line of a server
   socket.destroy();
   return true;
 }
 
-/** `flags` are those of nats-server. */
+/** `flags`: those of nats-server. */
 export async function startServer(t: TestContext, flags: readonly string[] = []): Promise<Server> {
   const port = await freePort();
   const store = mkdtempSync(join(tmpdir(), 'manycore-nats-'));
@@ -94,7 +94,7 @@ export interface Joined {
   readonly cluster: Cluster;
 }
 
-/** A bus of its own in the cluster, as if it were on another machine. */
+/** Returns a separate bus in the cluster, as if on another machine. */
 export async function joinBus(
   t: TestContext,
   { url }: Pick<Server, 'url'>,
@@ -109,14 +109,14 @@ export async function joinBus(
   return { bus, cluster };
 }
 
-/** A client of the server that is no node. */
+/** Returns a client of the server that is no node. */
 export async function stranger(t: TestContext, url: string): Promise<NatsConnection> {
   const { connection } = await connectNats(fillClusterOptions({ nats: url }), 'stranger');
   t.after(() => connection.close());
   return connection;
 }
 
-/** Why frames and nodes were refused, in this process. */
+/** Reasons for which this process refused frames and nodes. */
 export function refusals(t: TestContext): string[] {
   const all: string[] = [];
   const note = (message: unknown): void => void all.push(Object(message).why);

@@ -1,4 +1,4 @@
-// A server, or a network, that is slow: what passes is late, or stands still for a while.
+// A slow server or network: messages are late, or stop for a while.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ function upTo(end: number, start = 0): number[] {
   return Array.from({ length: end - start }, (_, at) => start + at);
 }
 
-/** What is told of the connections of this process: how much may be lost, and how often they are back. */
+/** Events of the connections of this process: the number of possibly lost messages, and of reconnects. */
 function connections(t: TestContext): { readonly lost: number[]; back: number } {
   const told = { lost: [] as number[], back: 0 };
   const noteLost = (message: unknown): void => void told.lost.push(Object(message).unconfirmed);
@@ -31,7 +31,7 @@ function connections(t: TestContext): { readonly lost: number[]; back: number } 
   return told;
 }
 
-test('a server that is far: requests are answered, many at a time, and nothing is told', {
+test('a distant server: requests are answered, many at a time, without events', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -52,7 +52,7 @@ test('a server that is far: requests are answered, many at a time, and nothing i
   assert.deepEqual(told, { lost: [], back: 0 });
 });
 
-test('a connection that stands still: senders are held up, and all comes in order', {
+test('a stalled connection: senders are slowed down, and all messages arrive in order', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -70,7 +70,7 @@ test('a connection that stands still: senders are held up, and all comes in orde
   await assert.rejects(here.bus.request('echo', 0, { timeoutMs: 50 }), { code: 'BUS_TIMEOUT' });
   let sent = 0;
   while (here.bus.send('count', sent)) sent += 1;
-  sent += 1; // it was taken
+  sent += 1; // it was accepted
   let isOver = false;
   const drained = here.bus.drained().then(() => {
     isOver = true;
@@ -90,7 +90,7 @@ test('a connection that stands still: senders are held up, and all comes in orde
   assert.deepEqual(told, { lost: [], back: 0 });
 });
 
-test('who reads too slowly for the server loses its connection, and comes back', {
+test('a node that reads too slowly for the server loses its connection, and reconnects', {
   skip,
 }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'manycore-slow-'));
@@ -113,7 +113,7 @@ test('who reads too slowly for the server loses its connection, and comes back',
       code: 'BUS_NO_HANDLERS',
     });
   });
-  assert.equal(told.lost.length, 0); // it does not know yet
+  assert.equal(told.lost.length, 0); // it is not notified yet
   proxy.release();
   await eventually(() => assert.equal(told.back, 1));
   assert.equal(told.lost.length, 1);
@@ -127,12 +127,12 @@ test('who reads too slowly for the server loses its connection, and comes back',
     got,
     [...new Set(got)].sort((a, b) => a - b),
   );
-  assert.ok(got.length < at); // what the server had for it is lost
+  assert.ok(got.length < at); // the server's buffer for it is lost
   await eventually(() => assert.deepEqual(here.cluster.nodes, [there.cluster.node]));
 });
 
 for (const options of [{ secret }, {}]) {
-  const name = `what comes late, from a connection that is over, does not come behind what came later`;
+  const name = `late messages of a lost connection do not arrive after newer ones`;
   test(`${name}, ${'secret' in options ? 'with' : 'without'} a secret`, { skip }, async (t) => {
     const server = await startServer(t);
     const proxy = await startProxy(t, server);

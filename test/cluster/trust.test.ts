@@ -1,5 +1,5 @@
-// Who is believed in a cluster: those who know its secret, and say each thing once; and nodes that are told
-// whom they cannot understand.
+// Trust in a cluster: members have the secret, and no frame is accepted twice; incompatible nodes are
+// refused by name.
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
@@ -21,7 +21,7 @@ import {
 
 const secret = 'nobody else knows this';
 
-test('who does not know the secret is not heard, nor what is sent twice', { skip }, async (t) => {
+test('messages without the secret are refused, and so are repetitions', { skip }, async (t) => {
   const server = await startServer(t);
   const [here, there] = [
     await joinBus(t, server, { secret }),
@@ -55,7 +55,9 @@ test('who does not know the secret is not heard, nor what is sent twice', { skip
   await eventually(() => assert.deepEqual(got, ['mine', 'mine, too']));
 });
 
-test('without a secret no code is taken, and what is no frame is refused', { skip }, async (t) => {
+test('without a secret no code is accepted, and bytes that are no frame are refused', {
+  skip,
+}, async (t) => {
   const server = await startServer(t);
   const there = await joinBus(t, server);
   const got: unknown[] = [];
@@ -77,7 +79,7 @@ test('without a secret no code is taken, and what is no frame is refused', { ski
   assert.deepEqual(got, []);
 });
 
-test('frames of kinds that do not belong where they come are no messages, and no answers', {
+test('frames of the wrong kind are neither messages nor answers', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -131,7 +133,7 @@ test('a node of another version is refused by its name', { skip }, async (t) => 
   });
 });
 
-test('a node that is refused after it has joined is told, and its program can end', {
+test('a node that is refused after it has joined gets the reason, and its program can end', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -141,7 +143,7 @@ test('a node that is refused after it has joined is told, and its program can en
   earlier.subscribe('manycore.nodes', {
     callback: (_error, { data }) => {
       const { type } = JSON.parse(Buffer.from(data).toString());
-      if (type !== 'alive') return; // that is what one says who has joined
+      if (type !== 'alive') return; // a node sends that after it has joined
       earlier.publish('manycore.nodes', writeNode({ type: 'alive', ...message, time: Date.now() }));
     },
   });
@@ -165,7 +167,7 @@ test('a node that is refused after it has joined is told, and its program can en
   assert.deepEqual([stderr, status], ['', 0]);
 });
 
-/** Says to `subject` what a server says where nobody subscribes, until the server has had it. */
+/** Sends a server's report of no subscriber to `subject`, until the server has received it. */
 async function sayNobody({ port }: Server, subject: string): Promise<void> {
   const status = 'NATS/1.0 503\r\n\r\n';
   const head = `HPUB ${subject} ${status.length} ${status.length}`;
@@ -179,7 +181,7 @@ async function sayNobody({ port }: Server, subject: string): Promise<void> {
   socket.destroy();
 }
 
-test('nobody without the secret makes a node leave that is heard, not even as if a server said it', {
+test('without the secret no message removes a node that still sends, nor a forged report of the server', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -209,7 +211,7 @@ test('nobody without the secret makes a node leave that is heard, not even as if
   const left = t.mock.fn();
   here.cluster.on('leave', left);
   await sayNobody(server, `${inbox}.node.${node}`);
-  await here.bus.drained(); // it has come
+  await here.bus.drained(); // it has arrived
   assert.equal(left.mock.callCount(), 0);
   assert.deepEqual(here.cluster.nodes, [there.cluster.node]);
 });

@@ -1,4 +1,4 @@
-// The bytes of a tunnel, over a network that loses frames, brings them twice, and in another order.
+// The bytes of a tunnel, over a network that loses, duplicates and reorders frames.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -32,13 +32,13 @@ function digest(chunks: readonly Uint8Array[]): string {
   return hash.digest('hex');
 }
 
-/** The event loop did nothing for so long: the clock has gone on, and timers come once, late. */
+/** Simulates a blocked event loop: the clock advances, and timers fire once, late. */
 function blockLoop(t: TestContext, ms: number): void {
   const now = Date.now.bind(Date);
   t.mock.method(Date, 'now', () => now() + ms);
 }
 
-test('who could hear nothing, because its own event loop was blocked, gives nobody up', async (t) => {
+test('a side whose own event loop was blocked does not give up the other', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const network = new LossyNetwork();
   const [one, other] = openTunnel(t, network);
@@ -53,7 +53,7 @@ test('who could hear nothing, because its own event loop was blocked, gives nobo
   assert.equal(String(bytes), 'still there');
 });
 
-test('an other end that is silent for long is given up', async (t) => {
+test('an end that is silent for long is given up', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval', 'Date'] });
   const network = new LossyNetwork();
   const ends = openTunnel(t, network);
@@ -64,13 +64,13 @@ test('an other end that is silent for long is given up', async (t) => {
   for (const [error] of await Promise.all(failed)) assert.equal(error.code, 'CLUSTER_WORKER_LOST');
 });
 
-test('one of which the server says that nobody is there is given up sooner', async (t) => {
+test('an end that the server reports as absent is given up sooner', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval', 'Date'] });
   const network = new LossyNetwork();
   const [one, other] = openTunnel(t, network);
   await waitFor(() => network.isIdle);
   one.on('error', () => {});
-  other.destroy(); // nobody hears what is sent to it
+  other.destroy(); // it has no subscriber any more
   for (let second = 0; second < 10; second += 1) {
     t.mock.timers.tick(1000);
     await waitFor(() => network.isIdle);
@@ -79,7 +79,7 @@ test('one of which the server says that nobody is there is given up sooner', asy
 });
 
 for (let run = 1; run <= 5; run += 1) {
-  test(`whatever becomes of frames, all bytes arrive in order, and the end: run ${run}`, async (t) => {
+  test(`with any fate of frames all bytes arrive in order, and the end: run ${run}`, async (t) => {
     const { integer, next, bytes } = random(t);
     t.mock.timers.enable({ apis: ['setInterval', 'Date'] });
     const network = new LossyNetwork();

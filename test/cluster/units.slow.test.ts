@@ -19,7 +19,7 @@ const skip = noServer || noBinary;
 const sums = fileURLToPath(new URL('./apps/sums.js', import.meta.url));
 const secret = 'nobody else knows this';
 
-/** `manycore run sums.js`, once it says that it is in the cluster. */
+/** Runs `manycore run sums.js` until it has joined the cluster. */
 async function runSums(t: TestContext, flags: readonly string[]) {
   const args = [command, 'run', sums, '--instances', '2', '--loops', '1', ...flags];
   const child = spawn(process.execPath, args, {
@@ -33,7 +33,7 @@ async function runSums(t: TestContext, flags: readonly string[]) {
   return { child, lines };
 }
 
-test('loops that could not start do so when they can', { skip }, async (t) => {
+test('loops that could not start are started later', { skip }, async (t) => {
   const server = await startServer(t);
   await server.kill();
   const loops = startLoops(t, { cluster: { nats: server.url, secret } });
@@ -43,7 +43,7 @@ test('loops that could not start do so when they can', { skip }, async (t) => {
   assert.equal((await deployment.status()).length, 1);
 });
 
-test('units of several programs are one', { skip }, async (t) => {
+test('units of several programs share one bus', { skip }, async (t) => {
   const server = await startServer(t);
   const first = await runSums(t, ['--cluster', server.url]);
   assert.match(first.lines.join(), /in the cluster, with 0 other nodes/);
@@ -51,7 +51,7 @@ test('units of several programs are one', { skip }, async (t) => {
   await loops.deploy(sums, { instances: 2 });
   await eventually(() => assert.equal(loops.cluster?.nodes.length, 1));
   const { bus } = await joinBus(t, server, { secret });
-  // Every loop of both programs is asked by turns, from outside and from within.
+  // Every loop of both programs gets requests in turn, from outside and from within.
   const asked = new Set<unknown>();
   await eventually(async () => {
     asked.add(String((await bus.request<[string, number]>('sum', 0)).body[0]));
@@ -67,7 +67,7 @@ test('units of several programs are one', { skip }, async (t) => {
     const sum = (await bus.request<[string, number]>('sum', 0)).body[1];
     assert.equal(sum, 7);
   });
-  // What is undeployed is not asked any more, and nothing is lost meanwhile.
+  // An undeployed unit gets no more requests, and none is lost meanwhile.
   const asking = Array.from({ length: 200 }, () => bus.request('sum', 0));
   await loops.close();
   await Promise.all(asking);
@@ -77,7 +77,7 @@ test('units of several programs are one', { skip }, async (t) => {
   await assert.rejects(bus.request('sum', 0), { code: 'BUS_NO_HANDLERS' });
 });
 
-test('a loop that is killed comes back into the cluster', { skip }, async (t) => {
+test('a killed loop joins the cluster again', { skip }, async (t) => {
   const server = await startServer(t);
   const loops = startLoops(t, { cluster: { nats: server.url } });
   await loops.deploy(sums, { instances: 2 });
@@ -93,7 +93,7 @@ test('a loop that is killed comes back into the cluster', { skip }, async (t) =>
   });
 });
 
-test('a unit that moves is reached from other machines all the while', { skip }, async (t) => {
+test('a moving unit stays reachable from other machines', { skip }, async (t) => {
   const server = await startServer(t);
   const loops = startLoops(t, { cluster: { nats: server.url, secret } });
   const deployment = await loops.deploy(sums);
@@ -120,7 +120,7 @@ test('a unit that moves is reached from other machines all the while', { skip },
   assert.equal(bus.stats.undelivered, 0);
 });
 
-test('a unit that moves gets each publication once, from near and from far', {
+test('a moving unit gets each publication once, from its own and from other machines', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -150,7 +150,7 @@ test('a unit that moves gets each publication once, from near and from far', {
   });
 });
 
-test('a unit that may block is in the cluster as well', { skip }, async (t) => {
+test('a blocking unit is in the cluster as well', { skip }, async (t) => {
   const server = await startServer(t);
   const loops = startLoops(t, { cluster: { nats: server.url, secret } });
   const deployment = await loops.deploy(sums, { on: 'blocking' });
@@ -187,7 +187,7 @@ test('a loop that is replaced while the server is away joins when it is back', {
   });
 });
 
-test('a program that leaves takes its loops along, and may join again', { skip }, async (t) => {
+test('a program leaves with its loops, and may join again', { skip }, async (t) => {
   const server = await startServer(t);
   const loops = startLoops(t, { cluster: { nats: server.url } });
   await loops.deploy(sums);
@@ -197,11 +197,11 @@ test('a program that leaves takes its loops along, and may join again', { skip }
   await eventually(() =>
     assert.rejects(bus.request('sum', 0, { timeoutMs: 500 }), { code: 'BUS_NO_HANDLERS' }),
   );
-  await loops.bus.request('sum', 0); // one machine again
+  await loops.bus.request('sum', 0); // limited to one machine again
   assert.equal(loops.cluster, undefined);
 });
 
-test('what cannot be joined is told before anything starts', { skip }, async (t) => {
+test('a failed join rejects before anything starts', { skip }, async (t) => {
   const loops = startLoops(t, { cluster: { nats: 'nats://127.0.0.1:1', timeoutMs: 2000 } });
   await assert.rejects(loops.deploy(sums), { code: 'CLUSTER_UNREACHABLE' });
   assert.deepEqual(await loops.status().catch(() => []), []);

@@ -1,5 +1,5 @@
-// How `manycore worker` ends: tasks that run have their time, nothing new comes, and who asks twice is obeyed
-// at once.
+// The end of `manycore worker`: running tasks have their time, new ones are refused, and a second signal
+// ends it at once.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -16,7 +16,7 @@ const secret = 'nobody else knows this';
 
 interface NodeProgram {
   readonly child: ChildProcess;
-  /** What it has said so far; grows. */
+  /** Lines of its output so far; grows. */
   readonly lines: readonly string[];
 }
 
@@ -44,18 +44,18 @@ async function openPool(t: TestContext, server: Server, options: PoolOptions = {
   return pool;
 }
 
-/** Sends TERM and waits until the node has heard it. */
+/** Sends TERM and waits until the node has confirmed it. */
 async function terminate({ child, lines }: NodeProgram): Promise<void> {
   child.kill('SIGTERM');
   await waitFor(() => lines.some((line) => line.includes('once more ends')));
 }
 
-/** The node that it ran under. */
+/** Returns the node under which it ran. */
 function slowTask(): Promise<number> {
   return new Promise((resolve) => setTimeout(() => resolve(process.ppid), 1000));
 }
 
-/** Its worker has told its number; it never ends. */
+/** Runs an endless task; resolves when it has reported its process number. */
 async function runForever(pool: Pool): Promise<{ pid: number; failed: Promise<unknown> }> {
   const pid = await pool.run(() => process.pid);
   const failed = pool.run(() => new Promise(() => setInterval(() => {}, 1000)));
@@ -64,7 +64,7 @@ async function runForever(pool: Pool): Promise<{ pid: number; failed: Promise<un
   return { pid, failed };
 }
 
-test('tasks that run at TERM end with their results, and what waits goes elsewhere', {
+test('tasks that run at TERM end with their results, and waiting ones go elsewhere', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -98,7 +98,7 @@ test('a task that blocks its worker at TERM ends with its result, too', { skip }
   assert.deepEqual(await exit, [0, null]);
 });
 
-test('a node whose workers have nothing to do ends without waiting', { skip }, async (t) => {
+test('a node with idle workers ends without waiting', { skip }, async (t) => {
   const server = await startServer(t);
   const node = await startNode(t, server);
   const pool = await openPool(t, server);
@@ -143,7 +143,7 @@ test('a node that ends while its server is away ends at the deadline', { skip },
   assert.equal(isRunning(pid), false);
 });
 
-test('a deadline that is no time is one sentence', async (t) => {
+test('an invalid deadline is one sentence', async (t) => {
   const args = ['worker', '--nats', 'nats://127.0.0.1:1', '--drain-timeout-ms', 'soon'];
   const { status, stderr } = await runCommand(t, [process.execPath, command, ...args]);
   assert.match(stderr, /'soon' is invalid.*whole number.*\(OPTION_INVALID\)/);

@@ -1,5 +1,5 @@
-// Who gives a worker to a pool, where frames are lost or come again: a network of this process between a pool and
-// nodes whose workers are real processes.
+// Grants of workers to a pool, with lost and repeated frames: a network inside this process, between a pool
+// and nodes whose workers are real processes.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -38,13 +38,13 @@ function startNode(t: TestContext, network: LossyNetwork): WorkerLending {
   return node;
 }
 
-/** The subject of a worker that a frame grants. */
+/** Returns the subject of the worker that a frame grants. */
 function grantIn(data: Uint8Array): string | undefined {
   const text = Buffer.from(data).toString('latin1');
   return /"type":"granted","subject":"([^"]*)"/.exec(text)?.[1];
 }
 
-/** What goes to those that have workers, with who gets it. */
+/** Returns requests for workers, with their receivers. */
 function requestsOf(network: LossyNetwork): Frame[] {
   const requests: Frame[] = [];
   network.copies = (frame) => {
@@ -54,7 +54,7 @@ function requestsOf(network: LossyNetwork): Frame[] {
   return requests;
 }
 
-test('a request for a worker that is played again starts no second process', async (t) => {
+test('a replayed request for a worker starts no second process', async (t) => {
   const network = new LossyNetwork();
   const requests = requestsOf(network);
   startNode(t, network);
@@ -63,11 +63,11 @@ test('a request for a worker that is played again starts no second process', asy
   const [request] = requests;
   assert.ok(request !== undefined);
   const why = refusals(t);
-  network.publish(request); // nobody listens: its only worker is lent
+  network.publish(request); // without a subscriber: its only worker is lent
   await pool.destroy();
   await eventually(() => assert.deepEqual(childrenOf(process.pid), []));
   await eventually(() => {
-    network.publish(request); // once the node listens again
+    network.publish(request); // once the node has subscribed again
     assert.match(why.join(), /a request for a worker came again/);
   });
   assert.deepEqual(childrenOf(process.pid), []);
@@ -85,7 +85,7 @@ test('a node with room starts no second process for a request that comes twice',
   assert.equal(node.lentWorkers, 1);
 });
 
-test('a grant that is lost: it is said again, and the pool has the same worker', async (t) => {
+test('a lost grant is sent again, and the pool has the same worker', async (t) => {
   const network = new LossyNetwork();
   const node = startNode(t, network);
   let lost = 0;
@@ -106,7 +106,7 @@ test('a grant that is lost: it is said again, and the pool has the same worker',
   assert.deepEqual(why, []);
 });
 
-test('a worker that nobody takes is given back, and lent again', async (t) => {
+test('a worker that no pool accepts is released, and lent again', async (t) => {
   const network = new LossyNetwork();
   startNode(t, network);
   let isLosing = true;
@@ -121,10 +121,10 @@ test('a worker that nobody takes is given back, and lent again', async (t) => {
   const running = pool.run(() => 'at last');
   await eventually(() => assert.ok(grants.size > 1)); // it lends one at a time
   isLosing = false;
-  assert.equal(await running, 'at last'); // for the same request, asked anew
+  assert.equal(await running, 'at last'); // for the same request, repeated
 });
 
-test('where two nodes grant one request, the pool gives one worker back', async (t) => {
+test('if two nodes grant one request, the pool releases one worker', async (t) => {
   const network = new LossyNetwork();
   const nodes = [startNode(t, network), startNode(t, network)];
   const grants = new Set<string>();
@@ -134,7 +134,7 @@ test('where two nodes grant one request, the pool gives one worker back', async 
     const granted = grantIn(data);
     if (granted === undefined) return 1;
     grants.add(granted);
-    return grants.size > 1 ? 1 : 0; // what the first says is lost until the second has said it
+    return grants.size > 1 ? 1 : 0; // messages of the first are lost until the second has sent one
   };
   const why = refusals(t);
   const pool = openPool(t, network);

@@ -1,5 +1,4 @@
-// Programs that start others: that nothing of a child is lost, however many there are, and whether they
-// have ended or not when the trace does.
+// Programs that start others: no child is lost, for any number of them, ended or not when the trace ends.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -80,7 +79,7 @@ test('ebpf has the CPU time of children that live for moments, as their parent i
   skip: cannotCount.ebpf,
 }, async (t) => {
   const children = 800;
-  // A shell has the figures of the children that it has waited for, in hundredths of a second.
+  // A shell includes the times of its waited-for children, in hundredths of a second.
   const loop = `i=0; while [ $i -lt ${children} ]; do i=$((i+1)); /bin/true; done; read -r line < /proc/$$/stat; echo "$line"`;
   const { report, stdout } = await trace(t, ['--method', 'ebpf', '--', 'sh', '-c', loop]);
   const told = parseStat(stdout).children;
@@ -88,7 +87,7 @@ test('ebpf has the CPU time of children that live for moments, as their parent i
   const lines = report.threads.filter(({ tid }) => tid === 0);
   const tracedMs = lines.reduce((sum, { userMs, systemMs }) => sum + userMs + systemMs, 0);
   assert.ok(Math.abs(tracedMs / toldMs - 1) < 0.1, `told ${toldMs} ms, traced ${tracedMs} ms`);
-  // Neither returns to the program that made it.
+  // Neither call returns to its program.
   for (const name of ['execve', 'exit_group']) {
     const calls = lines.flatMap((line) => line.calls.filter((call) => call.name === name));
     const each = calls.map(({ count, onCpuMs }) => [count, (onCpuMs ?? 0) > 0]);

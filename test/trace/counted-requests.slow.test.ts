@@ -1,5 +1,5 @@
-// Requests of commands that are traced: counted inside of every process and thread of Node that they
-// start, and never at the program's expense.
+// Requests of traced commands: counted inside every Node process and thread that they start, without any
+// harm to the program.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -14,7 +14,7 @@ const created = RequestCounts.create(['node']);
 if (typeof created === 'object') created.close();
 const skip = notLinux || (typeof created === 'string' && created);
 
-/** A server that asks itself so many times, 5 at once; one connection each. */
+/** A server that sends itself that many requests, 5 at once; one connection each. */
 const asking = `
 const { createServer, get } = require('node:http');
 const listen = (server) => new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -34,7 +34,7 @@ async function serve(count) {
 }
 `;
 
-/** Traces a program of that text, and sees that its trace leaves nothing behind. */
+/** Traces a program of that text, and checks that the trace leaves nothing behind. */
 async function traceProgram(
   t: TestContext,
   text: string,
@@ -74,7 +74,7 @@ test('requests of all processes of a cluster are one sum', { skip }, async (t) =
     if (cluster.isPrimary) {
       for (const count of [30, 50]) {
         const worker = cluster.fork({ COUNT: count });
-        // They share a port: who has asked enough has to answer the other one.
+        // They share a port: one that is done has to answer the other's requests.
         worker.on('message', () => { asking -= 1; if (asking === 0) cluster.disconnect(); });
       }
     } else serve(Number(process.env.COUNT)).then(() => process.send('done'));`,
@@ -92,7 +92,7 @@ test('requests of worker threads count with those of the main thread', { skip },
   assert.deepEqual(report.requests, { count: 100 });
 });
 
-/** Answers 60 requests, and goes on once that is told. */
+/** Answers 60 requests, and continues after a message. */
 const told = `
 const { readdirSync, readFileSync } = require('node:fs');
 const { join } = require('node:path');
@@ -196,7 +196,7 @@ test('a file whose path Node would take apart is loaded whole', { skip: notLinux
 test('options that Node refuses are refused as without a trace', { skip }, async (t) => {
   const env = { NODE_OPTIONS: '--title="never ended' };
   const { status } = spawnSync(process.execPath, ['-e', '0'], { env });
-  // The trace is a Node program itself: only the command has them.
+  // The trace is a Node program itself: only the command has the variables.
   const line = ['sh', '-c', 'NODE_OPTIONS="$NODE_OPTIONS $0" exec "$@"', env.NODE_OPTIONS];
   const args = ['--method', 'counters', '--', ...line, process.execPath, '-e', '0'];
   assert.equal((await trace(t, args)).status, status);
@@ -235,7 +235,7 @@ for (const [what, prepare] of [
     skip: skip || noMount,
   }, async (t) => {
     const folder = scratch(t);
-    // The program does it, before its first answer: the trace has made its folder then.
+    // The program does it, before its first answer: the trace has created its folder by then.
     const text = `${asking}
     require('node:child_process').spawnSync('sh', ['-c', ${JSON.stringify(prepare)}, '${folder}']);
     serve(9).then((server) => { server.close(); console.log('ran'); });`;
@@ -252,7 +252,7 @@ for (const [what, prepare] of [
 test('a file that others may not read is not loaded into what root starts', {
   skip: notLinux || notRoot,
 }, (t) => {
-  const folder = scratch(t); // for its owner alone
+  const folder = scratch(t); // readable by its owner only
   const file = join(folder, 'count.cjs');
   writeFileSync(file, '');
   const refused = RequestCounts.create(['node'], file);

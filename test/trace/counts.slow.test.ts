@@ -1,5 +1,4 @@
-// What the kernel counts, against programs that make a known number of calls, and against perf on the
-// same run.
+// Counts of the kernel, against programs with a known number of calls, and against perf on the same run.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -94,7 +93,7 @@ test('a thread that only computes, and is killed so, keeps its CPU time', {
   const text = `const { Worker } = require('worker_threads');
     new Worker('console.log("here"); for (;;);', { eval: true });`;
   const { pid } = await start(t, [process.execPath, '-e', text]);
-  // Its time is seen once a second.
+  // The time of a thread is sampled once a second.
   const onBegin = () => void setTimeout(() => process.kill(pid, 'SIGKILL'), 2500);
   const { report } = await trace(t, ['--method', 'ebpf', '--seconds', '60', `${pid}`], { onBegin });
   const computed = report.threads.filter((thread) => thread.tid !== pid && thread.userMs > 200);
@@ -182,7 +181,7 @@ const busy = `const fs = require('fs'); let left = 200;
     fs.readFile('/etc/hostname', () => { if (--left > 0) more(); });
   }`;
 
-/** What perf has written, as a number of calls. */
+/** Returns the number of calls in perf's output. */
 function perfCount(file: string): number {
   const lines = readFileSync(file, 'utf8').split('\n');
   return Number(lines.find((each) => each.includes('sys_enter'))?.split(',')[0]);
@@ -207,7 +206,7 @@ function callsOf(threads: TraceReport['threads']): number {
   return threads.flatMap(({ calls }) => calls).reduce((sum, { count }) => sum + (count ?? 0), 0);
 }
 
-// It finds children late, so both count a program that runs already.
+// raw finds children late, so both count a running program.
 test('raw counts within 2 % of what perf counts on the same run', {
   skip: noPerf || cannotCount.raw,
 }, async (t) => {
@@ -217,7 +216,7 @@ test('raw counts within 2 % of what perf counts on the same run', {
     console.log('here');`;
   const { pid } = await start(t, [process.execPath, '-e', text]);
   const file = join(scratch(t), 'perf.csv');
-  // It counts when it is told to, and answers when it does.
+  // perf counts from a command on, and confirms it.
   const held = ['-o', file, '-p', `${pid}`, '--delay=-1', '--control', 'fd:3,4'];
   const perf = spawn('perf', [...perfStat, ...held], {
     stdio: ['ignore', 'ignore', 'inherit', 'pipe', 'pipe'],

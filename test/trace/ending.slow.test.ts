@@ -1,5 +1,5 @@
-// How traces end: with --seconds, by signals, and with their program; never without a report, and
-// nothing that was started stays behind.
+// The end of traces: by --seconds, by signals, and with their program; always with a report, and without
+// leftover processes.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,4 +1,4 @@
-// What can go wrong with a trace: each a sentence with a code and the way out, and never a lost report.
+// Faults of a trace: each is one sentence with a code and a remedy, and no report is lost.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -25,7 +25,7 @@ import {
 const self = [process.execPath, command, 'trace'];
 const node = process.execPath;
 const skip = notLinux;
-/** Without any capability, though root: what a plain user may do. */
+/** Without any capability, although root: the privileges of a plain user. */
 const rightless = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'];
 const noRightless =
   notLinux ||
@@ -310,7 +310,7 @@ test('Ctrl-C at a terminal reaches the command once, and then comes the report',
     console.log('here');`;
   const file = join(scratch(t), 'program.cjs');
   writeFileSync(file, text);
-  // A shell that stayed would end by the same Ctrl-C, and say that.
+  // A remaining shell would end by the same Ctrl-C, and print that.
   const line = ['exec', ...self, '--', node, file].join(' ');
   const child = spawn('script', ['-q', '-e', '-c', line, '/dev/null'], {
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -1,4 +1,4 @@
-// Which processes are followed: those that are there, and no others that are given their numbers.
+// The followed processes: those that exist, and no others that reuse their numbers.
 
 import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
@@ -31,7 +31,7 @@ test('raw: a number that is left is not counted any more, and leaving it twice i
   tracer.close();
 });
 
-/** Counts nothing; has room for so many. */
+/** Counts nothing; has room for a limited number. */
 class FullTracer implements NativeTracer {
   readonly followed = new Set<number>();
   readonly left = new Set<number>();
@@ -63,7 +63,7 @@ test('what the kernel has no room to follow is said in the report, and the numbe
   const { pid } = await start(t, ['sh', '-c', shell]);
   const tree = new ProcessTree(pid);
   const tracer = new FullTracer(1);
-  // Looked at only now: as if its children had been started after the first look.
+  // Scanned only now: as if its children had been started after the first scan.
   const trace = new Trace(pid, {}, tree, { method: 'raw', tracer, missing: [] });
   t.after(() => {
     for (const each of trace.running) process.kill(each, 'SIGKILL');

@@ -1,5 +1,5 @@
-// The library that counts in a command without any right: that it calls things by the names that the
-// kernel has for them, and that it counts those who share a start.
+// The counting library in a command without privileges: calls have the names of the kernel, and calls with
+// a common prefix are distinct.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

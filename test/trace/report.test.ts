@@ -1,4 +1,4 @@
-// The report as text and as folded stacks, from figures that are known.
+// The report as text and as folded stacks, from known numbers.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

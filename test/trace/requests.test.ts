@@ -1,4 +1,4 @@
-// Requests of a server that is traced: as many as it answered meanwhile.
+// Requests of a traced server: as many as it answered during the trace.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -35,12 +35,12 @@ function isAnswered(port: number): Promise<boolean> {
   });
 }
 
-/** Resolves when so many requests were answered; one at a time. */
+/** Resolves after `count` answered requests; one at a time. */
 async function ask(port: number, count: number): Promise<void> {
   for (let left = count; left > 0; ) if (await isAnswered(port)) left -= 1;
 }
 
-/** As the server at this port tells it. */
+/** Returns the count of the server at this port. */
 async function countOf(port: number): Promise<number> {
   const servers = await remoteServers();
   const own = servers.filter(({ status: { addresses } }) =>
@@ -93,7 +93,7 @@ test('requests of a server that is traced from its start are all that it answere
     process.execPath,
   ]);
   await withDeadline(ask(port, 40), 30_000, 'it serves');
-  // A loop counts a request when it has forgotten it, which may be after the client has its answer.
+  // A loop counts a request when it releases it, which may be after the client has its answer.
   await waitFor(async () => (await countOf(port)) === 40);
   child.kill('SIGTERM');
   await withDeadline(ended, 20_000, 'the trace ends');

@@ -1,5 +1,5 @@
-// What threads are for, from the names that each line of Node gives them, and from order and waiting
-// where it gives none. Lists as they were seen on real programs.
+// Roles of threads, from the names in each release line of Node, and otherwise from order and waiting. The
+// lists come from real programs.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { cannotCount, notLinux, start, trace } from './tracing.js';
 
 const identity = { pid: 10, program: 'node', args: ['node', 'app.js'], isCgi: false };
 
-/** Threads by their names; `*` behind one that waits for events. */
+/** Threads by name; a trailing `*` marks one that waits for events. */
 function rolesFor(names: readonly string[], args = identity.args): string[] {
   const threads = names.map((name, at) => ({
     pid: 10,

@@ -1,5 +1,5 @@
-// `manycore trace` in a process of its own, with its report as data; and what keeps kernels from
-// counting here, as the reason why a test is skipped.
+// Runs `manycore trace` in a process of its own, and returns its report as data; and the reasons for which
+// kernels cannot count here, to skip tests.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
@@ -16,7 +16,7 @@ import { withDeadline } from '../support/index.js';
 
 export const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 
-/** Why the kernel cannot count here; `false` when it can. */
+/** Reason why the kernel cannot count here; `false` if it can. */
 export const cannotCount: Readonly<Record<'ebpf' | 'raw', string | false>> = {
   ebpf: problemOf('ebpf'),
   raw: problemOf('raw'),
@@ -42,9 +42,9 @@ export interface Traced extends Ended {
 
 export interface TraceOptions {
   readonly env?: Record<string, string>;
-  /** What the command line begins with. */
+  /** Words in front of the command line. */
   readonly before?: readonly string[];
-  /** Called when a process that ran before is traced. */
+  /** Called when an already running process is traced. */
   readonly onBegin?: () => void;
 }
 
@@ -79,7 +79,7 @@ export function traceText(
 export const noCompiler =
   spawnSync('cc', ['--version']).status !== 0 && 'there is no C compiler (apt-get install gcc)';
 
-/** The path of a program of this text in C. */
+/** Compiles a C program of this text; returns its path. */
 export function compile(t: TestContext, text: string): string {
   const folder = scratch(t);
   const [source, program] = [join(folder, 'program.c'), join(folder, 'program')];
@@ -95,7 +95,7 @@ export function scratch(t: TestContext): string {
   return folder;
 }
 
-/** A program that runs until the test ends; resolves when it has said something. */
+/** Starts a program that runs until the end of the test; resolves after its first output. */
 export async function start(
   t: TestContext,
   [name = '', ...args]: readonly string[],
@@ -110,10 +110,10 @@ export async function start(
   return Object.assign(child, { pid });
 }
 
-/** A Node program that calls the kernel now and then, and says so once. */
+/** A Node program with a system call now and then, which prints a line first. */
 export const ticking = "console.log('here'); setInterval(() => require('fs').statSync('/'), 10);";
 
-/** How often a call came, over all threads. */
+/** Returns the count of a call, over all threads. */
 export function countOf({ calls }: TraceReport, name: string): number {
   return calls.find((call) => call.name === name)?.count ?? 0;
 }

@@ -9,7 +9,7 @@ const plain = { serve: false, main };
 const served = { serve: true, main };
 const node = process.execPath;
 
-/** A variable of our environment, for this test. */
+/** Sets a variable of our environment for this test. */
 function withVariable(t: TestContext, name: string, value: string | undefined): void {
   const before = process.env[name];
   if (value === undefined) delete process.env[name];

@@ -12,7 +12,7 @@ function nodeOf(command: readonly string[]): ProgramNode {
   return programNode(programOf(command, { serve: false, main: '' }));
 }
 
-/** A program that is called node and says this, whatever it is asked. */
+/** Returns a program called node that always prints this text. */
 function nodeThatSays(t: TestContext, text: string): string {
   const file = join(folderWith(t, { node: `#!/bin/sh\n${text}\n` }), 'node');
   chmodSync(file, 0o755);

@@ -1,4 +1,4 @@
-// Single runs of real programs under real loads, and all the ways in which they fail.
+// Single runs of real programs under real loads, and their failures.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
@@ -42,7 +42,7 @@ function runWith(t: TestContext, given: Given): Promise<RunResult> {
   });
 }
 
-/** Rejects so; every run leaves no process behind. */
+/** Expects this rejection; no run leaves a process behind. */
 async function fails(run: Promise<unknown>, code: string, message: RegExp): Promise<void> {
   await assert.rejects(run, (error: CodedError) => {
     assert.equal(error.code, code, error.stack);
@@ -134,7 +134,7 @@ test('a program that crashes under load is told of, and not its load', async (t)
   await fails(runWith(t, { files }), 'TUNE_PROGRAM_FAILED', /exit code 7 under load/);
 });
 
-test('a program whose heap is full is said to be so', async (t) => {
+test('the error of a program with a full heap names the heap', async (t) => {
   const hoard = `
     const hoard = [];
     const fill = () => { for (;;) hoard.push(new Array(1000).fill(hoard.length)); };`;
@@ -163,7 +163,7 @@ const failingLoads: [what: string, line: string, message: RegExp][] = [
   ['fails', 'echo no such host >&2; exit 3', /exit code 3, and printed "no such host"/],
   ['is not there', 'nosuchload {url}', /exit code 127.*not found/],
   ['ends early', 'true {seconds}', /ended after 0\.\d s of 1\b/],
-  ['says nothing that can be read', 'sleep {seconds}; echo done', /no readable result.*done/],
+  ['prints nothing readable', 'sleep {seconds}; echo done', /no readable result.*done/],
   [
     'has no answers',
     `echo '{"requests": 0, "errors": 9}'`,
@@ -226,7 +226,7 @@ test('what a script needs to start is no time of its load', async (t) => {
       return { requests: performance.now() - begin };
     };`;
   const { stats } = await runWith(t, { files: { ...app, 'script.mjs': text } });
-  assert.equal(Math.round(stats.perSecond / 100), 10); // a request each ms that it loaded
+  assert.equal(Math.round(stats.perSecond / 100), 10); // a request for each ms of its load
 });
 
 test('what a script says of its own time counts', async (t) => {

@@ -1,4 +1,4 @@
-// Programs and loads for tests of real runs, which are as short as runs can be.
+// Programs and loads for tests of real runs, as short as possible.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ export function folderWith(t: TestContext, files: Readonly<Record<string, string
   return folder;
 }
 
-/** Answers after so many ms, an expression; `first` runs before it listens. */
+/** Answers after `delayMs`, an expression; `first` runs before it listens. */
 export function server(delayMs: string, first = ''): string {
   return `
     import { createServer } from 'node:http';

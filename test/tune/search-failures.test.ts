@@ -1,4 +1,4 @@
-// The search when runs fail, or time ends: what is out, what has its turn instead, and what the report says.
+// The search with failing runs or too little time: exclusions, replacements, and the report.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -19,9 +19,9 @@ const candidates = [2, 4, 8].map(
 
 interface Run {
   readonly configuration: Configuration;
-  /** Of this configuration, from 1 on. */
+  /** Number of the run of this configuration, from 1 on. */
   readonly number: number;
-  /** Of all. */
+  /** Number of all runs. */
   readonly total: number;
 }
 
@@ -30,7 +30,7 @@ interface Outcome {
   readonly verdict: string;
 }
 
-/** `measure` may throw; `lastRun`: after so many runs there is no time any more, which nobody knew. */
+/** `measure` may throw; `lastRun`: after this run time is over, unexpectedly. */
 async function searchWith(
   measure: (run: Run) => Partial<RunStats>,
   { lastRun = 1000, goal = 'throughput' }: { lastRun?: number; goal?: Goal } = {},
@@ -62,7 +62,7 @@ function crash(): never {
   throw new CodedError('TUNE_PROGRAM_FAILED', 'it crashed');
 }
 
-/** The more threads the better. */
+/** More threads are faster. */
 function speedOf({ blockingThreads = 1 }: Configuration): number {
   return blockingThreads;
 }
@@ -83,7 +83,7 @@ for (const failing of [1, 3, 8]) {
   });
 }
 
-test('where the best fails when it meets the configuration in force, the next best has its turn', async () => {
+test('if the best fails against the configuration in force, the next best follows', async () => {
   const { search, verdict } = await searchWith(({ configuration, number }) => {
     if (configuration.blockingThreads === 8 && number > 5) crash();
     return { perSecond: speedOf(configuration) };
@@ -101,7 +101,7 @@ test('what halving left behind has its turn, too', async () => {
   assert.deepEqual(search.best, { blockingThreads: 2 });
 });
 
-test('the verdict does not call best what is out', async () => {
+test('the verdict names no excluded configuration as the best', async () => {
   const { search, verdict } = await searchWith(({ configuration, number }) => {
     if (configuration.blockingThreads === 8 && number > 5) crash();
     return { perSecond: configuration.blockingThreads === 8 ? 3 : 1 };
@@ -146,7 +146,7 @@ for (const [pairs, isAdopted] of [
 }
 
 test('pairs that say nothing are within noise, and no want of time', async () => {
-  // Better only while all of them are compared.
+  // Better only during the comparison of all candidates.
   const { search, verdict } = await searchWith(({ configuration, total }) => ({
     perSecond: total > beforePairs ? 1 : speedOf(configuration),
   }));
@@ -174,7 +174,7 @@ test('time that ends before the best is confirmed is said', async () => {
 });
 
 for (const goal of ['throughput', 'p99', 'cpu'] as const) {
-  test(`a configuration under which requests fail is out, whatever it has of the goal: ${goal}`, async () => {
+  test(`a configuration in which requests fail is excluded under any goal: ${goal}`, async () => {
     const { search } = await searchWith(
       ({ configuration }) => {
         const isRefused = configuration.blockingThreads === 8;
@@ -208,7 +208,7 @@ for (const [what, goal, stats] of [
   ['no percentile', 'p99', {}],
   ['a percentile of 0', 'p99', { p99Ms: 0 }],
 ] as const) {
-  test(`a configuration that has ${what} under the goal ${goal} is out, and no best of all`, async () => {
+  test(`a configuration with ${what} under the goal ${goal} is excluded, and not the best`, async () => {
     const { search } = await searchWith(
       ({ configuration }) =>
         configuration.blockingThreads === 8

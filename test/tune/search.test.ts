@@ -1,6 +1,6 @@
-// The search over programs that are made up: a pure function from configuration to stats, with the noise that
-// machines have. So it is asked of hundreds of seeds, in no time, what no real run could show: how often
-// it finds what is better, and how often it leaves well alone.
+// The search over simulated programs: a pure function from configuration to stats, with the noise of
+// machines. So hundreds of seeds show in no time what real runs could not: how often it finds an
+// improvement, and how often it changes nothing without one.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,7 +13,7 @@ import { type Random, seeded } from '../support/index.js';
 const length = { warmUpSeconds: 1, seconds: 2 };
 const seeds = 200;
 
-/** What `manycore tune` tries of a server on two cores. */
+/** Candidates of `manycore tune` for a server on two cores. */
 const candidates: readonly Candidate[] = [
   ...[2, 4, 8, 16].map(
     (blockingThreads, cost): Candidate => ({
@@ -43,7 +43,7 @@ const candidates: readonly Candidate[] = [
   { parameter: 'affinity', configuration: { affinity: [0] }, cost: 0 },
 ];
 
-/** About normal, with this standard deviation. */
+/** Returns an approximately normal number with this standard deviation. */
 function normal(random: Random, deviation: number): number {
   let sum = 0;
   for (let each = 0; each < 12; each++) sum += random.next();
@@ -51,9 +51,9 @@ function normal(random: Random, deviation: number): number {
 }
 
 interface Machine {
-  /** Of single runs. */
+  /** Standard deviation of single runs. */
   readonly deviation: number;
-  /** The share of runs that something else disturbs, by up to 40 %. */
+  /** Share of runs that are disturbed, by up to 40 %. */
   readonly disturbed: number;
 }
 
@@ -92,7 +92,7 @@ async function searchWith(
   return { search, runs: used };
 }
 
-/** In how many of the seeds what was found is as `isWanted` says. */
+/** Returns the share of seeds whose result satisfies `isWanted`. */
 async function shareOf(
   speedOf: (configuration: Configuration) => number,
   machine: Machine,
@@ -108,7 +108,7 @@ async function shareOf(
 
 const isAsItIs = (best: Configuration): boolean => configurationText(best) === 'as it is';
 
-/** Nothing helps; what takes something away costs. */
+/** No parameter helps; reductions cost. */
 const wellSet = ({ gcThreads, affinity, loops }: Configuration): number =>
   (gcThreads === 0 ? 0.85 : 1) * (affinity === undefined ? 1 : 0.9) * (loops ? 0.98 : 1);
 const nothingMatters = (): number => 1;
@@ -148,7 +148,7 @@ test('too many loops are found on a calm machine', async () => {
   assert.ok(share >= 0.95, String(share));
 });
 
-test('of configurations that do the same the cheapest is taken, mostly', async () => {
+test('of equal configurations the cheapest is usually chosen', async () => {
   const same = ({ blockingThreads }: Configuration): number =>
     blockingThreads === undefined ? 0.5 : 1;
   const share = await shareOf(same, calm, ({ blockingThreads }) => (blockingThreads ?? 99) <= 4);
@@ -179,7 +179,7 @@ test('a difference that is within noise is no advice, and the trial says by how 
   assert.ok(trials > 0, 'none came that far');
 });
 
-test('a configuration under which the program fails is out, with the reason, and the search goes on', async () => {
+test('a configuration in which the program fails is excluded, with the reason, and the search continues', async () => {
   const random = seeded(1);
   const search = new Search(asItIs, {
     measure: async (configuration) => {

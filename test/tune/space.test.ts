@@ -57,7 +57,7 @@ test('of a server what manycore serve gives each process is there now', () => {
   assert.deepEqual(values(8), [8, 16, 32]);
   assert.deepEqual(valuesOf('blockingThreads', { cores: 8 }), [8, 16, 32]);
   assert.deepEqual(valuesOf('blockingThreads', { kind: 'serve' }), [2, 8, 16]);
-  // Without a number of processes any of them may be there now.
+  // Without a number of processes any of these may be in force.
   assert.deepEqual(valuesOf('blockingThreads', { kind: 'serve', cores: 8 }), [4, 8, 16, 32]);
 });
 

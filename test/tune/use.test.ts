@@ -1,4 +1,4 @@
-// What the last line of a search says: the command that uses what was found, and the file that it reads.
+// The last line of a search: the command that uses the result, and the file that it reads.
 
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
@@ -15,7 +15,7 @@ const threads: Configuration = { blockingThreads: 8 };
 const loops: Configuration = { loops: { processes: 1, loops: 2 } };
 const heap: Configuration = { heapLimit: 512 };
 
-/** `undefined`: it is not in our environment. */
+/** `undefined`: the variable is not set in our environment. */
 function withThreads(t: TestContext, value: string | undefined): void {
   const before = process.env['UV_THREADPOOL_SIZE'];
   const set = (to: string | undefined): void => {
@@ -36,7 +36,7 @@ for (const [words, advice, expected] of [
   [
     'npx manycore serve -P 8 app.js',
     threads,
-    'npx manycore serve --config c.json -P 8 app.js', // decided by hand, and not by us
+    'npx manycore serve --config c.json -P 8 app.js', // decided by hand, not by tune
   ],
   [
     'node --max-old-space-size=60 bin/manycore serve app.js',

@@ -1,4 +1,4 @@
-// Asks for a durable task and is gone before anybody does it: `caller.js URL SECRET ID FILE`.
+// Starts a durable task and is killed before a node runs it: `caller.js URL SECRET ID FILE`.
 
 import { createCopy, EventBus } from '../../../src/bus/index.js';
 import { fillClusterOptions, joinCluster } from '../../../src/cluster/index.js';

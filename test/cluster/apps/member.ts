@@ -1,6 +1,6 @@
-// A program on a machine of a test's network, which does what the test tells it: `member.js OPTIONS`, those
-// of `cluster` in JSON. A function comes as its text, and is called with what is here. Nothing of the library
-// is in that: the test is on no machine of the network. The test's end of this is ../member.ts.
+// A program on a machine of a test's network, controlled by the test: `member.js OPTIONS`, the options of
+// `cluster` in JSON. Functions arrive as text, and are called with the objects below. The library itself
+// cannot be used for that: the test is on no machine of the network. The test's side is ../member.ts.
 
 import { createCopy, EventBus } from '../../../src/bus/index.js';
 import { fillClusterOptions, joinCluster } from '../../../src/cluster/index.js';

@@ -1,4 +1,4 @@
-// A unit that answers which variables about the cluster its loop has in its environment.
+// A unit that returns the cluster variables in the environment of its loop.
 
 import type { UnitContext } from '../../../src/public.js';
 

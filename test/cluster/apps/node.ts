@@ -1,4 +1,4 @@
-// A node that answers who it is, until it is killed: `node.js URL SECRET`.
+// A node that answers with its process number, until it is killed: `node.js URL SECRET`.
 
 import { createCopy, EventBus } from '../../../src/bus/index.js';
 import { fillClusterOptions, joinCluster } from '../../../src/cluster/index.js';

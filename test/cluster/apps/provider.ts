@@ -11,7 +11,7 @@ const cluster = await joinCluster(bus, fillClusterOptions({ nats, secret: secret
 const modules = tasks === undefined || tasks === 'durable' ? undefined : [tasks];
 await cluster.lendWorkers(Number(workers), { durable: tasks !== undefined, modules });
 await bus.drained();
-// No worker of it starts until it hears something.
+// No worker starts until a message arrives.
 if (process.env['MANYCORE_TEST_SICK'] !== undefined) {
   process.env['NODE_OPTIONS'] = '--no-such-flag';
   announcements.clusterRefused.subscribe((message) => process.send?.(Object(message).why));

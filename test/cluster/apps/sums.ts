@@ -1,4 +1,4 @@
-// A unit that adds what it is told and says who it is, and that another unit asks.
+// A unit that adds numbers and answers with its loop, and another unit that sends it requests.
 
 import type { UnitContext, UnitObject } from '../../../src/public.js';
 

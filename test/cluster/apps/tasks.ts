@@ -1,4 +1,4 @@
-// What durable tasks may call by its name.
+// Exports that durable tasks call by name.
 
 import { appendFileSync, existsSync } from 'node:fs';
 
@@ -6,14 +6,14 @@ export function double(n: number): number {
   return n * 2;
 }
 
-/** Leaves a line in `file`, and goes on until there is `file.go`. */
+/** Appends a line to `file`, and waits until `file.go` exists. */
 export async function untilGo(file: string): Promise<string> {
   appendFileSync(file, 'began\n');
   while (!existsSync(`${file}.go`)) await new Promise((resolve) => setTimeout(resolve, 20));
   return 'done';
 }
 
-/** Leaves a line in `file` for each time that it was called. */
+/** Appends a line to `file` for each call. */
 export function note(file: string, line: string): string {
   appendFileSync(file, `${line}\n`);
   return line;
