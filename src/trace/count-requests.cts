@@ -18,7 +18,7 @@ function count(folder: string): void {
   const { setTimeout: startTimer }: typeof import('node:timers') = require('node:timers');
   let answered = 0;
   let written = 0;
-  let told = 0;
+  let flushed = 0;
   let file: number | undefined;
   let isWaiting = false;
 
@@ -37,13 +37,13 @@ function count(folder: string): void {
     }
   };
   // Writes the first answer after a pause at once, so that a slow server loses none when it is killed.
-  const tell = (): void => {
-    told = answered;
+  const flush = (): void => {
+    flushed = answered;
     write();
     isWaiting = true;
     startTimer(() => {
       isWaiting = false;
-      if (told !== answered) tell();
+      if (flushed !== answered) flush();
     }, everyMs).unref();
   };
   const add = (): void => {
@@ -53,7 +53,7 @@ function count(folder: string): void {
       });
     }
     answered += 1;
-    if (!isWaiting) tell();
+    if (!isWaiting) flush();
   };
 
   subscribe('http.server.response.finish', add);

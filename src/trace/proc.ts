@@ -156,7 +156,7 @@ export interface IoCounts {
 export function readIo(pid: number): IoCounts | undefined {
   const text = readText(`/proc/${pid}/io`);
   if (text === undefined) return undefined;
-  const figure = (name: string): number =>
+  const countOf = (name: string): number =>
     Number(new RegExp(`^${name}: (\\d+)`, 'm').exec(text)?.[1] ?? 0);
-  return { reads: figure('syscr'), writes: figure('syscw') };
+  return { reads: countOf('syscr'), writes: countOf('syscw') };
 }

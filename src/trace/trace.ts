@@ -27,7 +27,7 @@ import { ProcessTree } from './tree.js';
 /** Period of thread samples. */
 const tickMs = 100;
 /** Ticks between two scans for processes: fewer at first, for programs that end soon. */
-const ticksPerLook = { first: 2, later: 10 } as const;
+const ticksPerScan = { first: 2, later: 10 } as const;
 const firstTicks = 20;
 /** Ticks between two measurements of the kernel programs' own time, which cost time as well. */
 const ticksPerOwnTime = 20;
@@ -49,7 +49,7 @@ export interface TraceOptions {
 export function startTrace(pid: number, options: TraceOptions = {}): Trace {
   checkTarget(pid);
   const tree = new ProcessTree(pid);
-  tree.look();
+  tree.scan();
   // Programs whose threads are counted separately when they are started as children.
   const programs = [...new Set(['node', basename(process.execPath)])];
   return new Trace(pid, options, tree, chooseMethod(options.method, tree.pids, programs));
@@ -96,7 +96,7 @@ export class Trace {
     this.#followed = new Set(tree.pids);
     this.#timer = setInterval(() => this.#tick(), tickMs);
     // Includes processes started between the first scan and the first count.
-    do tree.look();
+    do tree.scan();
     while (this.#followNew() > 0);
   }
 
@@ -117,14 +117,14 @@ export class Trace {
 
   #tick(): void {
     this.#ticks += 1;
-    if (this.#chosen.tracer === undefined) this.#tree.lookAtCalls();
-    const { first, later } = ticksPerLook;
-    if (this.#ticks % (this.#ticks < firstTicks ? first : later) === 0) this.#look();
+    if (this.#chosen.tracer === undefined) this.#tree.sampleCalls();
+    const { first, later } = ticksPerScan;
+    if (this.#ticks % (this.#ticks < firstTicks ? first : later) === 0) this.#scan();
     if (this.#ticks % ticksPerOwnTime === 1) this.#takeOwnTime();
   }
 
-  #look(): void {
-    this.#tree.look();
+  #scan(): void {
+    this.#tree.scan();
     if (!this.#tree.isRunning) this.#gone.resolve();
     this.#leaveEnded();
     // The compiled program follows new processes by itself.
@@ -192,7 +192,7 @@ export class Trace {
     const records = tracer?.read() ?? inside?.records ?? [];
     const tookMs = performance.now() - this.#begunMs;
     const machine = sharesOf(this.#machine, readMachine());
-    this.#tree.look();
+    this.#tree.scan();
     this.#tree.close();
     const io = this.#tree.io();
     tracer?.close();

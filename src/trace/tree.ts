@@ -41,7 +41,7 @@ interface ThreadHistory {
   readonly first: ThreadSample | undefined;
   last: ThreadSample;
   /** Number of the last scan that found it. */
-  lookedAt: number;
+  scannedAt: number;
   samples: number;
   running: number;
   readonly found: Map<number, number>;
@@ -53,7 +53,7 @@ interface ProcessHistory {
   last: ProcessSample;
   identity: ProcessIdentity;
   /** Number of the last scan that found it. */
-  lookedAt: number;
+  scannedAt: number;
   /** Number of the scan that missed it. */
   endedAt: number | undefined;
   readonly threads: Map<number, ThreadHistory>;
@@ -67,7 +67,7 @@ export class ProcessTree {
   /** Ended processes whose numbers were reused. */
   readonly #replaced: ProcessHistory[] = [];
   /** Number of scans. */
-  #looks = 0;
+  #scans = 0;
 
   /** Times count from the first scan on. */
   constructor(root: number) {
@@ -110,37 +110,37 @@ export class ProcessTree {
   }
 
   /** Records the present processes and their times. */
-  look(): void {
+  scan(): void {
     const running = new Set(readTree(this.#root));
     // Processes that lost their parent still count.
     for (const pid of this.pids) if (!this.hasEnded(pid)) running.add(pid);
-    this.#looks += 1;
-    for (const pid of running) this.#lookAt(pid);
+    this.#scans += 1;
+    for (const pid of running) this.#visit(pid);
   }
 
-  get #isFirstLook(): boolean {
-    return this.#looks === 1;
+  get #isFirstScan(): boolean {
+    return this.#scans === 1;
   }
 
-  #lookAt(pid: number): void {
+  #visit(pid: number): void {
     const sample = readProcess(pid);
     const known = this.#knownAs(pid, sample);
     if (sample === undefined) {
       if (known === undefined) return;
-      known.endedAt ??= this.#looks;
+      known.endedAt ??= this.#scans;
       for (const { doing } of known.threads.values()) doing?.close();
       return;
     }
     const history = known ?? this.#add(sample);
     history.last = sample;
-    history.lookedAt = this.#looks;
+    history.scannedAt = this.#scans;
     history.identity = readIdentity(pid);
     history.lastIo = readIo(pid) ?? history.lastIo;
     for (const thread of sample.threads) {
       const seen = history.threads.get(thread.tid) ?? this.#newThread(thread);
       history.threads.set(thread.tid, seen);
       seen.last = thread;
-      seen.lookedAt = this.#looks;
+      seen.scannedAt = this.#scans;
     }
   }
 
@@ -154,12 +154,12 @@ export class ProcessTree {
   }
 
   #add(sample: ProcessSample): ProcessHistory {
-    const firstIo = this.#isFirstLook ? readIo(sample.pid) : { reads: 0, writes: 0 };
+    const firstIo = this.#isFirstScan ? readIo(sample.pid) : { reads: 0, writes: 0 };
     const history = {
-      first: this.#isFirstLook ? sample : undefined,
+      first: this.#isFirstScan ? sample : undefined,
       last: sample,
       identity: readIdentity(sample.pid),
-      lookedAt: this.#looks,
+      scannedAt: this.#scans,
       endedAt: undefined,
       threads: new Map<number, ThreadHistory>(),
       firstIo,
@@ -170,14 +170,14 @@ export class ProcessTree {
   }
 
   #newThread(thread: ThreadSample): ThreadHistory {
-    const first = this.#isFirstLook ? thread : undefined;
+    const first = this.#isFirstScan ? thread : undefined;
     const found = new Map<number, number>();
-    const lookedAt = this.#looks;
-    return { first, last: thread, lookedAt, samples: 0, running: 0, found, doing: undefined };
+    const scannedAt = this.#scans;
+    return { first, last: thread, scannedAt, samples: 0, running: 0, found, doing: undefined };
   }
 
   /** Records the present call of each thread. */
-  lookAtCalls(): void {
+  sampleCalls(): void {
     for (const [pid, { threads, endedAt }] of this.#processes) {
       if (endedAt !== undefined) continue;
       for (const [tid, thread] of threads) {
@@ -199,11 +199,11 @@ export class ProcessTree {
     const order = byStart(pid);
     return [...(history?.threads ?? [])]
       .sort(([a], [b]) => order(a, b))
-      .map(([tid, { first, last, lookedAt, samples, running, found }]) => ({
+      .map(([tid, { first, last, scannedAt, samples, running, found }]) => ({
         pid,
         tid,
         name: last.name,
-        hasEnded: this.hasEnded(pid) || lookedAt !== history?.lookedAt,
+        hasEnded: this.hasEnded(pid) || scannedAt !== history?.scannedAt,
         isOlder: first !== undefined,
         times: since(first, last),
         runNs: last.runNs - (first?.runNs ?? 0),
@@ -220,7 +220,7 @@ export class ProcessTree {
   get #counted(): ProcessHistory[] {
     return [...this.#replaced, ...this.#processes.values()].filter(({ endedAt, last }) => {
       const parent = this.#processes.get(last.parentPid);
-      return endedAt === undefined || parent === undefined || parent.lookedAt < endedAt;
+      return endedAt === undefined || parent === undefined || parent.scannedAt < endedAt;
     });
   }
 

@@ -80,13 +80,13 @@ export class Group {
   }
 
   /** The last line on stderr with information, or ''. */
-  get lastWords(): string {
+  get lastOutput(): string {
     const lines = this.#errors.split('\n').map((line) => line.trim());
-    const told = lines.filter(
+    const informative = lines.filter(
       (line) => line !== '' && !/^(at |Node\.js v|\^|-+ |\d+: 0x)/.test(line),
     );
-    const error = told.findLast((line) => /\b(error|fatal|cannot|fail)/i.test(line));
-    return error ?? told.at(-1) ?? '';
+    const error = informative.findLast((line) => /\b(error|fatal|cannot|fail)/i.test(line));
+    return error ?? informative.at(-1) ?? '';
   }
 
   /** Resolves when no process of the group runs, or those that do cannot be ended. */

@@ -31,7 +31,7 @@ const entryPath = fileURLToPath(new URL('./tune-entry.js', import.meta.url));
 /** Time by which a load may exceed the requested length, in ms. */
 const lateMs = 30_000;
 /** Limit for a command whose line has no `{seconds}`, in ms. */
-const untoldMs = 600_000;
+const maxUnlimitedMs = 600_000;
 /** Share of the requested time below which a load ended early. */
 const earlyShare = 0.5;
 /** Limit of the output that is kept. */
@@ -39,10 +39,10 @@ const maxOutputChars = 1_000_000;
 
 /** `wrk -d{seconds} --latency {url}`: for the shell, with placeholders. */
 export function commandLoad(line: string): Load {
-  const isTold = line.includes('{seconds}');
+  const takesSeconds = line.includes('{seconds}');
   return async ({ url, port, seconds, isWarmUp, signal }) => {
-    const told = Math.max(1, Math.round(seconds));
-    const command = filledLine(line, { url, port: String(port), seconds: String(told) });
+    const wholeSeconds = Math.max(1, Math.round(seconds));
+    const command = filledLine(line, { url, port: String(port), seconds: String(wholeSeconds) });
     let output = '';
     const group = new Group({
       command: [command],
@@ -53,13 +53,22 @@ export function commandLoad(line: string): Load {
     });
     const begin = performance.now();
     // A command with a length of its own is cut at the end of the warm-up.
-    const isCut = isWarmUp && !isTold;
+    const isCut = isWarmUp && !takesSeconds;
     const timer = isCut ? setTimeout(() => void group.end(), seconds * 1000) : undefined;
     try {
-      const exit = await waitFor(group.ended, isTold ? told * 1000 + lateMs : untoldMs, signal);
+      const exit = await waitFor(
+        group.ended,
+        takesSeconds ? wholeSeconds * 1000 + lateMs : maxUnlimitedMs,
+        signal,
+      );
       if (isCut) return { requests: 1, errors: 0 };
       const tookMs = performance.now() - begin;
-      return resultOf(command, { exit, output, words: group.lastWords }, isTold ? told : 0, tookMs);
+      return resultOf(
+        command,
+        { exit, output, lastLine: group.lastOutput },
+        takesSeconds ? wholeSeconds : 0,
+        tookMs,
+      );
     } finally {
       clearTimeout(timer);
       await group.end();
@@ -67,39 +76,39 @@ export function commandLoad(line: string): Load {
   };
 }
 
-interface Said {
+interface CommandResult {
   readonly exit: GroupExit;
   readonly output: string;
-  readonly words: string;
+  readonly lastLine: string;
 }
 
-/** `toldSeconds` 0: the command got no length. */
+/** `requestedSeconds` 0: the command got no length. */
 function resultOf(
   command: string,
-  { exit, output, words }: Said,
-  toldSeconds: number,
+  { exit, output, lastLine }: CommandResult,
+  requestedSeconds: number,
   tookMs: number,
 ): LoadResult {
-  const said = (words || output.trim().split('\n').at(-1)) ?? '';
-  if (exit.exitCode !== 0) throw failed(`"${command}" ended ${howIt(exit)}`, said);
-  if (isEarly(tookMs, toldSeconds)) {
-    throw failed(`"${command}" ended ${earlyText(tookMs, toldSeconds)}`, said);
+  const printed = (lastLine || output.trim().split('\n').at(-1)) ?? '';
+  if (exit.exitCode !== 0) throw failed(`"${command}" ended ${howIt(exit)}`, printed);
+  if (isEarly(tookMs, requestedSeconds)) {
+    throw failed(`"${command}" ended ${earlyText(tookMs, requestedSeconds)}`, printed);
   }
   const result = parseLoadOutput(output);
   if (result === undefined) {
     const wanted =
       'the output of wrk or autocannon --json, or {"requests": …, "p50Ms": …, "p99Ms": …}';
-    throw failed(`"${command}" printed no readable result, such as ${wanted}`, said);
+    throw failed(`"${command}" printed no readable result, such as ${wanted}`, printed);
   }
   return checked({ ...result, seconds: result.seconds ?? tookMs / 1000 }, `"${command}"`);
 }
 
-function isEarly(tookMs: number, toldSeconds: number): boolean {
-  return tookMs < toldSeconds * 1000 * earlyShare;
+function isEarly(tookMs: number, requestedSeconds: number): boolean {
+  return tookMs < requestedSeconds * 1000 * earlyShare;
 }
 
-function earlyText(tookMs: number, toldSeconds: number): string {
-  return `after ${(tookMs / 1000).toFixed(1)} s of ${toldSeconds}`;
+function earlyText(tookMs: number, requestedSeconds: number): string {
+  return `after ${(tookMs / 1000).toFixed(1)} s of ${requestedSeconds}`;
 }
 
 function howIt(exit: GroupExit): string {
@@ -115,8 +124,8 @@ function checked(result: LoadResult, what: string): LoadResult {
   throw failed(`${what} had no request with a good answer, and ${errors}`, '');
 }
 
-function failed(what: string, said: string): CodedError {
-  const words = said === '' ? '' : `, and printed "${said.slice(0, 200)}"`;
+function failed(what: string, printed: string): CodedError {
+  const words = printed === '' ? '' : `, and printed "${printed.slice(0, 200)}"`;
   return new CodedError(
     'TUNE_LOAD_FAILED',
     `the load ${what}${words}: run it by hand against the program first`,
@@ -151,15 +160,15 @@ export async function runIn(group: Group, run: LoadRun, what: string): Promise<L
   const answer = answerOf(group);
   group.child.send(message, () => {}); // a process that has ended is reported below
   const ended = group.ended.then((exit): FromRunner => {
-    const words = group.lastWords === '' ? '' : `: ${group.lastWords}`;
+    const words = group.lastOutput === '' ? '' : `: ${group.lastOutput}`;
     return { type: 'failed', message: `it ended ${howIt(exit)}${words}` };
   });
-  const said = await waitFor(Promise.race([answer, ended]), seconds * 1000 + lateMs, signal);
-  if (said.type === 'failed') throw failed(`${what} failed`, said.message);
-  if (said.type === 'ready' || said.result === undefined) {
+  const reply = await waitFor(Promise.race([answer, ended]), seconds * 1000 + lateMs, signal);
+  if (reply.type === 'failed') throw failed(`${what} failed`, reply.message);
+  if (reply.type === 'ready' || reply.result === undefined) {
     throw failed(`${what} has to resolve with { requests, p50Ms, p99Ms }, and did not`, '');
   }
-  const { result, tookMs } = said;
+  const { result, tookMs } = reply;
   if (result.seconds === undefined && isEarly(tookMs, seconds)) {
     throw failed(
       `${what} returned ${earlyText(tookMs, seconds)}, without seconds in its result`,

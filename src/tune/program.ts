@@ -129,7 +129,7 @@ async function aliveDuring<T>(
 const crashMs = 200;
 
 function ended(group: Group, exit: GroupExit, when: string): CodedError {
-  const words = group.lastWords === '' ? '' : `, and printed "${group.lastWords.slice(0, 200)}"`;
+  const words = group.lastOutput === '' ? '' : `, and printed "${group.lastOutput.slice(0, 200)}"`;
   const how =
     exit.error === undefined
       ? `it ended ${describeExit({ ...exit, error: undefined })} ${when}`
@@ -207,7 +207,7 @@ async function listening(
 }
 
 function notReady(what: string, group: Group, readyTimeoutMs: number): CodedError {
-  const words = group.lastWords === '' ? '' : `, and the program printed "${group.lastWords}"`;
+  const words = group.lastOutput === '' ? '' : `, and the program printed "${group.lastOutput}"`;
   return new CodedError(
     'TUNE_NOT_READY',
     `${what} after ${readyTimeoutMs / 1000} s${words}: let it listen at the PORT of its environment, or give --url, or --ready-seconds`,

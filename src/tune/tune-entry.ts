@@ -20,12 +20,12 @@ try {
   process.on('message', (message) => {
     void answer(exported, parseRunMessage(message));
   });
-  tell({ type: 'ready' });
+  send({ type: 'ready' });
 } catch (error) {
-  tell({ type: 'failed', message: messageOf(error) });
+  send({ type: 'failed', message: messageOf(error) });
 }
 
-function tell(message: FromRunner): void {
+function send(message: FromRunner): void {
   process.send?.(message);
 }
 
@@ -47,7 +47,7 @@ async function answer(exported: Exported, message: RunMessage): Promise<void> {
       mode === 'task' ? await repeat(exported, message.seconds) : await load(exported, message);
     process.send?.({ type: 'done', result, tookMs: performance.now() - begin });
   } catch (error) {
-    tell({ type: 'failed', message: messageOf(error) });
+    send({ type: 'failed', message: messageOf(error) });
   }
 }
 
