@@ -19,8 +19,7 @@ export function headersOf(given: BusHeaders | undefined): BusHeaders {
   if (given === undefined) return noHeaders;
   for (const [name, value] of Object.entries(given)) {
     if (typeof value !== 'string') throw invalid(`headers.${name}`, value, 'a text');
-    if (name === codecHeader)
-      throw invalid('headers', name, 'names other than this reserved one');
+    if (name === codecHeader) throw invalid('headers', name, 'names other than this reserved one');
   }
   return Object.freeze({ ...given });
 }
