@@ -13,7 +13,7 @@ export function noHandlers(address: string): CodedError {
 }
 
 /** No requester waits for the reply. */
-export function nobodyWaits(address?: string): CodedError {
+export function noRequester(address?: string): CodedError {
   const what = address === undefined ? 'this message' : `this message to ${address}`;
   return new CodedError('BUS_NO_HANDLERS', `no requester waits for a reply to ${what}`);
 }

@@ -3,7 +3,7 @@ export { type BusOptions, EventBus } from './bus.js';
 export type { BusCodec, Registration } from './codecs.js';
 export type { Consumer } from './consumer.js';
 export { createCopy } from './copy.js';
-export { nobodyWaits, noHandlers } from './errors.js';
+export { noHandlers, noRequester } from './errors.js';
 export type { Successor } from './incoming-hand-off.js';
 export type {
   InterceptedChange,

@@ -7,7 +7,7 @@ import { CodedError } from '../errors.js';
 import { announcements, defer } from '../internal/index.js';
 import { bufferCarrier, Link, readError } from '../worker/index.js';
 import type { EventBus } from './bus.js';
-import { consumerLost, nobodyWaits } from './errors.js';
+import { consumerLost, noRequester } from './errors.js';
 import { type Delivery, noHeaders, type Outcome, type Waiter } from './message.js';
 import type { Attached, Peer } from './peer.js';
 import {
@@ -20,7 +20,7 @@ import {
 } from './protocol.js';
 
 /** The number of a message without a waiter. */
-const nobody = 0;
+const noWaiter = 0;
 /** May wait for a peer that reads slower than others write. */
 const maxWaitingFrames = 10_000;
 const maxWaitingBytes = 2 ** 20;
@@ -44,7 +44,7 @@ export class BusLink implements Peer {
   /** Numbers of addresses: those sent to the peer, and those received from it. */
   readonly #numbers = new Map<string, number>();
   readonly #addresses: string[] = [];
-  #lastNumber = nobody;
+  #lastNumber = noWaiter;
 
   /** Attaches the bus at the other end of `end` to `bus`. */
   constructor(bus: EventBus, end: ChannelEnd) {
@@ -101,7 +101,7 @@ export class BusLink implements Peer {
     const kinds = isPublished ? publishedKinds : messageKinds;
     const kind = hasHeaders ? kinds.withHeaders : kinds.plain;
     const value = hasHeaders ? [body, headers] : body;
-    if (waiter === undefined) this.#link.post(kind, nobody, target, value);
+    if (waiter === undefined) this.#link.post(kind, noWaiter, target, value);
     else this.#withNumber(waiter, (number) => this.#link.post(kind, number, target, value));
   }
 
@@ -145,11 +145,11 @@ export class BusLink implements Peer {
   /** Calls `send` with a number for `waiter`, which is free again once that is settled or gives up. */
   #withNumber(waiter: Waiter | undefined, send: (number: number) => void): void {
     if (waiter === undefined) {
-      send(nobody);
+      send(noWaiter);
       return;
     }
     do this.#lastNumber = (this.#lastNumber + 1) & 0x7fffffff;
-    while (this.#lastNumber === nobody || this.#waiters.has(this.#lastNumber));
+    while (this.#lastNumber === noWaiter || this.#waiters.has(this.#lastNumber));
     const number = this.#lastNumber;
     this.#waiters.set(number, waiter);
     waiter.whenOver(() => this.#waiters.delete(number));
@@ -205,7 +205,7 @@ export class BusLink implements Peer {
 
   /** A message that cannot be read is an error for the sender, if it waits. */
   #receiveMessage(kind: number, number: number, target: number, bytes: ByteReader): void {
-    const waiter = number === nobody ? undefined : this.#waiterAt(number);
+    const waiter = number === noWaiter ? undefined : this.#waiterAt(number);
     const address = parseAddress(this.#addresses[target]);
     const isPublished = kind === busFrame.published || kind === busFrame.publishedWithHeaders;
     const isPlain = kind === busFrame.message || kind === busFrame.published;
@@ -233,7 +233,7 @@ export class BusLink implements Peer {
       this.#settle(number, { isDone: false, error: readError(error) });
       return;
     }
-    const waiter = asked === nobody ? undefined : this.#waiterAt(asked);
+    const waiter = asked === noWaiter ? undefined : this.#waiterAt(asked);
     this.#settle(number, { isDone: true, body, headers, waiter });
   }
 
@@ -243,7 +243,7 @@ export class BusLink implements Peer {
     this.#waiters.delete(number); // also for a waiter that passed a request on, and is never over
     if (waiter !== undefined) waiter.settle(outcome);
     else if (outcome.isDone) {
-      outcome.waiter?.settle({ isDone: false, error: nobodyWaits() });
+      outcome.waiter?.settle({ isDone: false, error: noRequester() });
     }
   }
 

@@ -3,7 +3,7 @@
 
 import { CodedError } from '../errors.js';
 import { announcements, integer, invalid, messageOf } from '../internal/index.js';
-import { nobodyWaits } from './errors.js';
+import { noRequester } from './errors.js';
 
 /** Names are case-sensitive. */
 export type BusHeaders = Readonly<Record<string, string>>;
@@ -146,7 +146,7 @@ export class BusMessage<Body = unknown> {
    */
   async replyAndRequest(body: unknown, options: ReplyRequestOptions = {}): Promise<BusMessage> {
     const content = this.#encoded(body, options);
-    if (this.#waiter === undefined) throw nobodyWaits(this.address);
+    if (this.#waiter === undefined) throw noRequester(this.address);
     return await this.#asker.ask(this.address, options, (waiter) => {
       this.#answer({ isDone: true, ...content, waiter });
     });

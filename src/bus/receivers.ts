@@ -248,7 +248,7 @@ export class Receivers {
       const here = locality === undefined ? undefined : this.#consumers.next(address);
       return locality === 'only' ? here : (here ?? this.#all.next(address));
     }
-    // Each end of a stream is on one loop, which its peers may have announced or not.
+    // Each end of a stream is on one loop: a peer has announced it, or it is on another machine.
     const wanted = address.startsWith(streamPrefix) ? 'prefer' : (locality ?? this.#locality);
     if (wanted === undefined) return this.#nextNear(address, uplink);
     const here = this.#consumers.next(address);

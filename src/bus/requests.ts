@@ -2,7 +2,7 @@
 
 import { CodedError } from '../errors.js';
 import { abortError, beforeDeadline, defer, integer } from '../internal/index.js';
-import { nobodyWaits } from './errors.js';
+import { noRequester } from './errors.js';
 import type { Delivery, Outcome, ReplyRequestOptions, Waiter } from './message.js';
 
 const defaultTimeoutMs = 30_000;
@@ -32,7 +32,7 @@ export class Requests {
         return;
       }
       const { body, headers, waiter } = outcome;
-      if (isOver) waiter?.settle({ isDone: false, error: nobodyWaits(address) });
+      if (isOver) waiter?.settle({ isDone: false, error: noRequester(address) });
       else resolve({ address, body, headers, waiter, isPublished: false });
     };
     send({ settle, whenOver: (callback) => whenOver.push(callback) });

@@ -18,7 +18,7 @@ const queueLimitBytes = 4 * 1024 * 1024;
 const drainedBytes = queueLimitBytes / 2;
 const maxSpareBuffers = 4;
 
-/** Carries bytes to the peer. It calls the listener only after its constructor has returned. */
+/** Carries bytes to the peer. It calls its listener only after `connect` has returned. */
 export interface Carrier {
   /** Bytes handed over that may still wait in this process. */
   readonly queuedBytes: number;

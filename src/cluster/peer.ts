@@ -10,9 +10,9 @@ import {
   type Delivery,
   type EventBus,
   type Locality,
-  nobodyWaits,
   noHandlers,
   noHeaders,
+  noRequester,
   type Outcome,
   parseFailure,
   parseMessage,
@@ -271,7 +271,7 @@ export class ClusterPeer implements Uplink {
       const outcome = this.#outcomeOf(kind, message, read);
       const pending = this.#takePending(number);
       if (pending !== undefined) pending.waiter.settle(outcome);
-      else if (outcome.isDone) outcome.waiter?.settle({ isDone: false, error: nobodyWaits() });
+      else if (outcome.isDone) outcome.waiter?.settle({ isDone: false, error: noRequester() });
     });
   }
 

@@ -47,7 +47,7 @@ try {
   answer(bus, loopAddress(number), async (message) => {
     const request = parseToUnits(message);
     const answered = await (sides.isFor(request) ? sides : units).handle(request);
-    if (request.type === 'start') await far.flush(); // other machines have the subscriptions of what was started
+    if (request.type === 'start') await far.flush(); // other machines have its subscriptions
     return answered;
   });
   const { index } = loop;
