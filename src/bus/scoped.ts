@@ -210,7 +210,7 @@ export class ScopedBus implements Bus {
   }
 
   /** The name of the bus. @internal */
-  get home(): string {
+  get busName(): string {
     return this.#bus.handOffs.name;
   }
 

@@ -162,8 +162,8 @@ export class Instance {
   }
 
   /** The name of the loop's bus. */
-  get home(): string {
-    return this.#bus.home;
+  get busName(): string {
+    return this.#bus.busName;
   }
 
   /** For one that comes from another loop. Rejects with what `restore` throws, or when it takes longer. */

@@ -112,7 +112,7 @@ export class LoopUnits {
     const moving = this.#find(handOff);
     try {
       const state = await moving.save(saveTimeoutMs);
-      const what = { deployment, instance, state, from: moving.home, timeoutMs };
+      const what = { deployment, instance, state, from: moving.busName, timeoutMs };
       const message = { type: 'restore', ...what } as const;
       moving.handOff(parseHandOffTarget(await ask(this.#bus, loopAddress(to), message, timeoutMs)));
     } catch (error) {

@@ -197,11 +197,11 @@ test('a sender that does not read delays no other', async (t) => {
   await waitFor(() => sender?.request('here', 'probe'));
   for (const from of [0, 1]) net.path(from, 2).isStopped = true;
   const opened = migrating.begin(1);
-  assert.equal((await net.buses[0]?.request('here', 'from the old home'))?.body, 'new');
+  assert.equal((await net.buses[0]?.request('here', 'from the source'))?.body, 'new');
   assert.equal((await net.buses[1]?.request('here', 'from the new one'))?.body, 'new');
   const late = sender?.request('here', 'late');
   await turns(20);
-  assert.equal(seen.at(-1), 'late', 'it came by way of the old home');
+  assert.equal(seen.at(-1), 'late', 'it came by way of the source');
   const after = sender?.request('here', 'later');
   for (const from of [0, 1]) net.path(from, 2).isStopped = false;
   assert.deepEqual([(await late)?.body, (await after)?.body], ['new', 'new']);
@@ -264,7 +264,7 @@ test('when the source is lost the target has the consumer alone, in order', asyn
   await turns(30);
   const answers = upTo(5).map((number) => net.buses[2]?.request('here', number));
   await turns(10);
-  assert.deepEqual(seen, [], 'what comes straight waits for what may come by the old home');
+  assert.deepEqual(seen, [], 'straight messages wait for those that may come by the source');
   net.kill(0);
   await opened;
   await Promise.all(answers);

@@ -89,7 +89,7 @@ class Unit {
     const successor = new ScopedBus(this.#home(to), { makesSuccessors: true });
     this.#register(successor);
     await this.#bus.hold();
-    const target = await successor.acceptHandOff(this.#bus.home);
+    const target = await successor.acceptHandOff(this.#bus.busName);
     if (isGivenUp) {
       this.#bus.release();
       await successor.end();
