@@ -1,5 +1,11 @@
 // The public names of the package 'manycore'. Re-exports only; api/manycore.d.ts has their types.
 
+/**
+ * Calls, pools, maps, units, the bus and clusters.
+ *
+ * @module manycore
+ */
+
 export type {
   Bus,
   BusAddress,

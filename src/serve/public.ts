@@ -1,5 +1,11 @@
 // The public names of 'manycore/serve'. Re-exports only; api/serve.d.ts has their types.
 
+/**
+ * Servers on processes × event loops.
+ *
+ * @module manycore/serve
+ */
+
 export type { LoopState } from './board.js';
 export type { Placement, Plan, Range, ServeOptions, StatusAddress, TlsOptions } from './options.js';
 export type { BoundAddress } from './protocol.js';
