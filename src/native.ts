@@ -1,6 +1,6 @@
-// Loads the native binary once for each thread and says what is missing when it does not load. Calls
-// and maps work without it, over other channels: callers ask `nativeBinding()` and take
-// `undefined` for an answer. Long (over 400 lines): it declares everything that the binary exports.
+// Loads the native binary once for each thread; `nativeProblem` explains why it did not load. Calls and
+// maps work without it, over other channels: `nativeBinding()` then returns `undefined`. Long (over
+// 400 lines): it declares everything that the binary exports.
 // Not here: what the binding is used for (channels/shm, worker).
 
 import { createRequire } from 'node:module';
@@ -19,7 +19,7 @@ export interface NativeSegment {
   readonly replyAt: number;
   /** The whole segment; mapped as long as the buffer is reachable. */
   buffer(): ArrayBuffer;
-  /** The ring as Rust speaks it, while nobody else writes, or reads, on that side. */
+  /** Rust's implementation of the ring, while there is no other writer, or reader, on that side. */
   tryPush(isParent: boolean, kind: number, task: number, target: number, body: Buffer): boolean;
   tryPop(isParent: boolean): NativeFrame | null;
 }
@@ -32,7 +32,7 @@ export interface NativeFrame {
   readonly isSpilled: boolean;
 }
 
-/** The channels' part in this thread's event loop (crates/node/src/event_loop.rs). */
+/** Serves the channels in this thread's event loop (crates/node/src/event_loop.rs). */
 export interface NativeLoop {
   /** The eventfd that wakes this loop: the loop's own, open until `releaseBell` and while ends use it. */
   holdBell(): number;
@@ -51,14 +51,14 @@ export interface NativeLoop {
    * The loop reads the first before it sleeps.
    */
   refWords(end: number): ArrayBuffer;
-  /** Makes all ends do now what their first word says. */
+  /** Applies the first word of all ends now. */
   settleRefs(): void;
   ring(end: number): void;
 }
 
 /** Descriptors by number, with an owner: what is not released is closed with this object. */
 export interface NativeDescriptors {
-  /** Between these two owners. */
+  /** Creates a segment between these two owners. */
   createSegment(ringBytes: number, slotCount: number, owner: number, parentOwner: number): number;
   createEventfd(): number;
   /** Both ends of a Unix socket for `sendDescriptors` and `receive`. */
@@ -69,18 +69,18 @@ export interface NativeDescriptors {
   duplicate(fd: number): number;
   /** The descriptors of the next message over a Unix socket; throws when none is there. */
   receive(socket: number): number[];
-  /** Gives `fd` away: whoever gets the number closes it. */
+  /** Releases `fd` to the caller, which must close it. */
   release(fd: number): number;
   closeAll(): void;
 }
 
-/** Blocks for payloads (crates/node/src/arena.rs); offsets of -1 say that no memory is left. */
+/** Blocks for payloads (crates/node/src/arena.rs); an offset of -1: no memory is left. */
 export interface NativeArena {
   fd(): number;
-  /** Numbers of workers. */
+  /** Takes a number for a worker. */
   takeOwner(): number;
   retireOwner(owner: number): void;
-  /** The first of a member's numbers; only where the arena was made. */
+  /** Takes the numbers of a member and returns the first; only in the process that created the arena. */
   takeMember(): number;
   retireMember(first: number): void;
   /** Unmaps the memory of a member as soon as no view needs it. */
@@ -88,7 +88,7 @@ export interface NativeArena {
   place(bytes: Uint8Array): number;
   allocate(sizeBytes: number): number;
   free(offset: number): void;
-  /** When the buffer was collected and it has a key, `takeCollected` has the key. */
+  /** Once the buffer was collected, `takeCollected` returns its key, if it has one. */
   view(owner: number, offset: number, sizeBytes: number, collectedKey?: number): ArrayBuffer;
   takeCollected(): number[];
   readonly usedCount: number;
@@ -97,7 +97,7 @@ export interface NativeArena {
 
 /** The scoreboard of a server (crates/core/src/accept/board.rs). */
 export interface NativeBoard {
-  /** For the processes; only of a board that was made here and is not closed. */
+  /** The descriptor for the processes; only of a board that was created here and is not closed. */
   fd(): number;
   buffer(): ArrayBuffer;
   /** Closes the descriptor; the buffer stays. */
@@ -106,12 +106,12 @@ export interface NativeBoard {
 
 /** The listener thread of this process (crates/core/src/accept/acceptor.rs). */
 export interface NativeAcceptor {
-  /** The key with which any thread of this process makes the inboxes of its loops. */
+  /** The key with which threads of this process create the inboxes of their loops. */
   readonly key: number;
   /** Accepts from one more listening socket, or control socket of a router; takes the descriptor over. */
   addSocket(number: number, fd: number): void;
   removeSocket(number: number): void;
-  /** A row of this process has changed. */
+  /** Makes the thread read the rows of this process again, after one has changed. */
   wake(): void;
   /** The thread ends when its inboxes are closed, too. */
   close(): void;
@@ -120,8 +120,8 @@ export interface NativeAcceptor {
 /** Divides the connections of one listening socket among apps, by name (crates/core/src/accept/router.rs). */
 export interface NativeRouter {
   /**
-   * Connections of clients that ask for one of `names` go into `controlSocket`, one end of a Unix socket, which
-   * is taken over. Returns what `remove` takes, or -1 when another app has such a name.
+   * Sends connections of clients that request one of `names` into `controlSocket`, one end of a Unix socket,
+   * which is taken over. Returns the key for `remove`, or -1 when another app has such a name.
    */
   add(names: readonly string[], controlSocket: number): number;
   remove(key: number): void;
@@ -132,28 +132,28 @@ export interface NativeRouter {
 /** This event loop's inbox at the listener thread (crates/node/src/loop_inbox.rs). */
 export interface NativeLoopInbox {
   /**
-   * Uint32: a count, then socket number and descriptor for each connection. Whoever reads it sets the
-   * count to 0 and owns the descriptors.
+   * Uint32: a count, then socket number and descriptor for each connection. The reader sets the count
+   * to 0 and then owns the descriptors.
    */
   inbox(): ArrayBuffer;
   board(): ArrayBuffer;
-  /** Whether waiting for connections keeps the event loop alive. */
+  /** True: waiting for connections keeps the event loop alive. */
   hold(isHeld: boolean): void;
-  /** This loop's row has changed. */
+  /** Makes the listener thread read this loop's row again, after it has changed. */
   wake(): void;
-  /** Leaves, unless a connection waits to be taken; for a loop whose row says that it drains. */
+  /** Closes the inbox, unless a connection waits in it (false); for a loop whose row says that it drains. */
   tryLeave(): boolean;
-  /** Whether no connection of a socket comes any more; for one that the row does not listen to. */
+  /** True: no connection of a socket comes any more; for one that the row does not list. */
   isDoneWith(socket: number): boolean;
   /** Connections that were not taken go to other loops of this process. */
   close(): void;
 }
 
-/** A file on its way into a socket (crates/node/src/file_sender.rs). */
+/** Sends a file into a socket (crates/node/src/file_sender.rs). */
 export interface NativeFileSender {
   /** Sends bytes; returns their number: 0 at the end of the file, -1 when the client has to read first. */
   send(offset: number, count: number): number;
-  /** The callback is called once there is room, or the connection has failed. */
+  /** Calls `onRoom` once there is room, or the connection has failed. */
   wait(): void;
   close(): void;
 }
@@ -202,12 +202,12 @@ export interface NativeTracedRecord {
 
 /** Counts system calls of other programs in the kernel (crates/core/src/trace/). */
 export interface NativeTracer {
-  /** One more process; 4,096 at once are the most. */
+  /** Follows one more process; at most 4,096 at once. */
   follow(pid: number): void;
-  /** One that has ended: its number may be given to another. */
+  /** Stops following a process that has ended: its number may be reused. */
   unfollow(pid: number): void;
   read(): NativeTracedRecord[];
-  /** Whether the kernel takes the time of the programs that count. */
+  /** Makes the kernel measure the time of the programs that count, or ends that. */
   takeOwnTime(isTaken: boolean): void;
   ownTimeNs(): number;
   close(): void;
@@ -217,7 +217,7 @@ export interface NativeTracer {
 export interface NativeCollections {
   start(): void;
   stop(): void;
-  /** For each type of V8's `GCType`, by its bit: how many, ms in all, and ms of the longest. */
+  /** For each type of V8's `GCType`, by its bit: number, ms in all, and ms of the longest. */
   figures(): number[];
 }
 
@@ -241,7 +241,7 @@ export interface NativeBinding {
   readonly NativeArena: {
     /** `onCollected` is called when `takeCollected` has keys. */
     ofProcess(onCollected: () => void): NativeArena;
-    /** As a member with the numbers from `first` on. */
+    /** Opens the arena in a member with the numbers from `first` on. */
     join(fd: number, first: number, onCollected: () => void): NativeArena;
     open(fd: number, owner: number, onCollected: () => void): NativeArena;
   };
@@ -252,8 +252,8 @@ export interface NativeBinding {
     open(fd: number): NativeBoard;
   };
   /**
-   * `bells`: eventfds, one for each process of the board, taken over. Connections that nobody takes for
-   * `patienceMs` are answered by 503 where that is understood; 0: never.
+   * `bells`: eventfds, one for each process of the board, taken over. Connections that no loop takes for
+   * `patienceMs` are answered by 503 if their clients speak HTTP; 0: never.
    */
   readonly NativeAcceptor: new (
     board: NativeBoard,
@@ -288,7 +288,7 @@ export interface NativeBinding {
   };
   /** The constructor throws when this runtime does not report collections. */
   readonly NativeCollections: new () => NativeCollections;
-  /** Without a copy of this process; standard error is ours. Rejects with the system's reason. */
+  /** Starts a program without a copy of this process; standard error is ours. Rejects with the system's reason. */
   startProgram(options: NativeProgramOptions): Promise<NativeProgram>;
   /** The status of wait(2), `null` while the child runs; throws when it is no child or was reaped before. */
   reapProgram(pid: number): number | null;
@@ -296,7 +296,7 @@ export interface NativeBinding {
   boardLayout(): number[];
   /** The clock of the scoreboard, in ms, cut to 32 bits. */
   boardNowMs(): number;
-  /** To a Unix datagram socket; a path that begins with `@` is an abstract one. */
+  /** Sends to a Unix datagram socket; a path that begins with `@` is an abstract one. */
   sendDatagram(path: string, text: string): void;
   /** Rings an eventfd. */
   ringBell(fd: number): void;
@@ -308,7 +308,7 @@ export interface NativeBinding {
   layoutOffsets(): number[];
   grantedCores(): GrantedCores;
   hasCpuQuota(): boolean;
-  /** The cores that this thread may run on, ascending; none where the system does not say. */
+  /** The cores that this thread may run on, ascending; none where the system has no list. */
   allowedCores(): number[];
   pinThread(cpus: readonly number[]): void;
   currentCpu(): number;
@@ -354,7 +354,7 @@ const exportNames = [
   'probeKernel',
 ] as const satisfies readonly (keyof NativeBinding)[];
 
-/** Holds the loaded module against `NativeBinding`; throws the name that is missing. */
+/** Checks the loaded module against `NativeBinding`; the error names the missing export. */
 function parseBinding(loaded: unknown): NativeBinding {
   for (const name of exportNames) {
     const found: unknown = Reflect.get(Object(loaded), name);
@@ -397,19 +397,19 @@ export function preloadPath(): string {
   return fileURLToPath(new URL(`../../prebuilds/${platform}/manycore-preload.so`, import.meta.url));
 }
 
-/** The binary, or `undefined` when it is missing; `nativeProblem` says why. */
+/** The binary, or `undefined` when it is missing; `nativeProblem` has the reason. */
 export function nativeBinding(): NativeBinding | undefined {
   loaded ??= load();
   return loaded.binding;
 }
 
-/** Why there is no binary: `NATIVE_MISSING` with the loader's text and the way out. */
+/** The reason why there is no binary: `NATIVE_MISSING` with the loader's text and the way out. */
 export function nativeProblem(): CodedError | undefined {
   loaded ??= load();
   return loaded.problem;
 }
 
-/** Like `nativeBinding`, for callers that cannot go on without it. Throws `nativeProblem()`. */
+/** Like `nativeBinding`, for callers that need it. Throws `nativeProblem()`. */
 export function requireNative(): NativeBinding {
   loaded ??= load();
   if (loaded.problem !== undefined) throw loaded.problem;

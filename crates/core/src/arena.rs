@@ -1,10 +1,11 @@
 //! Memory for payloads: one sealed, sparse memfd that a parent shares with all its workers.
 //!
-//! The file is huge and nearly empty. Its offsets are divided by owner: 0 is whoever made it, its workers
-//! count from 1. Above those are the numbers of members, event loops in other processes, 256 for each:
-//! the first is its own, the others are for its workers. Each owner allocates only in its own part, so no
-//! lock lies in shared memory, and frees only what it allocated, told by messages that others are done.
-//! Peers map what is named to them, in windows, and keep a window as long as any view of it lives.
+//! The file is huge and nearly empty. Its offsets are divided by owner: 0 is the process that created
+//! the arena, and its workers count from 1. Above those are the numbers of members (event loops in
+//! other processes), 256 for each: the first is the member's own, the others are for its workers. Each
+//! owner allocates only in its own range, so no lock lies in shared memory. It frees only its own
+//! blocks, after messages that peers have released them. Peers map named blocks in windows, and keep a
+//! window as long as any view of it lives.
 
 use crate::error::{CoreError, Result};
 use crate::region::Mapping;
@@ -18,13 +19,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Offsets that belong to one owner.
 pub const RANGE_BYTES: u64 = 1 << 35;
-/// How many owners an arena has room for; JavaScript names a block by owner x range + offset, exactly.
+/// Number of owners; JavaScript names a block exactly, by owner × range + offset.
 pub const OWNER_COUNT: u32 = 1 << 18;
-/// The first number of a member; workers of whoever made the arena have those below.
+/// First number of a member; workers of the arena's owner have the numbers below.
 pub const MEMBERS_AT: u32 = 1 << 17;
-/// Numbers of one member.
+/// Owner numbers of one member.
 pub const MEMBER_OWNERS: u32 = 1 << 8;
-/// What is mapped at once; larger blocks have a window of their own.
+/// Size of one mapping; larger blocks have a window of their own.
 const WINDOW_BYTES: u64 = 1 << 26;
 /// Free memory that one owner keeps for its next payloads: eight of 16 MiB, about as many as wait for
 /// the peer's next garbage collection.
@@ -40,11 +41,11 @@ pub struct View {
 #[derive(Debug)]
 pub struct Arena {
     fd: OwnedFd,
-    /// By owner and offset of the window.
+    /// Windows by owner and offset.
     windows: Mutex<HashMap<(u32, u64), Arc<Mapping>>>,
 }
 
-/// Nothing that is guarded here is left half-changed by a panic.
+/// Ignores poisoning: a panic leaves no guarded value half-changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -55,7 +56,7 @@ impl Arena {
         Ok(Arena::from_fd(sys::sealed_memfd(c"manycore-arena", bytes)?))
     }
 
-    /// The arena that a parent made; checked to be one.
+    /// Opens the arena of a parent, after checking that the file is one.
     pub fn open(fd: OwnedFd) -> Result<Arena> {
         let bytes = sys::sealed_size(fd.as_fd())?;
         if bytes != RANGE_BYTES * u64::from(OWNER_COUNT) {
@@ -72,8 +73,8 @@ impl Arena {
         self.fd.as_raw_fd()
     }
 
-    /// The memory of a block. The numbers may come from a peer: they are checked, and whatever they
-    /// are, the answer lies inside of this arena.
+    /// The memory of a block. The numbers may come from a peer: they are checked, and every result lies
+    /// inside this arena.
     pub fn view(&self, owner: u32, offset: u64, size_bytes: u64) -> Result<View> {
         let block_bytes = slab::block_bytes(size_bytes)?;
         let is_inside = offset.is_multiple_of(block_bytes)
@@ -93,7 +94,7 @@ impl Arena {
     fn window(&self, owner: u32, at: u64, bytes: u64) -> Result<Arc<Mapping>> {
         let mut windows = lock(&self.windows);
         if let Some(mapping) = windows.get(&(owner, at)) {
-            // A large block and small ones never share an offset: the first use of it decides.
+            // A large block and small ones never share an offset: its first use decides.
             if crate::region::Region::size_bytes(&**mapping) as u64 >= bytes {
                 return Ok(Arc::clone(mapping));
             }
@@ -105,12 +106,12 @@ impl Arena {
         Ok(mapping)
     }
 
-    /// Maps nothing of these owners any more; views keep what they need.
+    /// Drops the mappings of these owners; views keep the windows that they need.
     pub fn unmap(&self, owners: Range<u32>) {
         lock(&self.windows).retain(|(owner, _), _| !owners.contains(owner));
     }
 
-    /// Frees all memory of owners that are gone. Views that still live read zeroes.
+    /// Frees all memory of owners that have ended. Views that still live read zeroes.
     pub fn retire(&self, owners: Range<u32>) -> Result<()> {
         let at = u64::from(owners.start) * RANGE_BYTES;
         let bytes = owners.len() as u64 * RANGE_BYTES;
@@ -119,7 +120,7 @@ impl Arena {
     }
 }
 
-/// An owner's part of an arena, with what is free in it. The only one who allocates there.
+/// One owner's range of an arena with its free blocks. Only this value allocates there.
 #[derive(Debug)]
 pub struct OwnRange {
     arena: Arc<Arena>,
@@ -132,7 +133,7 @@ pub struct OwnRange {
 pub struct Taken {
     pub offset: u64,
     pub view: View,
-    /// How many of its first bytes held something before; all others are zero.
+    /// Number of first bytes that may hold old content; all others are zero.
     pub dirty_bytes: u64,
 }
 
@@ -149,7 +150,8 @@ impl OwnRange {
         self.owner
     }
 
-    /// A block for `size_bytes` with memory behind all of them: writing there cannot fail any more.
+    /// Allocates a block of `size_bytes` with memory behind all of it: writing there cannot fail any
+    /// more.
     pub fn take(&self, size_bytes: u64) -> Result<Taken> {
         let mut slab = lock(&self.slab);
         let slot = slab.take(size_bytes)?;
@@ -170,7 +172,7 @@ impl OwnRange {
         }
     }
 
-    /// Frees a block that nobody refers to any more.
+    /// Frees a block without references.
     pub fn free(&self, offset: u64) -> Result<()> {
         let punch_bytes = lock(&self.slab).free(offset)?;
         if punch_bytes == 0 {

@@ -1,4 +1,4 @@
-//! What can go wrong, each with the code that the TypeScript side knows (`src/errors.ts`).
+//! Errors of this crate, each with its code in TypeScript (`src/errors.ts`).
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ pub type Result<T> = std::result::Result<T, CoreError>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CoreError {
-    /// The kernel (or an injected refusal) said no to `what`.
+    /// The kernel (or an injected refusal) refused `what`.
     Refused { what: &'static str, errno: i32 },
     /// This platform has no `what`.
     Unsupported { what: &'static str },
@@ -21,7 +21,7 @@ pub enum CoreError {
 }
 
 impl CoreError {
-    /// What the kernel said; 0 for what is no refusal of the kernel.
+    /// The kernel's error number; 0 for an error that is no refusal of the kernel.
     pub fn errno(&self) -> i32 {
         match self {
             CoreError::Refused { errno, .. } => *errno,

@@ -1,9 +1,9 @@
-//! Where everything lies in a worker's segment. `src/channels/shm/layout.ts` holds the same numbers;
-//! `test/native/layout.test.ts` holds the two to each other. Offsets only, never pointers; all
-//! numbers are little-endian `u32` words.
+//! Layout of a worker's segment. `src/channels/shm/layout.ts` holds the same numbers;
+//! `test/native/layout.test.ts` compares the two. Offsets only, never pointers; all numbers are
+//! little-endian `u32` words.
 //!
-//! Each word that one side writes while the other reads has a line of 128 bytes to itself (two
-//! cache lines: the adjacent one is fetched along).
+//! Each word that one side writes while the other reads has a line of 128 bytes to itself (two cache
+//! lines: the adjacent one is fetched along).
 
 use crate::error::{CoreError, Result};
 
@@ -19,7 +19,8 @@ pub const MIN_RING_BYTES: u32 = 1 << 10;
 pub const MAX_RING_BYTES: u32 = 1 << 26;
 pub const MAX_SLOTS: u32 = 1 << 20;
 
-/// Byte offsets of the constants of line 0: written once, by the parent, before anybody else maps.
+/// Byte offsets of the constants of line 0: written once, by the parent, before any other process maps
+/// the segment.
 pub mod constant {
     pub const MAGIC: usize = 0;
     pub const VERSION: usize = 4;
@@ -32,12 +33,12 @@ pub mod constant {
     pub const PARENT_OWNER: usize = 32;
 }
 
-/// Byte offsets of the hot words. Each has one writer unless it says otherwise.
+/// Byte offsets of the hot words. Each has one writer unless its comment names both.
 pub mod word {
     use super::LINE_BYTES;
-    /// Written by the parent: where the next request begins.
+    /// Written by the parent: position of the next request.
     pub const REQUEST_TAIL: usize = LINE_BYTES;
-    /// Written by the worker: up to where it has read requests.
+    /// Written by the worker: position up to which it has read requests.
     pub const REQUEST_HEAD: usize = 2 * LINE_BYTES;
     pub const REPLY_TAIL: usize = 3 * LINE_BYTES;
     pub const REPLY_HEAD: usize = 4 * LINE_BYTES;
@@ -46,10 +47,10 @@ pub mod word {
     pub const WORKER_ASLEEP: usize = 6 * LINE_BYTES;
     /// Core + 1 that the parent ran on last, 0 = unknown.
     pub const PARENT_CPU: usize = 7 * LINE_BYTES;
-    /// How many threads of this pool are awake, as the parent sees it (beside `PARENT_CPU`).
+    /// Number of awake threads of this pool, according to the parent (beside `PARENT_CPU`).
     pub const AWAKE_COUNT: usize = 7 * LINE_BYTES + 4;
     pub const WORKER_CPU: usize = 8 * LINE_BYTES;
-    /// `state`: what this side still does.
+    /// A `state` of this side.
     pub const PARENT_STATE: usize = 9 * LINE_BYTES;
     pub const WORKER_STATE: usize = 10 * LINE_BYTES;
     /// `room`: the request writer found the ring full. Written by both.
@@ -80,7 +81,7 @@ pub mod room {
 const _: () = assert!(word::REPLY_ROOM + LINE_BYTES <= HEADER_BYTES);
 const _: () = assert!(constant::PARENT_OWNER + 4 <= LINE_BYTES);
 
-/// The sizes of one segment; what line 0 says.
+/// The sizes of one segment, as stored in line 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     pub ring_bytes: u32,
@@ -106,7 +107,7 @@ impl Shape {
         Ok(self)
     }
 
-    /// Where the request ring begins: behind the claims, on a line of its own.
+    /// Offset of the request ring: behind the claims, on a line of its own.
     pub fn request_at(self) -> usize {
         (HEADER_BYTES + self.slot_count as usize * 4).next_multiple_of(LINE_BYTES)
     }

@@ -1,7 +1,7 @@
-//! Shared memory, rings and wake-ups of manycore. Knows nothing of Node: `crates/node` calls it.
+//! Shared memory, rings and wake-ups of manycore. Independent of Node: `crates/node` calls it.
 //!
-//! The protocol between two processes is stated in `docs/design/shared-memory.md`; each module says
-//! which part of it it holds. Everything a peer can write is input here.
+//! The protocol between two processes is stated in `docs/design/shared-memory.md`; each module names
+//! the part that it implements. Everything a peer can write is input here.
 
 #[cfg(not(loom))]
 pub mod accept;

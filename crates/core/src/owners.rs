@@ -1,5 +1,5 @@
-//! Which owner numbers are free. A number that was given back is used again as late as possible: a peer
-//! that is not known to be gone may still write where its owner was.
+//! Free owner numbers. A released number is used again as late as possible: a peer that has ended
+//! without notice may still write where its owner was.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,12 +15,12 @@ impl Owners {
         Owners { fresh: numbers, given_back: VecDeque::new() }
     }
 
-    /// A number that nobody has; none when all are taken.
+    /// Takes a free number; `None` when all are taken.
     pub fn take(&mut self) -> Option<u32> {
         self.fresh.next().or_else(|| self.given_back.pop_front())
     }
 
-    /// Of `take`, once.
+    /// Releases a number from `take`, once.
     pub fn release(&mut self, number: u32) {
         self.given_back.push_back(number);
     }

@@ -1,10 +1,10 @@
-//! Ends this process when its parent ends, even while JavaScript runs an endless loop: a native
-//! thread sleeps on a pidfd of the parent.
+//! Ends this process when its parent ends, even while JavaScript runs an endless loop: a native thread
+//! sleeps on a pidfd of the parent.
 //!
-//! A worker thread that started us may end before its process does, without running any JavaScript:
-//! `worker.terminate()`. The kernel's signal for that, PR_SET_PDEATHSIG, fires when the *thread* ends
-//! that started us. It is never the first choice for the process's end: where libuv would start us
-//! from a thread of its own, the signal would come far too early.
+//! A worker thread that started this process may end before its own process does, without running any
+//! JavaScript: `worker.terminate()`. The kernel's signal PR_SET_PDEATHSIG covers this: it fires when
+//! the *thread* ends that started us. It is never the first choice for the process's end: where libuv
+//! would start us from a thread of its own, the signal would come far too early.
 
 use crate::error::{CoreError, Result};
 use crate::sys;
@@ -15,21 +15,21 @@ use std::time::Duration;
 pub const ORPHANED_STATUS: i32 = 113;
 const STACK_BYTES: usize = 64 * 1024;
 
-/// How the parent is watched.
+/// The mechanism that watches the parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Watch {
     Pidfd,
-    /// The kernel's own signal; it also fires when only the starting thread of the parent ends.
+    /// The kernel's own signal; it also fires when only the parent's starting thread ends.
     DeathSignal,
 }
 
-/// Watches `pid`, which must be the parent; when it is not any more, this process ends at once.
-/// `thread` is the parent's thread with which this process shall end, too; 0 for none. `grace`: for so
-/// long it may go on after the end of its parent, where the kernel has pidfds.
+/// Watches `pid`, which must be the parent; if it no longer is, this process ends at once. `thread`:
+/// the parent's thread whose end also ends this process; 0 for none. `grace`: time to go on after the
+/// end of the parent, where the kernel has pidfds.
 pub fn watch(pid: i32, thread: i32, grace: Duration) -> Result<Watch> {
     if thread != 0 {
         sys::die_with_parent_thread()?;
-        // After the call: from here on either the signal comes, or the thread had ended before.
+        // After the call: from here on either the signal comes, or the thread ended before.
         if !sys::has_thread(pid, thread) {
             sys::exit_now(ORPHANED_STATUS);
         }
@@ -38,7 +38,7 @@ pub fn watch(pid: i32, thread: i32, grace: Duration) -> Result<Watch> {
         Ok(fd) => fd,
         Err(_) => return watch_by_signal(pid),
     };
-    // After the open: had the number been used again, the parent would be another one by now.
+    // After the open: if the number had been reused, the parent would be another process by now.
     exit_when_orphaned(pid);
     let wait = move || {
         sys::wait_readable(parent.as_fd());

@@ -50,7 +50,7 @@ mod mapped {
     use std::os::fd::BorrowedFd;
     use std::ptr::NonNull;
 
-    /// A shared mapping, unmapped when dropped: who hands out its address keeps it alive.
+    /// A shared mapping, unmapped when dropped: a caller that passes its address on keeps it alive.
     #[derive(Debug)]
     pub struct Mapping {
         start: NonNull<u8>,
@@ -156,7 +156,7 @@ impl HeapRegion {
         }
     }
 
-    /// Where the bytes begin.
+    /// Offset of the first byte.
     pub fn bytes_at(&self) -> usize {
         self.words_bytes
     }

@@ -8,7 +8,7 @@ use crate::sync::{AtomicU32, Ordering::Relaxed};
 use crate::sys;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Which end of the channel this is.
+/// An end of the channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Parent,
@@ -40,13 +40,13 @@ impl Segment {
             (constant::MAGIC, layout::MAGIC),
         ];
         for (offset, value) in constants {
-            // Relaxed: nobody else has the descriptor yet; handing it over orders these stores.
+            // Relaxed: no other process has the descriptor yet; handing it over orders these stores.
             mapping.word(offset).store(value, Relaxed);
         }
         Ok((Segment { mapping, shape }, fd))
     }
 
-    /// Maps what the parent made; every number in it is checked against the file itself.
+    /// Maps a parent's segment; every number in it is checked against the file itself.
     pub fn open(fd: BorrowedFd<'_>) -> Result<Segment> {
         let file_bytes = sys::sealed_size(fd)?;
         let limit = Shape {

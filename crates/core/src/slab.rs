@@ -1,9 +1,9 @@
-//! Which offsets of an owner's part of the arena are free: numbers only, no memory.
+//! Keeps the free offsets of an owner's range in the arena: numbers only, no memory.
 //!
-//! Sizes are powers of two, and a block lies at a multiple of its size. That wastes offsets, of which
-//! there are plenty, and no memory: only the pages that a payload really needs are ever touched. A
-//! freed block keeps its pages for the next payload of its size (fresh pages cost ten times the copy),
-//! up to a limit for all free blocks together; beyond it the pages go back to the kernel.
+//! Sizes are powers of two, and a block lies at a multiple of its size. That wastes offsets, which are
+//! plentiful, but no memory: only pages that a payload needs are ever touched. A freed block keeps its
+//! pages for the next payload of its size, because fresh pages cost ten times the copy. Beyond a limit
+//! for all free blocks together the pages go back to the kernel.
 
 use crate::error::{CoreError, Result};
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ pub const MIN_BLOCK_BYTES: u64 = 1 << 16;
 pub const MAX_BLOCK_BYTES: u64 = 1 << 33;
 pub const PAGE_BYTES: u64 = 4096;
 
-/// The size that a payload's block has.
+/// Size of the block for a payload.
 pub fn block_bytes(size_bytes: u64) -> Result<u64> {
     if size_bytes > MAX_BLOCK_BYTES {
         return Err(CoreError::Full { size_bytes });
@@ -22,7 +22,7 @@ pub fn block_bytes(size_bytes: u64) -> Result<u64> {
     Ok(size_bytes.next_power_of_two().max(MIN_BLOCK_BYTES))
 }
 
-/// A block, and how many of its first bytes have pages behind them.
+/// A block, with the number of its first bytes that have pages behind them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
     pub offset: u64,
@@ -38,7 +38,7 @@ struct Used {
 #[derive(Debug)]
 pub struct Slab {
     range_bytes: u64,
-    /// Everything below was handed out once.
+    /// All offsets below were handed out at least once.
     fresh_at: u64,
     free: HashMap<u64, Vec<Slot>>,
     used: HashMap<u64, Used>,
@@ -58,7 +58,7 @@ impl Slab {
         }
     }
 
-    /// A block for `size_bytes`, the one freed last first: its pages are warm.
+    /// Takes a block for `size_bytes`, the one freed last first: its pages are warm.
     pub fn take(&mut self, size_bytes: u64) -> Result<Slot> {
         let block_bytes = block_bytes(size_bytes)?;
         let slot = match self.free.get_mut(&block_bytes).and_then(Vec::pop) {
@@ -76,7 +76,7 @@ impl Slab {
         if offset + block_bytes > self.range_bytes {
             return Err(CoreError::Full { size_bytes: block_bytes });
         }
-        // What the alignment skips is cut into smaller blocks.
+        // The part that the alignment skips is cut into smaller blocks.
         while self.fresh_at < offset {
             let piece = 1 << self.fresh_at.trailing_zeros();
             let slot = Slot { offset: self.fresh_at, populated_bytes: 0 };
@@ -87,15 +87,15 @@ impl Slab {
         Ok(Slot { offset, populated_bytes: 0 })
     }
 
-    /// Says that the first bytes of a used block have pages now.
+    /// Records that the first bytes of a used block have pages now.
     pub fn note_populated(&mut self, offset: u64, populated_bytes: u64) {
         if let Some(used) = self.used.get_mut(&offset) {
             used.populated_bytes = populated_bytes;
         }
     }
 
-    /// Frees a block; answers how many bytes from its offset on must be given back to the kernel now
-    /// (0: none). An offset that is not in use is an error and changes nothing.
+    /// Frees a block. Returns how many bytes from its offset on must go back to the kernel now (0:
+    /// none). An offset that is not in use is an error and changes nothing.
     pub fn free(&mut self, offset: u64) -> Result<u64> {
         let Some(used) = self.used.remove(&offset) else {
             return Err(CoreError::Corrupt { what: "the offset of a freed block", value: offset });

@@ -1,5 +1,5 @@
-//! The atomics that the protocols are written with: the processor's, or loom's under `--cfg loom`,
-//! so that the very code that runs is the code that is modelled.
+//! The atomics of the protocols: the processor's, or loom's under `--cfg loom`, so that the models run
+//! the shipped code.
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicU32, Ordering, fence};

@@ -1,4 +1,4 @@
-//! The scoreboard and the listener thread in JavaScript's hands.
+//! The scoreboard and the listener thread as objects of JavaScript.
 
 use crate::descriptors::borrow;
 use crate::error::{Result, refused, to_js};
@@ -18,20 +18,20 @@ use std::time::Duration;
 #[napi]
 pub struct NativeBoard {
     board: Arc<Board>,
-    /// Of a board that was made here, until it is closed.
+    /// Descriptor of a board created here, until it is closed.
     fd: Option<OwnedFd>,
 }
 
 #[napi]
 impl NativeBoard {
-    /// A board of `processes` × `loops` free rows.
+    /// Creates a board of `processes` × `loops` free rows.
     #[napi(factory)]
     pub fn create(processes: u32, loops: u32) -> Result<NativeBoard> {
         let (board, fd) = Board::create(processes, loops).map_err(to_js)?;
         Ok(NativeBoard { board: Arc::new(board), fd: Some(fd) })
     }
 
-    /// Maps the board behind `fd`, which is taken over.
+    /// Maps the board behind `fd`; takes the descriptor over.
     #[napi(factory)]
     pub fn open(fd: i32) -> Result<NativeBoard> {
         let fd = sys::adopt(fd).map_err(to_js)?;
@@ -39,7 +39,7 @@ impl NativeBoard {
         Ok(NativeBoard { board: Arc::new(board), fd: None })
     }
 
-    /// The descriptor for the processes, of a board that was made here and is not closed.
+    /// The descriptor for the processes; only of a board that was created here and is not closed.
     #[napi]
     pub fn fd(&self) -> Result<i32> {
         self.fd.as_ref().map(OwnedFd::as_raw_fd).ok_or_else(|| refused("it has no descriptor"))
@@ -63,7 +63,7 @@ pub(crate) fn buffer_of<'env>(env: &'env Env, board: &Arc<Board>) -> Result<Unkn
     external_buffer(env, mapping.start(), mapping.size_bytes(), Arc::clone(board), None)
 }
 
-/// The numbers of the scoreboard that JavaScript uses, in the order of `src/serve/board.ts`.
+/// The numbers of the scoreboard for JavaScript, in the order of `src/serve/board.ts`.
 #[napi]
 pub fn board_layout() -> Vec<u32> {
     let offsets = [
@@ -92,13 +92,13 @@ pub fn board_layout() -> Vec<u32> {
     layout
 }
 
-/// The time of `UNTAKEN_SINCE`: monotonic, in ms, cut to 32 bits.
+/// The clock of `UNTAKEN_SINCE`: monotonic, in ms, cut to 32 bits.
 #[napi]
 pub fn board_now_ms() -> u32 {
     sys::now_ms()
 }
 
-/// The listener threads of this process, for its event loops to find by number.
+/// The listener threads of this process, by number, for its event loops.
 static ACCEPTORS: Mutex<Vec<(u32, Weak<Acceptor>)>> = Mutex::new(Vec::new());
 
 /// The listener thread with number `key`.
@@ -125,8 +125,9 @@ pub struct NativeAcceptor {
 
 #[napi]
 impl NativeAcceptor {
-    /// `bells` are eventfds, one for each process of the board, all taken over. A connection that
-    /// nobody takes for `patience_ms` is answered by 503 where that is understood; 0: never.
+    /// Starts the thread. `bells` are eventfds, one for each process of the board, all taken over. A
+    /// connection that no loop takes for `patience_ms` is answered by 503 if its client speaks HTTP; 0:
+    /// never.
     #[napi(constructor)]
     pub fn new(
         board: &NativeBoard,
@@ -146,13 +147,13 @@ impl NativeAcceptor {
         Ok(NativeAcceptor { acceptor: Some(acceptor), key })
     }
 
-    /// What inboxes are made with.
+    /// Number with which loops create their inboxes.
     #[napi(getter)]
     pub fn key(&self) -> u32 {
         self.key
     }
 
-    /// Accepts from one more listening socket, which is taken over. Several may have one number.
+    /// Accepts from one more listening socket; takes it over. Several may have one number.
     #[napi]
     pub fn add_socket(&self, number: u32, fd: i32) -> Result<()> {
         let fd = sys::adopt(fd).map_err(to_js)?;
@@ -167,7 +168,7 @@ impl NativeAcceptor {
         }
     }
 
-    /// A row of this process has changed: the thread looks again.
+    /// Makes the thread read the rows of this process again, after one has changed.
     #[napi]
     pub fn wake(&self) {
         if let Some(acceptor) = &self.acceptor {
@@ -181,21 +182,21 @@ impl NativeAcceptor {
     }
 }
 
-/// Rings the eventfd of a listener thread, so that it looks at its sockets.
+/// Rings the eventfd of a listener thread, so that it checks its sockets.
 #[napi]
 pub fn ring_bell(fd: i32) -> Result<()> {
     sys::eventfd_ring(borrow(fd)?);
     Ok(())
 }
 
-/// How many connections wait in a listening socket of TCP to be accepted; 0 for any other descriptor.
+/// Number of connections that wait in a listening TCP socket; 0 for any other descriptor.
 #[napi]
 pub fn accept_queue(fd: i32) -> Result<u32> {
     Ok(sys::accept_queue(borrow(fd)?).unwrap_or(0))
 }
 
-/// Passes up to 8 descriptors to whoever reads the other end of the Unix socket `socket`, all or none;
-/// they stay open here.
+/// Sends up to 8 descriptors to the other end of the Unix socket `socket`, all or none; they stay open
+/// here.
 #[napi]
 pub fn send_descriptors(socket: i32, fds: Vec<i32>) -> Result<()> {
     let fds = fds.into_iter().map(borrow).collect::<Result<Vec<_>>>()?;

@@ -1,5 +1,5 @@
-//! Blocks for payloads in JavaScript's hands. What is held by whom is decided in
-//! `src/channels/shm/blocks.ts`; here are copies, views and the one arena that a process shares.
+//! Blocks for payloads as objects of JavaScript. `src/channels/shm/blocks.ts` decides which references
+//! exist; here are copies, views and the one arena that a process shares.
 
 use crate::error::{Result, refused, to_js};
 use crate::segment::{Collected, external_buffer};
@@ -14,11 +14,11 @@ use std::ptr::{NonNull, null_mut};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// An arena where workers get their parts of: the own part, and which owner numbers are free.
+/// An arena in which workers get their ranges: the own range, and the free owner numbers.
 struct ParentArena {
     range: OwnRange,
     workers: Mutex<Owners>,
-    /// First numbers of members, divided by how many each has.
+    /// First numbers of members, divided by `MEMBER_OWNERS`.
     members: Mutex<Owners>,
 }
 
@@ -26,7 +26,7 @@ fn lock(owners: &Mutex<Owners>) -> MutexGuard<'_, Owners> {
     owners.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The arena of this process as a parent, for all its threads; gone when the last of them lets go.
+/// The arena of this process as a parent, for all its threads; dropped with the last of them.
 static OF_PROCESS: Mutex<Weak<ParentArena>> = Mutex::new(Weak::new());
 
 enum Role {
@@ -44,7 +44,7 @@ const CLOSED: CoreError = CoreError::Unsupported { what: "arena any more: it was
 
 #[napi]
 impl NativeArena {
-    /// The arena of this process as a parent; made at first use.
+    /// The arena of this process as a parent; created at first use.
     #[napi(factory)]
     pub fn of_process(env: &Env, on_collected: Function<'_, (), ()>) -> Result<NativeArena> {
         let collected = Collected::new(env, &on_collected);
@@ -63,7 +63,8 @@ impl NativeArena {
         Ok(NativeArena { role: Some(Role::Parent(arena)), collected })
     }
 
-    /// The arena of another process, in a member with numbers from `first` on; takes the descriptor over.
+    /// Opens the arena of another process in a member with numbers from `first` on; takes the
+    /// descriptor over.
     #[napi(factory)]
     pub fn join(
         env: &Env,
@@ -83,7 +84,7 @@ impl NativeArena {
         Ok(NativeArena { role: Some(role), collected })
     }
 
-    /// The parent's arena, in a worker; takes the descriptor over.
+    /// Opens the parent's arena in a worker; takes the descriptor over.
     #[napi(factory)]
     pub fn open(
         env: &Env,
@@ -97,7 +98,7 @@ impl NativeArena {
         Ok(NativeArena { role: Some(Role::Worker(OwnRange::new(arena, owner))), collected })
     }
 
-    /// The keys of views that were collected since the last time.
+    /// Takes the keys of views that were collected since the last call.
     #[napi]
     pub fn take_collected(&self) -> Vec<f64> {
         self.collected.take()
@@ -124,14 +125,14 @@ impl NativeArena {
         }
     }
 
-    /// A number for a new worker.
+    /// Takes a number for a new worker.
     #[napi]
     pub fn take_owner(&self) -> Result<u32> {
         let taken = lock(&self.parent()?.workers).take();
         taken.ok_or_else(|| refused("no owner number is left in the arena"))
     }
 
-    /// A worker is gone and none of its blocks is referred to: its memory and its number are free.
+    /// Frees the memory and the number of a dead worker, once no reference to its blocks is left.
     #[napi]
     pub fn retire_owner(&self, owner: u32) -> Result<()> {
         let parent = self.parent()?;
@@ -140,20 +141,20 @@ impl NativeArena {
         Ok(())
     }
 
-    /// The first of the numbers for a new member.
+    /// Takes the numbers for a new member and returns the first.
     #[napi]
     pub fn take_member(&self) -> Result<u32> {
         let parent = self.parent()?;
         let taken = lock(&parent.members).take();
         let number = taken.ok_or_else(|| refused("no numbers for one more loop are left"))?;
         let first = number * MEMBER_OWNERS;
-        // What a worker of the last one has written since then.
+        // Frees writes by a worker of the number's last member.
         parent.range.arena().retire(owners_of(first)?).map_err(to_js)?;
         Ok(first)
     }
 
-    /// A member is gone with its workers, and none of their blocks is referred to: their memory and their
-    /// numbers are free.
+    /// Frees the memory and the numbers of a dead member and its workers, once no reference to their
+    /// blocks is left.
     #[napi]
     pub fn retire_member(&self, first: u32) -> Result<()> {
         let parent = self.parent()?;
@@ -162,7 +163,7 @@ impl NativeArena {
         Ok(())
     }
 
-    /// A member is gone: what was mapped of it stays only as long as a view needs it.
+    /// Drops the mappings of a dead member; each stays only as long as a view needs it.
     #[napi]
     pub fn unmap_member(&self, first: u32) -> Result<()> {
         self.range()?.arena().unmap(owners_of(first)?);
@@ -174,8 +175,8 @@ impl NativeArena {
     pub fn place(&self, env: &Env, bytes: Unknown<'_>) -> Result<f64> {
         let (source, size_bytes) = bytes_of(env, &bytes)?;
         let Some(taken) = self.take(size_bytes as f64)? else { return Ok(-1.0) };
-        // SAFETY: the source is a live typed array, the target a block of at least that size that
-        // nobody else uses; `copy` because the source may lie in shared memory too.
+        // SAFETY: the source is a live typed array, the target a block of at least that size without
+        // another user; `copy` because the source may lie in shared memory too.
         unsafe { std::ptr::copy(source, taken.view.start.as_ptr(), size_bytes) };
         Ok(taken.offset as f64)
     }
@@ -185,7 +186,7 @@ impl NativeArena {
     pub fn allocate(&self, size_bytes: f64) -> Result<f64> {
         let Some(taken) = self.take(size_bytes)? else { return Ok(-1.0) };
         let dirty_bytes = taken.dirty_bytes.min(size_bytes as u64) as usize;
-        // SAFETY: these bytes lie in a block that nobody else uses yet.
+        // SAFETY: these bytes lie in a block without another user yet.
         unsafe { taken.view.start.write_bytes(0, dirty_bytes) };
         Ok(taken.offset as f64)
     }
@@ -198,13 +199,13 @@ impl NativeArena {
         }
     }
 
-    /// Frees an own block.
+    /// Frees a block of this owner.
     #[napi]
     pub fn free(&self, offset: f64) -> Result<()> {
         self.range()?.free(whole(offset)?).map_err(to_js)
     }
 
-    /// The memory of a block, own or foreign; it stays mapped as long as the buffer is reachable.
+    /// The memory of a block of any owner; it stays mapped as long as the buffer is reachable.
     #[napi]
     pub fn view<'env>(
         &self,
@@ -221,13 +222,13 @@ impl NativeArena {
         external_buffer(env, view.start, size_bytes as usize, view.mapping, notify)
     }
 
-    /// How many own blocks are in use.
+    /// Number of this owner's blocks in use.
     #[napi(getter)]
     pub fn used_count(&self) -> u32 {
         self.range().map_or(0, |range| range.used_count() as u32)
     }
 
-    /// Lets go of the arena: nothing but existing views works afterwards.
+    /// Releases the arena: only existing views work afterwards.
     #[napi]
     pub fn release(&mut self) {
         self.role = None;

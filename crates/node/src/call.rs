@@ -1,10 +1,10 @@
-//! Calling JavaScript from a callback of the event loop.
+//! Calls JavaScript from a callback of the event loop.
 
 use napi::sys;
 use std::ptr::null_mut;
 
-/// Calls the function behind `function` with ticks and microtasks after it; false when it threw
-/// (then `uncaughtException` was raised) or when JavaScript may not run any more.
+/// Calls the function behind `function` with ticks and microtasks after it. False: it threw (then
+/// `uncaughtException` was raised), or JavaScript may not run any more.
 pub(crate) fn call_into_js(env: sys::napi_env, function: sys::napi_ref) -> bool {
     let mut scope = null_mut();
     // SAFETY: on the thread of `env`; closed below.
@@ -14,8 +14,8 @@ pub(crate) fn call_into_js(env: sys::napi_env, function: sys::napi_ref) -> bool 
     let mut callee = null_mut();
     // SAFETY: the reference lives as long as the environment.
     unsafe { sys::napi_get_reference_value(env, function, &mut callee) };
-    // Not the global object: node:domain takes a property `domain` of the receiver for one of its own,
-    // and in the REPL there is such a global.
+    // Not the global object: node:domain mistakes a property `domain` of the receiver for its own, and
+    // the REPL has such a global.
     let receiver = callee;
     let mut result = null_mut();
     // SAFETY: `callee` is live in the open scope; there are no arguments.

@@ -1,4 +1,4 @@
-//! One channel's end as the event loop sees it: which words it watches, and whether there is news.
+//! One end of a channel for the event loop: the words that it watches, and the check for news.
 
 use crate::event_loop::Bell;
 use manycore_core::layout::{room, word};
@@ -48,10 +48,11 @@ pub(crate) const WORKER_WORDS: Words = Words {
     peer_state: word::PARENT_STATE,
 };
 
-/// Whether an end keeps the loop alive: what JavaScript wants, and what is so. Most changes are taken
-/// back before the loop sleeps (a call, its answer, the next call), so they are words that JavaScript
-/// writes by itself, and the loop looks at them when it is about to sleep. Not in the segment: the
-/// peer has no say in it. One thread alone uses them; atomics because JavaScript sees the same bytes.
+/// Controls whether an end keeps the loop alive: the wish of JavaScript, and the present state. Most
+/// changes are undone before the loop sleeps (a call, its answer, the next call). So they are words
+/// that JavaScript writes by itself, and the loop reads them when it is about to sleep. Not in the
+/// segment: the peer must not change them. One thread alone uses them; they are atomics because
+/// JavaScript writes the same bytes.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct RefWords {
@@ -64,7 +65,7 @@ impl RefWords {
         self.held.load(Relaxed) != 0
     }
 
-    /// What to do with the handle, if anything; counts as done.
+    /// Returns the change to make to the handle, if any; it counts as made.
     pub(crate) fn take_change(&self) -> Option<bool> {
         let is_wanted = self.wanted.load(Relaxed) != 0;
         if is_wanted == self.is_held() {
@@ -75,7 +76,7 @@ impl RefWords {
     }
 }
 
-/// One channel's end, as this loop sees it.
+/// One channel's end in this loop.
 pub(crate) struct End {
     pub(crate) segment: Arc<Segment>,
     pub(crate) side: Side,
@@ -84,7 +85,7 @@ pub(crate) struct End {
     pub(crate) peer_bell: Doorbell,
     pub(crate) may_spin: bool,
     pub(crate) refs: Arc<RefWords>,
-    /// What was delivered last, to tell news from what JavaScript knows.
+    /// The words at the last delivery, to detect news for JavaScript.
     pub(crate) seen_state: u32,
     pub(crate) seen_out_tail: u32,
 }

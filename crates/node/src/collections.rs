@@ -1,7 +1,7 @@
-//! Counts the garbage collections of this thread and how long they stop it, in the callbacks that V8 has
-//! for that. An observer of `perf_hooks` finds out the same, but Node 24 takes some 150 µs for what it
-//! tells of each collection (docs/design/observe.md). N-API has no such callbacks: V8's own functions are
-//! looked up by name, which are the same in Node 20 to 26. Where they are missing, nothing is counted here.
+//! Counts the garbage collections of this thread and their pauses, in V8's callbacks for that. An
+//! observer of `perf_hooks` would do, but Node 24 takes some 150 µs to report each collection
+//! (docs/design/observe.md). N-API has no such callbacks: V8's own functions are found by name; the
+//! names are the same in Node 20 to 26. Where they are missing, nothing is counted here.
 
 use crate::error::{Result, refused};
 use crate::symbols::find;
@@ -18,7 +18,7 @@ type Callback = unsafe extern "C" fn(*mut Isolate, c_int, c_int, *mut c_void);
 type Add = unsafe extern "C" fn(*mut Isolate, Callback, *mut c_void, c_int);
 type Remove = unsafe extern "C" fn(*mut Isolate, Callback, *mut c_void);
 
-/// `kGCTypeAll`, and what a newer V8 may add to it.
+/// `kGCTypeAll`, and types that a newer V8 may add.
 const ALL: c_int = 0xff;
 /// Bits of `ALL`.
 const TYPES: usize = 8;
@@ -60,7 +60,7 @@ impl V8 {
     }
 }
 
-/// Of one type.
+/// Counts of one type.
 #[derive(Clone, Copy, Default)]
 struct Pauses {
     count: u64,
@@ -70,17 +70,17 @@ struct Pauses {
 
 #[derive(Default)]
 struct Counts {
-    /// The collection that goes on. Another one may begin within it, and is part of it.
+    /// The collection that is running. Another one may begin within it, and is part of it.
     begun: Cell<Option<(c_int, Instant)>>,
     pauses: [Cell<Pauses>; TYPES],
 }
 
-/// While it counts, V8 has the address of its counts.
+/// While it counts, V8 has the address of the counts.
 #[napi]
 pub struct NativeCollections {
     v8: V8,
     counts: Rc<Counts>,
-    /// The isolate that they are counted in, on whose thread all of this runs.
+    /// The isolate whose collections are counted; all of this runs on its thread.
     isolate: Cell<Option<*mut Isolate>>,
 }
 
@@ -94,7 +94,7 @@ impl NativeCollections {
         Ok(NativeCollections { v8, counts: Rc::default(), isolate: Cell::new(None) })
     }
 
-    /// Does nothing where it counts already. What was counted before stays.
+    /// Starts counting, unless it counts already. Earlier counts stay.
     #[napi]
     pub fn start(&self) {
         // SAFETY: plain call; JavaScript runs on this thread, so there is one.
@@ -121,7 +121,7 @@ impl NativeCollections {
         unsafe { (self.v8.remove_epilogue)(isolate, end, data) };
     }
 
-    /// For each type of V8's `GCType`, by its bit: how many, ms in all, and ms of the longest.
+    /// For each type of V8's `GCType`, by its bit: number, ms in all, and ms of the longest.
     #[napi]
     pub fn figures(&self) -> Vec<f64> {
         let ms = |ns: u64| ns as f64 / 1e6;

@@ -1,5 +1,5 @@
-//! Descriptors that JavaScript hands around by number, with an owner: what was not given away is
-//! closed with this object, at the latest when its thread ends.
+//! Owner of descriptors that JavaScript handles by number: each one that was not released is closed
+//! with this object, at the latest when its thread ends.
 
 use crate::error::{Result, refused, to_js};
 use manycore_core::layout::Shape;
@@ -27,7 +27,7 @@ impl NativeDescriptors {
         self.held.last().map_or(-1, AsRawFd::as_raw_fd)
     }
 
-    /// A new segment between these two owners.
+    /// Creates a segment between these two owners.
     #[napi]
     pub fn create_segment(
         &mut self,
@@ -47,13 +47,14 @@ impl NativeDescriptors {
         sys::eventfd().map(|fd| self.hold(fd)).map_err(to_js)
     }
 
-    /// Both ends of a Unix socket, for descriptors. Nobody waits at them.
+    /// Both ends of a non-blocking Unix socket, for descriptors.
     #[napi]
     pub fn create_socket_pair(&mut self) -> Result<Vec<i32>> {
         sys::socket_pair().map(|ends| ends.map(|fd| self.hold(fd)).to_vec()).map_err(to_js)
     }
 
-    /// A listening socket that shares its port with others made so, or the system's error, negative.
+    /// A listening socket that shares its port with others made this way, or the system's error,
+    /// negative.
     #[napi]
     pub fn listen_shared(
         &mut self,
@@ -76,14 +77,14 @@ impl NativeDescriptors {
         sys::duplicate(borrow(fd)?).map(|fd| self.hold(fd)).map_err(to_js)
     }
 
-    /// The descriptors of the next message over the Unix socket `socket`; fails when none is there.
+    /// The descriptors of the next message over the Unix socket `socket`; fails when no message waits.
     #[napi]
     pub fn receive(&mut self, socket: i32) -> Result<Vec<i32>> {
         let fds = sys::receive_descriptors(borrow(socket)?).map_err(to_js)?;
         Ok(fds.into_iter().map(|fd| self.hold(fd)).collect())
     }
 
-    /// Gives `fd` away: whoever gets the number closes it. Fails when it is not held.
+    /// Releases `fd` to the caller, which must close it. Fails when it is not held.
     #[napi]
     pub fn release(&mut self, fd: i32) -> Result<i32> {
         let found = self.held.iter().position(|held| held.as_fd().as_raw_fd() == fd);
@@ -97,7 +98,7 @@ impl NativeDescriptors {
     }
 }
 
-/// For one call: the number is not checked beyond its sign.
+/// Borrows for one call: only the number's sign is checked.
 pub fn borrow(fd: i32) -> Result<BorrowedFd<'static>> {
     if fd < 0 {
         return Err(refused("a negative descriptor"));

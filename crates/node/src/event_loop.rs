@@ -1,10 +1,10 @@
-//! One event loop's share in all its channels: sleeps without missing a frame, wakes JavaScript.
+//! Serves all channels of one event loop: sleeps without missing a frame, and calls JavaScript.
 //!
-//! One set of hooks per environment, however many channels. `prepare` runs before the loop sleeps:
-//! it delivers what is there, spins a little when an answer is near, else arms the sleep words, looks
-//! once more (`wake::sleep`) and lets epoll block. `check` runs after: it disarms and delivers.
-//! Peers ring an eventfd only when the word says asleep; the poll of it has nothing to do but clear.
-//! An `idle` handle keeps the loop from sleeping when a delivery had to stop for its time limit.
+//! There is one set of hooks per environment for any number of channels. `prepare` runs before the loop
+//! sleeps: it delivers frames and spins a little when an answer is near. Otherwise it arms the sleep
+//! words, checks once more (`wake::sleep`) and lets epoll block. `check` runs after: it disarms and
+//! delivers. Peers ring an eventfd only when the word is 1; its poll callback only clears it. An `idle`
+//! handle keeps the loop from sleeping when a delivery had to stop for its time limit.
 //!
 //! Hooks, bells and handles share one life: they are closed together, when the environment ends, and
 //! the order is in one place here. Not here: whether to spin, and on which core (spin.rs).
@@ -25,7 +25,7 @@ use std::ptr::null_mut;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// How long one `prepare` may deliver before other I/O gets its turn.
+/// Time for which one `prepare` may deliver before other I/O gets its turn.
 const DELIVERY_LIMIT: Duration = Duration::from_micros(500);
 
 /// An eventfd that this loop polls.
@@ -33,11 +33,11 @@ pub(crate) struct Bell {
     pub(crate) doorbell: Rc<Doorbell>,
     poll: *mut Handle,
     ref_count: Cell<u32>,
-    /// Ends and offers that need it; at zero it is closed.
+    /// Number of ends and offers that use it; at zero it is closed.
     pub(crate) user_count: Cell<u32>,
 }
 
-/// What a libuv handle carries.
+/// Data of a libuv handle.
 struct HandleData {
     shared: Rc<Shared>,
     doorbell: Option<Rc<Doorbell>>,
@@ -54,7 +54,8 @@ pub(crate) struct Shared {
     is_hooked: Cell<bool>,
     is_idle_running: Cell<bool>,
     spin: Spin,
-    /// Handles whose close callback has not run yet, and what waits for them at the end.
+    /// Number of handles whose close callback has not run yet, and the hook that waits for them at the
+    /// end.
     closing_count: Cell<u32>,
     cleanup: Cell<sys::napi_async_cleanup_hook_handle>,
 }
@@ -67,7 +68,7 @@ struct Hooks {
 }
 
 impl Shared {
-    /// Makes the hooks, stopped, and has them closed when the environment ends.
+    /// Creates the hooks, stopped; they are closed when the environment ends.
     pub(crate) fn new(
         env: sys::napi_env,
         uv: Uv,
@@ -115,8 +116,8 @@ impl Shared {
             // The fence below makes it `sleep::arm` for all of them at once.
             end.segment.word(end.words.own_asleep).store(sleep::ASLEEP, Relaxed);
         }
-        // SeqCst pairs with the fence in `sleep::must_ring` and with JavaScript's `Atomics`: the
-        // stores above stay before the looks that follow.
+        // SeqCst pairs with the fence in `sleep::must_ring` and with JavaScript's `Atomics`: the stores
+        // above stay before the checks that follow.
         fence(SeqCst);
     }
 
@@ -164,7 +165,7 @@ impl Shared {
         self.uv.close(handle, on_closed);
     }
 
-    /// Starts or stops the hooks, by whether there is an end.
+    /// Starts the hooks when there is an end, otherwise stops them.
     pub(crate) fn update_hooks(&self) {
         let wanted = self.ends.borrow().iter().any(Option::is_some);
         let Some(hooks) = self.hooks.get() else { return };
@@ -218,7 +219,7 @@ impl Shared {
         self.close(bell.poll);
     }
 
-    /// Takes the end out; its own bell is closed with it.
+    /// Removes the end; its own bell is closed with it.
     pub(crate) fn remove(&self, index: u32) {
         let removed = self.ends.borrow_mut().get_mut(index as usize).and_then(Option::take);
         let Some(end) = removed else { return };
@@ -239,7 +240,7 @@ impl Shared {
         }
     }
 
-    /// Does what `ref()` and `unref()` of the channels have asked for since the last time.
+    /// Applies the `ref()` and `unref()` calls of channels since the last time.
     pub(crate) fn settle_refs(&self) {
         self.for_each(|end| {
             if let Some(up) = end.refs.take_change() {
@@ -248,7 +249,7 @@ impl Shared {
         });
     }
 
-    /// The environment ends: closes every handle. The last close callback tells Node.
+    /// Closes every handle at the end of the environment. The last close callback notifies Node.
     fn tear_down(&self) {
         let end_count = self.ends.borrow().len();
         for index in 0..end_count {
@@ -294,7 +295,7 @@ unsafe extern "C" fn on_prepare(handle: *mut Handle) {
             }
             continue;
         }
-        // Here and not later: libuv asks after this hook whether anything is alive, and then for how
+        // Here and not later: after this hook libuv checks whether anything is alive, and then for how
         // long it may sleep.
         shared.settle_refs();
         shared.spin.publish(&mut shared.ends.borrow_mut());

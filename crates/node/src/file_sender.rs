@@ -1,7 +1,7 @@
-//! A file on its way into a socket: the kernel copies, JavaScript says how much, and waits for room here.
+//! Sends a file into a socket: the kernel copies; JavaScript decides how much and waits for room here.
 //!
-//! The socket is the event loop's own, which watches it already under its number; so this one has a
-//! descriptor of its own for the same socket.
+//! The event loop already watches the socket under its number, so this object has a descriptor of its
+//! own for the same socket.
 
 use crate::call::call_into_js;
 use crate::descriptors::borrow;
@@ -27,7 +27,7 @@ struct Inner {
     uv: Uv,
     env: sys::napi_env,
     on_room: sys::napi_ref,
-    /// `None` once it is closed: not as late as the garbage collector comes.
+    /// `None` once it is closed, which must not wait for the garbage collector.
     open: RefCell<Option<Open>>,
     /// Null once it is closed.
     poll: Cell<*mut Handle>,
@@ -90,8 +90,8 @@ impl NativeFileSender {
         Ok(NativeFileSender { inner })
     }
 
-    /// Sends up to `count` bytes from `offset` on; answers how many, 0 where the file ends, and -1 when
-    /// the client has to read first.
+    /// Sends up to `count` bytes from `offset` on. Returns their number: 0 at the end of the file, -1
+    /// when the client has to read first.
     #[napi]
     pub fn send(&self, offset: f64, count: f64) -> Result<f64> {
         let open = self.inner.open.borrow();
@@ -104,7 +104,7 @@ impl NativeFileSender {
         })
     }
 
-    /// `on_room` is called once there is room, or the connection has failed.
+    /// Calls `on_room` once there is room, or the connection has failed.
     #[napi]
     pub fn wait(&self) {
         let poll = self.inner.poll.get();
@@ -128,7 +128,7 @@ impl Inner {
         let poll = self.poll.replace(null_mut());
         if !poll.is_null() {
             self.uv.close(poll, on_closed);
-            // libuv has stopped to watch it.
+            // libuv has stopped watching it.
             self.open.take();
             self.forget_callback();
         }

@@ -1,12 +1,12 @@
 //! An event loop's inbox at the listener thread: takes connections when its doorbell rings, and calls
 //! JavaScript with their descriptors.
 //!
-//! They go through an batch, memory that both see, because a call with arguments costs more than the
-//! numbers. JavaScript takes the count back to 0 first of all: what it did not take because it may not
-//! run any more goes to other loops of this process.
+//! They go through a batch, memory that both sides use, because a call with arguments costs more than
+//! the numbers. JavaScript first sets the count to 0. If JavaScript may not run any more, the remaining
+//! connections go to other loops of this process.
 //!
-//! Where the loop is to accept by itself (accept/direct.rs), the inbox's poller has the sockets; what it
-//! accepts goes the same way.
+//! Where the loop accepts by itself (accept/direct.rs), the inbox's poller has the sockets; accepted
+//! connections go the same way.
 
 use crate::acceptor::{acceptor_of, buffer_of};
 use crate::call::call_into_js;
@@ -31,10 +31,10 @@ use std::ptr::{NonNull, null_mut};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Connections in one call: what is left after them may still go to another loop.
+/// Connections in one call: the remaining ones may still go to another loop.
 const MAX_BATCH: usize = 8;
 
-/// How many there are, then a socket's number and a connection's descriptor for each.
+/// The count, then a socket's number and a connection's descriptor for each connection.
 #[repr(C)]
 struct Batch {
     count: AtomicU32,
@@ -49,14 +49,14 @@ struct Inner {
     acceptor: RefCell<Option<Arc<Acceptor>>>,
     inbox: Arc<LoopInbox>,
     batch: Arc<Batch>,
-    /// Of the bell.
+    /// Polls the bell.
     poll: Cell<*mut Handle>,
-    /// Of the inbox's poller.
+    /// Polls the inbox's poller.
     direct_poll: Cell<*mut Handle>,
-    /// Those whose close callback has not run yet.
+    /// Number of handles whose close callback has not run yet.
     handles: Cell<u32>,
     is_held: Cell<bool>,
-    /// What waits for the end of the environment.
+    /// Makes the end of the environment wait for `finish`.
     cleanup: Cell<sys::napi_async_cleanup_hook_handle>,
     is_ending: Cell<bool>,
 }
@@ -70,8 +70,8 @@ pub struct NativeLoopInbox {
 
 #[napi]
 impl NativeLoopInbox {
-    /// The inbox of loop `index` at the listener thread `key`. `deliver` is called when the batch has
-    /// something.
+    /// Creates the inbox of loop `index` at the listener thread `key`. `deliver` is called when the
+    /// batch holds connections.
     #[napi(constructor)]
     pub fn new(
         env: &Env,
@@ -85,7 +85,7 @@ impl NativeLoopInbox {
         let at = Uv::loop_of(env.raw()).ok_or_else(missing)?;
         let bell = Doorbell::new().map_err(to_js)?;
         let fd = bell.raw();
-        // The loop outlives its inbox: `on_environment_end` closes that at the latest.
+        // The loop outlives its inbox: `on_environment_end` closes the inbox at the latest.
         let idle_ms = uv.idle_clock(at);
         let inbox = acceptor.add_inbox(index, bell, idle_ms).map_err(to_js)?;
         let mut deliver_ref = null_mut();
@@ -135,8 +135,8 @@ impl NativeLoopInbox {
         Ok(NativeLoopInbox { inner: RefCell::new(Some(inner)), board })
     }
 
-    /// `[count, socket, fd, socket, fd, …]` as uint32. Whoever reads it sets the count to 0 and owns
-    /// the descriptors.
+    /// `[count, socket, fd, socket, fd, …]` as uint32. The reader sets the count to 0 and then owns the
+    /// descriptors.
     #[napi(js_name = "inbox")]
     pub fn batch<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
         let inner = self.inner.borrow();
@@ -151,7 +151,7 @@ impl NativeLoopInbox {
         buffer_of(env, &self.board)
     }
 
-    /// Whether waiting for connections keeps the event loop alive.
+    /// True: waiting for connections keeps the event loop alive.
     #[napi]
     pub fn hold(&self, is_held: bool) {
         let inner = self.inner.borrow();
@@ -167,7 +167,7 @@ impl NativeLoopInbox {
         }
     }
 
-    /// The loop's row has changed: the listener thread looks again.
+    /// Makes the listener thread read the loop's row again, after it has changed.
     #[napi]
     pub fn wake(&self) {
         if let Some(inner) = &*self.inner.borrow()
@@ -177,7 +177,8 @@ impl NativeLoopInbox {
         }
     }
 
-    /// Leaves, unless a connection waits to be taken: false. To be asked once the row says `DRAINING`.
+    /// Closes the inbox, unless a connection waits to be taken: false. Call it once the row says
+    /// `DRAINING`.
     #[napi]
     pub fn try_leave(&self) -> bool {
         let has_left = match &*self.inner.borrow() {
@@ -193,8 +194,8 @@ impl NativeLoopInbox {
         has_left
     }
 
-    /// Whether no connection of `socket` waits to be taken, and none will. To be asked once the row says
-    /// that the loop does not listen to it.
+    /// True: no connection of `socket` waits to be taken, and none will come. Call it once the row does
+    /// not list the socket any more.
     #[napi]
     pub fn is_done_with(&self, socket: u32) -> bool {
         match &*self.inner.borrow() {
@@ -206,7 +207,7 @@ impl NativeLoopInbox {
         }
     }
 
-    /// Leaves: connections that were not taken go to other loops of this process.
+    /// Closes the inbox: untaken connections go to other loops of this process.
     #[napi]
     pub fn close(&self) {
         if let Some(inner) = self.inner.take() {
@@ -216,7 +217,7 @@ impl NativeLoopInbox {
 }
 
 impl Inner {
-    /// False when it had left already.
+    /// False: it was closed already.
     fn leave(&self) -> bool {
         let Some(acceptor) = self.acceptor.borrow_mut().take() else { return false };
         acceptor.remove_inbox(&self.inbox);
@@ -234,7 +235,7 @@ impl Inner {
         }
     }
 
-    /// Hands over what was given to this loop.
+    /// Delivers the connections that were put into this loop's inbox.
     fn deliver(&self) {
         self.deliver_from(|| {
             self.inbox.take().map(|connection| (connection.socket, connection.fd))
@@ -244,7 +245,7 @@ impl Inner {
         }
     }
 
-    /// Hands over what `next` yields, as much as goes into the batch.
+    /// Delivers connections from `next`, at most one batch.
     fn deliver_from(&self, next: impl Fn() -> Option<(u32, OwnedFd)>) {
         let mut count = 0;
         for entry in &self.batch.entries {
@@ -268,9 +269,9 @@ impl Inner {
         }
     }
 
-    /// Nobody calls this any more: the end of the environment is not waited for, or may go on.
+    /// Ends the wait of the environment's end, or removes its hook: no callback uses this any more.
     fn finish(self: &Rc<Self>) {
-        // SAFETY: made in `NativeLoopInbox::new` on this thread. The environment lives: its end waits for this.
+        // SAFETY: made in `NativeLoopInbox::new` on this thread; the end of the environment waits for this.
         unsafe { sys::napi_delete_reference(self.env, self.deliver) };
         // SAFETY: Node gave this handle; at the end of the environment it waits for exactly this call.
         unsafe { sys::napi_remove_async_cleanup_hook(self.cleanup.get()) };

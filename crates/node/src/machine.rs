@@ -1,4 +1,4 @@
-//! Questions about the machine and its kernel, and where this process runs.
+//! Facts about the machine, its kernel and the core of this thread.
 
 use crate::error::{Result, to_js};
 use manycore_core::cpu::{affinity, cgroup, topology};
@@ -18,14 +18,14 @@ pub fn granted_cores() -> GrantedCores {
     GrantedCores { count: granted.count, reason: granted.reason }
 }
 
-/// Whether the control group limits CPU time below what the cores could give.
+/// True: the control group limits CPU time below the capacity of the cores.
 #[napi]
 pub fn has_cpu_quota() -> bool {
     let cores = affinity::allowed().map_or(1, |cpus| cpus.len());
     cgroup::quota_cores().is_some_and(|quota| quota < cores as f64)
 }
 
-/// The cores that this thread may run on; none when the system does not say.
+/// The cores that this thread may run on; none when the system has no list.
 #[napi]
 pub fn allowed_cores() -> Vec<u32> {
     affinity::allowed().unwrap_or_default()
@@ -48,8 +48,8 @@ pub fn thread_id() -> i32 {
     sys::thread_id()
 }
 
-/// Ends this process when `pid`, its parent, ends, and when the parent's `thread` does, unless that
-/// is 0; `grace_ms` later where that can be had. Answers how the parent is watched: `pidfd` or `death-signal`.
+/// Ends this process when `pid`, its parent, ends, and when the parent's `thread` does, unless that is
+/// 0; `grace_ms` later where the kernel supports it. Returns the mechanism: `pidfd` or `death-signal`.
 #[napi]
 pub fn watch_parent(pid: i32, thread: i32, grace_ms: u32) -> Result<&'static str> {
     let grace = Duration::from_millis(grace_ms.into());
@@ -59,7 +59,7 @@ pub fn watch_parent(pid: i32, thread: i32, grace_ms: u32) -> Result<&'static str
     }
 }
 
-/// What the kernel says to one feature: empty when it works, else why not.
+/// Support of the kernel for each feature: empty when it works, else the reason.
 #[napi(object)]
 pub struct KernelFeatures {
     pub memfd: String,

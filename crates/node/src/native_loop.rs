@@ -1,4 +1,5 @@
-//! The event loop's share in JavaScript's hands: attach and detach ends, keep the loop alive, ring.
+//! The event loop of the channels as an object of JavaScript: attaches and detaches ends, keeps the
+//! loop alive, rings.
 
 use crate::channel_end::{End, PARENT_WORDS, RefWords, WORKER_WORDS};
 use crate::error::{Result, refused, to_js};
@@ -16,7 +17,7 @@ use std::ptr::{NonNull, null_mut};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The channels' part in this thread's event loop. One for each environment.
+/// Serves the channels in this thread's event loop. One for each environment.
 #[napi]
 pub struct NativeLoop {
     shared: Rc<Shared>,
@@ -24,7 +25,7 @@ pub struct NativeLoop {
 
 #[napi]
 impl NativeLoop {
-    /// `deliver` is called with nothing when any channel may have news.
+    /// Calls `deliver` without arguments when any channel may have news.
     #[napi(constructor)]
     pub fn new(env: &Env, deliver: Function<'_, (), ()>) -> Result<NativeLoop> {
         let missing = || refused("this runtime does not export its event loop");
@@ -55,7 +56,7 @@ impl NativeLoop {
     }
 
     /// Watches one end. `bell` is this side's eventfd (-1: the loop's own), `peer_bell` the peer's;
-    /// both are taken over. Answers the number of the end.
+    /// both are taken over. Returns the number of the end.
     #[napi]
     pub fn attach(
         &self,
@@ -99,14 +100,14 @@ impl NativeLoop {
         Ok(index as u32)
     }
 
-    /// Forgets an end and closes its descriptors. Unknown numbers are ignored.
+    /// Removes an end and closes its descriptors. Unknown numbers are ignored.
     #[napi]
     pub fn detach(&self, end: u32) {
         self.shared.remove(end);
     }
 
-    /// Two words of an end. JavaScript writes into the first whether the end shall keep the loop
-    /// alive because answers are awaited (1 or 0); the second says whether it does.
+    /// Two words of an end. JavaScript writes the first: 1 keeps the event loop alive because answers
+    /// are awaited, 0 does not. The second is the present state.
     #[napi]
     pub fn ref_words<'env>(&self, env: &'env Env, end: u32) -> Result<Unknown<'env>> {
         let ends = self.shared.ends.borrow();
@@ -115,8 +116,8 @@ impl NativeLoop {
         external_buffer(env, NonNull::from(&*words).cast(), size_of::<RefWords>(), words, None)
     }
 
-    /// Looks at the words now: for a first word of 1 where the second is 0, which must not wait until
-    /// the loop is about to sleep, because a loop that nothing keeps alive does not come to that.
+    /// Applies the words now: for a first word of 1 where the second is 0. A loop that nothing keeps
+    /// alive does not reach the hook that applies them before its sleep.
     #[napi]
     pub fn settle_refs(&self) {
         self.shared.settle_refs();

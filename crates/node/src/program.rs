@@ -1,6 +1,6 @@
-//! Programs that are started without a copy of this process: the standard library uses posix_spawn(3)
-//! where nothing else is asked of it, which is vfork(2) in glibc, so a start costs the same however
-//! much memory this process has. Node forks.
+//! Starts programs without a copy of this process. The standard library uses posix_spawn(3) where no
+//! further option requires fork. In glibc that is vfork(2), so a start costs the same however much
+//! memory this process has. Node forks.
 
 use crate::error::{Result, refused};
 use manycore_core::sys::{self as core_sys, Reaped};
@@ -11,18 +11,18 @@ use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// What is to be started.
+/// Program to start.
 #[napi(object)]
 pub struct ProgramOptions {
     pub path: String,
     /// The whole environment.
     pub env: Vec<Vec<String>>,
     pub folder: String,
-    /// Of the pipes, in bytes.
+    /// Size of the pipes.
     pub pipe_bytes: i32,
 }
 
-/// A program that runs, in a process group of its own. The descriptors are the caller's to close.
+/// A running program, in a process group of its own. The descriptors are the caller's to close.
 #[napi(object)]
 pub struct StartedProgram {
     pub pid: i32,
@@ -55,7 +55,7 @@ impl Task for Start {
         let (stdin, stdout) = pipes.ok_or_else(|| Error::from_reason("there are no pipes"))?;
         let (stdin, stdout) = (OwnedFd::from(stdin), OwnedFd::from(stdout));
         for pipe in [&stdin, &stdout] {
-            // A small pipe works as well: users have a limit for all of theirs together.
+            // A small pipe works as well: each user has a limit for all pipes together.
             let _ = core_sys::set_pipe_size(pipe.as_fd(), options.pipe_bytes);
         }
         Ok(StartedProgram {
@@ -76,8 +76,8 @@ pub fn start_program(options: ProgramOptions) -> AsyncTask<Start> {
     AsyncTask::new(Start { options })
 }
 
-/// The status of a program that has ended, as wait(2) tells it; `None` while it runs. Fails for what is
-/// no child of this process, or was reaped before.
+/// Status of a program that has ended, as of wait(2); `None` while it runs. Fails for a process that is
+/// no child of this one, or was reaped before.
 #[napi]
 pub fn reap_program(pid: i32) -> Result<Option<i32>> {
     match core_sys::reap(pid) {

@@ -1,11 +1,11 @@
-//! A socket that several apps share by name, in JavaScript's hands.
+//! A socket that several apps share by name, as an object of JavaScript.
 
 use crate::error::{Result, refused, to_js};
 use manycore_core::accept::router::Router;
 use manycore_core::sys;
 use napi_derive::napi;
 
-/// Accepts from one listening socket, and passes connections on to the apps that their clients ask for.
+/// Accepts from one listening socket, and passes connections on to the apps that their clients request.
 #[napi]
 pub struct NativeRouter {
     router: Option<Router>,
@@ -13,15 +13,16 @@ pub struct NativeRouter {
 
 #[napi]
 impl NativeRouter {
-    /// Takes the listening socket over, which does not block.
+    /// Takes over the listening socket, which must not block.
     #[napi(constructor)]
     pub fn new(listener: i32) -> Result<NativeRouter> {
         let listener = sys::adopt(listener).map_err(to_js)?;
         Ok(NativeRouter { router: Some(Router::start(listener).map_err(to_js)?) })
     }
 
-    /// Connections of clients that ask for one of `names` go into `control_socket`, one end of a Unix socket,
-    /// which is taken over. Returns what `remove` takes, or -1 when another app has such a name.
+    /// Sends connections of clients that request one of `names` into `control_socket`, one end of a
+    /// Unix socket, which is taken over. Returns the key for `remove`, or -1 when another app has such
+    /// a name.
     #[napi]
     pub fn add(&self, names: Vec<String>, control_socket: i32) -> Result<i32> {
         let control_socket = sys::adopt(control_socket).map_err(to_js)?;

@@ -1,4 +1,4 @@
-//! A mapped segment in JavaScript's hands: its bytes as an external ArrayBuffer.
+//! A mapped segment as an object of JavaScript: its bytes as an external ArrayBuffer.
 
 use crate::call::call_into_js;
 use crate::error::{Result, refused, to_js};
@@ -82,8 +82,8 @@ pub struct NativeFrame {
     pub is_spilled: bool,
 }
 
-/// The ring as Rust speaks it: for recovery, and so that tests can hold both languages to the same
-/// bytes. The caller is the only writer, or reader, of the ring meanwhile.
+/// Rust's implementation of the ring, so that tests can compare the bytes of both languages. The caller
+/// is the only writer, or reader, of the ring meanwhile.
 #[napi]
 impl NativeSegment {
     /// Writes one frame as `isParent`; false when the ring has no room.
@@ -106,7 +106,7 @@ impl NativeSegment {
         }
     }
 
-    /// Reads one frame as `isParent`; nothing when the ring is empty.
+    /// Reads one frame as `isParent`; `null` when the ring is empty.
     #[napi]
     pub fn try_pop(&self, is_parent: bool) -> Result<Option<NativeFrame>> {
         let place = self.segment.incoming(side_of(is_parent));
@@ -133,7 +133,7 @@ fn corrupt(what: &'static str, value: u32) -> napi::Error<String> {
     to_js(CoreError::Corrupt { what, value: value.into() })
 }
 
-/// The byte offsets of the words that JavaScript uses, in the order of `wordAt` in `layout.ts`.
+/// The byte offsets of the words for JavaScript, in the order of `wordAt` in `layout.ts`.
 #[napi]
 pub fn layout_offsets() -> Vec<u32> {
     let offsets = [
@@ -152,7 +152,7 @@ pub fn layout_offsets() -> Vec<u32> {
     offsets.iter().map(|&offset| offset as u32).collect()
 }
 
-/// Told which buffers were collected: their keys are listed, and JavaScript is called.
+/// Collects the keys of collected buffers, and calls JavaScript.
 pub struct Collected {
     env: sys::napi_env,
     callback: sys::napi_ref,
@@ -167,7 +167,7 @@ impl Collected {
         Rc::new(Collected { env: env.raw(), callback: reference, keys: RefCell::default() })
     }
 
-    /// The keys since the last time.
+    /// Takes the keys collected since the last call.
     pub fn take(&self) -> Vec<f64> {
         self.keys.take()
     }
@@ -185,8 +185,8 @@ impl Drop for Collected {
     }
 }
 
-/// `[start, start + size)` as an ArrayBuffer; `keep` is dropped when it was collected, and `notify`
-/// told then.
+/// `[start, start + size)` as an ArrayBuffer. When it was collected, `keep` is dropped and `notify`
+/// gets its key.
 pub fn external_buffer<'env, T>(
     env: &'env Env,
     start: NonNull<u8>,
@@ -218,7 +218,7 @@ pub fn external_buffer<'env, T>(
         .map_err(|error| refused(&error.to_string()))
 }
 
-/// What a buffer's finalizer gives back.
+/// Values that a buffer's finalizer drops.
 struct Held<T> {
     keep: Arc<T>,
     notify: Option<(Rc<Collected>, f64)>,

@@ -1,10 +1,9 @@
-//! Whether an event loop looks at its rings for a moment before it sleeps, and on which core.
+//! Decides whether an event loop polls its rings for a moment before it sleeps, and on which core.
 //!
-//! Spinning pays only when the peer really runs on another core, so each side publishes the core it
-//! is on, and nobody spins when more threads of the pool are awake than there are cores, under a CPU
-//! quota, when nothing is awaited, or after a few spins in vain. An idle loop never gets here: it
-//! sleeps in epoll. Not here: the history of spins and of moves (core's wake/spin.rs and
-//! cpu/placement.rs).
+//! Spinning pays only when the peer really runs on another core, so each side publishes its core. No
+//! side spins when more threads of the pool are awake than there are cores, under a CPU quota, when
+//! nothing is awaited, or after a few spins in vain. An idle loop never gets here: it sleeps in epoll.
+//! Not here: the history of spins and of moves (core's wake/spin.rs and cpu/placement.rs).
 
 use crate::channel_end::End;
 use manycore_core::cpu::affinity;
@@ -17,17 +16,17 @@ use manycore_core::wake::spin::SpinHistory;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-/// How long to spin for an answer (parent) or for the next request (worker).
+/// Maximum time of a spin for an answer (parent) or for the next request (worker).
 const PARENT_SPIN: Duration = Duration::from_micros(20);
 const WORKER_SPIN: Duration = Duration::from_micros(50);
-/// Looks at the words between two looks at the clock.
+/// Checks of the words between two reads of the clock.
 const POLLS_PER_CLOCK: u32 = 64;
 
 pub(crate) struct Spin {
     cpu_count: u32,
     history: RefCell<SpinHistory>,
     moves: RefCell<Moves>,
-    /// How long JavaScript was busy with what was delivered last.
+    /// Time that JavaScript was busy with the last delivery.
     delivery_took: Cell<Duration>,
 }
 
@@ -41,13 +40,13 @@ impl Spin {
         }
     }
 
-    /// JavaScript was called, and was busy for so long.
+    /// Records that JavaScript was called and was busy for this time.
     pub(crate) fn note_delivery(&self, took: Duration) {
         self.history.borrow_mut().note_frame();
         self.delivery_took.set(took);
     }
 
-    /// Tells the peers where this thread runs and, as the parent, how many threads are awake.
+    /// Publishes for the peers the core of this thread and, as the parent, the number of awake threads.
     pub(crate) fn publish(&self, ends: &mut [Option<End>]) {
         let cpu = core_sys::current_cpu().map_or(0, |cpu| cpu + 1);
         let mut awake = 1;
@@ -74,7 +73,7 @@ impl Spin {
         }
     }
 
-    /// How long it is worth to spin now; `None` for not at all. `is_alone` says whether the loop has
+    /// Time that is worth spinning now; `None`: not at all. `is_alone` returns true when the loop has
     /// nothing else to do.
     pub(crate) fn limit(
         &self,
@@ -101,7 +100,7 @@ impl Spin {
                 awake_reported = awake_reported.max(end.load(word::AWAKE_COUNT));
             }
             if peer_cpu == own_cpu && !end.is_peer_awake() {
-                continue; // where it slept last it is in nobody's way, and nothing comes from it soon
+                continue; // the peer sleeps: it needs no core, and no frame is near
             }
             if peer_cpu == own_cpu {
                 let is_crowded = awake_reported > self.cpu_count;

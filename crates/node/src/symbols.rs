@@ -1,4 +1,4 @@
-//! Functions of the runtime that loaded us, by name: Node exports them, other runtimes may not.
+//! Finds functions of the runtime that loaded us, by name: Node exports them, other runtimes may not.
 
 use std::ffi::{CStr, c_void};
 

@@ -1,4 +1,4 @@
-//! Counting system calls of other programs (core's trace/) for `manycore trace`.
+//! Counts system calls of other programs (core's trace/) for `manycore trace`.
 
 use crate::error::{Result, to_js};
 use manycore_core::trace::{self, Method, OwnTimeTaken};
@@ -62,7 +62,7 @@ impl NativeTracer {
         Ok(records.map_err(to_js)?.into_iter().map(record_of).collect())
     }
 
-    /// Whether the kernel takes the time of its programs from now on.
+    /// Makes the kernel measure the time of its programs from now on, or ends that.
     #[napi]
     pub fn take_own_time(&mut self, is_taken: bool) -> Result<()> {
         self.own_time = match (&self.tracer, is_taken) {
@@ -72,14 +72,14 @@ impl NativeTracer {
         Ok(())
     }
 
-    /// In nanoseconds, of the times in which it was taken.
+    /// Measured time in nanoseconds.
     #[napi]
     pub fn own_time_ns(&self) -> Result<f64> {
         let own = self.tracer.as_ref().map_or(Ok(0), |tracer| tracer.own_time_ns());
         own.map(|ns| ns as f64).map_err(to_js)
     }
 
-    /// Nothing is counted any more, and there is nothing to read.
+    /// Ends the counting; nothing can be read afterwards.
     #[napi]
     pub fn close(&mut self) {
         self.own_time = None;

@@ -1,12 +1,12 @@
-//! The few functions of libuv that the event-loop hooks need. They are looked up by name at run time:
-//! Node exports them, other runtimes may not, and then only the shm channel is missing.
+//! The few functions of libuv that the event-loop hooks need, found by name at run time: Node exports
+//! them, other runtimes may not. Without them only the shm channel is missing.
 
 use crate::symbols::find;
 use napi::sys;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// `uv_loop_t` and every `uv_*_t`: opaque here, their size is asked from the library.
+/// `uv_loop_t` and every `uv_*_t`: opaque here; the library returns their size.
 pub type Loop = c_void;
 pub type Handle = c_void;
 
@@ -25,7 +25,7 @@ type Start = unsafe extern "C" fn(*mut Handle, HandleCallback) -> c_int;
 type Stop = unsafe extern "C" fn(*mut Handle) -> c_int;
 type Plain = unsafe extern "C" fn(*mut Handle);
 
-/// What starts and stops one kind of handle.
+/// Functions that start and stop one kind of handle.
 #[derive(Clone, Copy)]
 pub struct Hook {
     pub kind: c_int,
@@ -212,7 +212,8 @@ impl Uv {
         unsafe { libc::free(handle) };
     }
 
-    /// How long the loop has slept in its poller since it began, in ms. Callers ask only while it lives.
+    /// Time that the loop has slept in its poller since it started, in ms. May be called only while it
+    /// lives.
     pub fn idle_clock(&self, at: *mut Loop) -> Box<dyn Fn() -> u64 + Send + Sync> {
         const NANOSECONDS: u64 = 1_000_000;
         let (at, idle_time) = (Elsewhere(at), self.idle_time);
@@ -223,8 +224,8 @@ impl Uv {
         })
     }
 
-    /// 0 when the loop is known not to sleep (it may sleep all the same only when this is not 0, or
-    /// when a new descriptor waits for its registration).
+    /// 0: the loop does not sleep. Otherwise, or when a new descriptor waits for its registration, it
+    /// may sleep.
     pub fn backend_timeout(&self, at: *mut Loop) -> c_int {
         // SAFETY: callers pass the live loop of this thread.
         unsafe { (self.backend_timeout)(at) }
@@ -240,10 +241,10 @@ pub unsafe fn data_of<T>(handle: *mut Handle) -> *mut T {
     unsafe { *handle.cast::<*mut T>() }
 }
 
-/// What a handle carries, alive while a callback of it runs.
+/// The value that a handle carries, alive while a callback of it runs.
 ///
 /// # Safety
-/// Its data is what `Rc::into_raw` gave for a `T`, and nobody has taken it back.
+/// Its data is the result of `Rc::into_raw` for a `T`, and was not reclaimed.
 pub unsafe fn carried_by<T>(handle: *mut Handle) -> Rc<T> {
     // SAFETY: a handle that carries is one that lives (contract).
     let data: *const T = unsafe { data_of(handle) };
@@ -253,7 +254,7 @@ pub unsafe fn carried_by<T>(handle: *mut Handle) -> Rc<T> {
     unsafe { Rc::from_raw(data) }
 }
 
-/// Takes back what a handle carries: once, in its close callback.
+/// Reclaims the value that a handle carries: once, in its close callback.
 ///
 /// # Safety
 /// As of `carried_by`.

@@ -1,7 +1,7 @@
-//! The listener thread of one process, seen from outside: it accepts connections and gives each to the
-//! least loaded live loop (listener.rs). Sockets and inboxes are put into its state, of which it takes a
-//! copy when it is rung; who takes one out of it knows that nothing is accepted from it, or given to it,
-//! any more.
+//! Handle of a process's listener thread, which accepts connections and gives each to the least loaded
+//! live loop (listener.rs). Sockets and inboxes are added to the shared state; the thread copies the
+//! state when it is rung. Once a removal has returned, the thread accepts nothing from that socket and
+//! puts nothing into that inbox.
 //!
 //! Long (over 400 lines): most of it is tests of handle and thread together.
 
@@ -29,7 +29,7 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Starts the thread of `process`. `bells` are those of all processes of the server.
+    /// Starts the thread of `process`. `bells` has one doorbell for each process of the server.
     pub fn start(
         board: Arc<Board>,
         process: u32,
@@ -57,8 +57,8 @@ impl Acceptor {
         &self.shared.board
     }
 
-    /// One more listening socket, non-blocking, with the number that it has in all processes; or a
-    /// control socket, over which a router sends connections. Several with one number share a port.
+    /// Adds a non-blocking listening socket, with the number that it has in all processes, or a control
+    /// socket over which a router sends connections. Several sockets with one number share a port.
     pub fn add_socket(&self, number: u32, fd: OwnedFd) -> Result<()> {
         if number >= MAX_SOCKETS {
             return Err(CoreError::Corrupt { what: "a socket's number", value: number.into() });
@@ -68,8 +68,8 @@ impl Acceptor {
         Ok(())
     }
 
-    /// Forgets the listening sockets with this number. Nothing is accepted from it any more
-    /// when this returns.
+    /// Removes the listening sockets with this number. Nothing is accepted from them any more when this
+    /// returns.
     pub fn remove_socket(&self, number: u32) {
         let mut state = self.shared.lock();
         state.sockets.retain(|socket| socket.number() != number);
@@ -80,7 +80,8 @@ impl Acceptor {
         self.wake();
     }
 
-    /// The inbox for loop `index`. It gets connections once its row says so and `wake` was called.
+    /// Adds the inbox for loop `index`. It gets connections once the loop's row lists sockets and
+    /// `wake` was called.
     pub fn add_inbox(
         &self,
         index: u32,
@@ -98,8 +99,8 @@ impl Acceptor {
         Ok(inbox)
     }
 
-    /// A loop that got nothing new for a while leaves its inbox; false when something waits for it after
-    /// all, which it has to take first.
+    /// Closes the inbox of a draining loop. False: a connection waits in it, which the loop has to take
+    /// first.
     pub fn try_leave(&self, inbox: &Arc<LoopInbox>) -> bool {
         let mut state = self.shared.lock();
         if inbox.is_any_untaken() {
@@ -110,15 +111,16 @@ impl Acceptor {
         true
     }
 
-    /// Whether no connection of `socket` waits for the loop, and none will: to be asked once its row says
-    /// that it does not listen to it any more.
+    /// True: no connection of `socket` waits for the loop, and none will come. Call it once the loop's
+    /// row does not list the socket any more.
     pub fn is_done_with(&self, inbox: &LoopInbox, socket: u32) -> bool {
-        // Who places one holds the lock from the look at the row to the hand-over.
+        // Placing a connection holds this lock from reading the row to the hand-over.
         let _state = self.shared.lock();
         !inbox.has_untaken(socket)
     }
 
-    /// The loop is gone: what it has not taken goes to the others of this process.
+    /// Removes the inbox of a loop that has ended; its untaken connections go to other loops of this
+    /// process.
     pub fn remove_inbox(&self, inbox: &Arc<LoopInbox>) {
         let mut state = self.shared.lock();
         state.inboxes.retain(|other| !Arc::ptr_eq(other, inbox));
@@ -130,8 +132,7 @@ impl Acceptor {
         self.wake();
     }
 
-    /// A loop that ends has got a connection that it cannot take any more: it goes to another one of this
-    /// process.
+    /// Hands a connection that an ending loop cannot take any more to another loop of this process.
     pub fn reassign(&self, inbox: &Arc<LoopInbox>, socket: u32, fd: OwnedFd) {
         let state = self.shared.lock();
         inbox.word(word::OPEN).fetch_sub(1, AcqRel);
@@ -140,7 +141,7 @@ impl Acceptor {
         self.shared.put_into_best(&others, AcceptedConnection { socket, fd, at_ms: 0 });
     }
 
-    /// A row of this process has changed: the thread looks which sockets are wanted.
+    /// Makes the thread read the rows of this process again, to watch the sockets that are wanted now.
     pub fn wake(&self) {
         self.shared.ring(self.shared.process);
     }
@@ -172,7 +173,7 @@ mod tests {
 
     const SOCKET: u32 = 2;
 
-    /// Processes in one: each with its listener thread, all on one listening socket.
+    /// Several server processes in one: each has a listener thread, and all share one listening socket.
     struct Server {
         board: Arc<Board>,
         acceptors: Vec<Acceptor>,
@@ -231,7 +232,7 @@ mod tests {
             }
         }
 
-        /// Whoever waits for connections gives signs of life, as loops do.
+        /// Connections open at a loop. Answers pings on the way, as a running loop does.
         fn open(&self, process: u32, index: u32) -> u32 {
             for inbox in self.inboxes.iter().flatten() {
                 inbox.answer_ping();
@@ -294,7 +295,7 @@ mod tests {
         let mut server = serve(2, 1);
         server.listen(0, 0);
         server.listen(1, 0);
-        // Held by clients from before, as far as the scoreboard knows.
+        // Connections of earlier clients, according to the scoreboard.
         server.board.word(0, 0, word::OPEN).store(500, Release);
         for round in 1..=20 {
             server.connect(1);
@@ -303,7 +304,8 @@ mod tests {
                 while server.inboxes[process][0].take().is_some() {}
             }
         }
-        // Not all: where the other has no core for so long, this one takes the connection after all.
+        // Not all: when the other process gets no core for too long, this one takes the connection
+        // after all.
         assert!(server.open(1, 0) > server.open(0, 0) - 500, "{}", server.open(1, 0));
     }
 
@@ -311,7 +313,7 @@ mod tests {
     fn a_silent_process_is_not_waited_for_at_each_connection() {
         let mut server = serve(2, 1);
         server.listen(0, 0);
-        // The row says that process 1 is idle, but it has no thread that would accept.
+        // By its row process 1 is idle, but it has no thread that would accept.
         server.acceptors.pop();
         let word = |offset| server.board.word(1, 0, offset);
         word(word::LIMIT).store(1000, Relaxed);
@@ -428,7 +430,7 @@ mod tests {
                 while inbox.take().is_some() {}
             }
         }
-        // Not exactly five each: where a process has no core for so long, another takes its turn.
+        // Not exactly five each: when a process gets no core for too long, another takes its turn.
         assert!(server.open(0, 0) > 500, "{:?}", all(&server));
         assert!(all(&server).iter().all(|&open| open > 0), "{:?}", all(&server));
     }
@@ -477,8 +479,8 @@ mod tests {
         }
     }
 
-    /// How many are turned away while the loop of the first process is in one callback after the other,
-    /// so that clients wait all the time, but each for less than the server's patience. Loops of other
+    /// Number of clients turned away while the loop of the first process runs one callback after the
+    /// other. Clients wait all the time, but each for less than the server's patience. Loops of other
     /// processes are blocked.
     fn turned_away_while_one_loop_is_busy(processes: u32) -> u32 {
         let patience = Some(Duration::from_millis(200));
@@ -496,7 +498,7 @@ mod tests {
         for _ in 0..20 {
             server.connect(1); // it gets this one
             std::thread::sleep(Duration::from_millis(30));
-            server.connect(2); // these nobody wants
+            server.connect(2); // no loop takes these
             std::thread::sleep(Duration::from_millis(20));
             turn(&server.inboxes[0][0]);
         }
@@ -514,8 +516,8 @@ mod tests {
         assert_eq!(turned_away_while_one_loop_is_busy(2), 0);
     }
 
-    /// What a loop does in one turn: takes what it was given and, where it may, what waits. All of it is
-    /// closed at once.
+    /// One turn of a loop: takes the connections placed in its inbox and, where it may, accepts waiting
+    /// ones. Closes all of them at once.
     fn turn(inbox: &LoopInbox) -> (u32, u32) {
         let given = std::iter::from_fn(|| inbox.take()).count() as u32;
         let accepted = std::iter::from_fn(|| inbox.accept()).count() as u32;
@@ -528,7 +530,7 @@ mod tests {
         inbox.word(word::DIRECT).load(Relaxed) == 1
     }
 
-    /// As if the loop, which never sleeps, got many connections, until `is_over`.
+    /// Acts like a loop that never sleeps and gets many connections, until `is_over`.
     fn storm(server: &Server, what: &str, mut is_over: impl FnMut() -> bool) {
         let deadline = Instant::now() + Duration::from_secs(10);
         while !is_over() {

@@ -1,11 +1,11 @@
-//! The scoreboard: one row in shared memory for each event loop of a server, seen by the supervisor
-//! and by every process of it. `src/serve/board.ts` holds the same numbers.
+//! The scoreboard: one row in shared memory for each event loop of a server, visible to the supervisor
+//! and to every process of it. `src/serve/board.ts` holds the same numbers.
 //!
-//! A row is two parts of 128 bytes: words that the listener thread of the row's process writes, and
+//! A row has two parts of 128 bytes: words that the listener thread of the row's process writes, and
 //! words that the loop itself writes, so that neither takes the other's cache line at each step. The
-//! supervisor clears a row before a process starts on it and after that process ended. Anybody may be
-//! killed between two stores: a row is at worst a little wrong until the supervisor clears it, and a
-//! reader takes no number of it for an index.
+//! supervisor clears a row before a process starts on it and after that process has ended. Any writer
+//! may be killed between two stores: a row is at worst slightly wrong until the supervisor clears it.
+//! No reader uses a number of it as an index.
 
 use crate::error::{CoreError, Result};
 use crate::region::{Mapping, Region};
@@ -29,55 +29,59 @@ mod header {
     pub const VERSION: usize = 4;
     pub const PROCESSES: usize = 8;
     pub const LOOPS: usize = 12;
-    /// Of the rows in a circle, the one whose turn it is (`placement::Policy::RoundRobin`).
+    /// Number of the row whose turn it is (`placement::Policy::RoundRobin`), counted through all
+    /// processes.
     pub const TURN: usize = 16;
 }
 
 /// Words of a row, as offsets from its start.
 pub mod word {
-    /// Connections that the loop holds or will get. The listener thread adds, or the loop where it accepts
-    /// by itself; the loop takes away.
+    /// Connections that the loop holds or will get. Added by the listener thread, or by a loop that
+    /// accepts by itself; subtracted by the loop.
     pub const OPEN: usize = 0;
-    /// Connections that the loop has not taken yet. By the listener thread.
+    /// Connections that the loop has not taken yet. Written by the listener thread.
     pub const UNTAKEN: usize = 4;
-    /// When the oldest of them was placed (`sys::now_ms`, never 0), 0 for none. By the listener thread.
+    /// Time when the oldest of them was placed (`sys::now_ms`, never 0), 0 for none. Written by the
+    /// listener thread.
     pub const UNTAKEN_SINCE: usize = 8;
-    /// Connections that it got so far. By the listener thread, or the loop where it accepts by itself.
+    /// Connections that the loop got so far. Written by the listener thread, or by a loop that accepts
+    /// by itself.
     pub const PLACED: usize = 12;
-    /// When the loop was asked for a sign of life that it has not given (`sys::now_ms`, never 0), 0 for
-    /// none. The listener thread asks, the loop answers by 0.
+    /// Time of the ping that the loop has not answered (`sys::now_ms`, never 0), 0 for none. Written by
+    /// the listener thread; the loop answers by storing 0.
     pub const PINGED_SINCE: usize = 16;
-    /// For so long the loop has slept since it began, in ms. By the listener thread, when it is rung.
+    /// Time for which the loop has slept since it started, in ms. Written by the listener thread when
+    /// it is rung.
     pub const IDLE_MS: usize = 20;
-    /// Connections that were answered for the loops of a process (`turn_away.rs`), in its first row. By
-    /// the listener thread.
+    /// Connections that were answered on behalf of a process's loops (`turn_away.rs`), in its first
+    /// row. Written by the listener thread.
     pub const TURNED_AWAY: usize = 24;
-    /// When `IDLE_MS` was written (`sys::now_ms`, never 0), 0 for never. By the listener thread: a process
-    /// in which it does not change is stopped.
+    /// Time when `IDLE_MS` was written (`sys::now_ms`, never 0), 0 for never. Written by the listener
+    /// thread: a process in which it does not change is stopped.
     pub const IDLE_WRITTEN_AT: usize = 28;
-    /// 1 while the loop accepts by itself (`direct.rs`). By the listener thread.
+    /// 1 while the loop accepts by itself (`direct.rs`). Written by the listener thread.
     pub const DIRECT: usize = 32;
-    /// Of those in `TURNED_AWAY`, as many as no loop had been given. By the listener thread.
+    /// Connections in `TURNED_AWAY` that had been placed at no loop. Written by the listener thread.
     pub const NEVER_PLACED: usize = 36;
-    /// A `state`. By the loop; cleared by the supervisor.
+    /// A `state`. Written by the loop; cleared by the supervisor.
     pub const STATE: usize = 128;
-    /// One bit for each listening socket on which the loop wants connections. By the loop.
+    /// One bit for each listening socket on which the loop wants connections. Written by the loop.
     pub const LISTENS: usize = 132;
-    /// As many connections as the loop wants at most. By the loop.
+    /// Maximum number of connections for the loop. Written by the loop.
     pub const LIMIT: usize = 136;
-    /// Requests that wait for their answer. By the loop.
+    /// Requests that wait for their answer. Written by the loop.
     pub const IN_FLIGHT: usize = 140;
-    /// Requests answered so far. By the loop.
+    /// Requests answered so far. Written by the loop.
     pub const REQUESTS: usize = 144;
-    /// KiB written to connections that were closed. By the loop.
+    /// KiB written to connections that were closed. Written by the loop.
     pub const KIB_WRITTEN: usize = 148;
-    /// One bit for each listening socket whose clients speak HTTP/1 without TLS. By the loop.
+    /// One bit for each listening socket whose clients speak HTTP/1 without TLS. Written by the loop.
     pub const SPEAKS_HTTP: usize = 152;
-    /// How long the last question waited for its answer, in ms. By the loop.
+    /// Time from the last ping to its answer, in ms. Written by the loop.
     pub const LAG_MS: usize = 156;
 }
 
-/// What `word::STATE` says.
+/// Values of `word::STATE`.
 pub mod state {
     pub const FREE: u32 = 0;
     pub const STARTING: u32 = 1;
@@ -105,7 +109,7 @@ impl Board {
             (header::MAGIC, MAGIC),
         ];
         for (offset, value) in constants {
-            // Relaxed: nobody else has the descriptor yet; handing it over orders these stores.
+            // Relaxed: no other process has the descriptor yet; handing it over orders these stores.
             mapping.word(offset).store(value, Relaxed);
         }
         Ok((Board { mapping, processes, loops }, fd))
@@ -150,7 +154,7 @@ impl Board {
         self.loops
     }
 
-    /// Whose turn it is: a row's number, counted through all processes.
+    /// Number of the row whose turn it is, counted through all processes.
     pub fn turn(&self) -> &AtomicU32 {
         self.mapping.word(header::TURN)
     }
@@ -159,7 +163,7 @@ impl Board {
         &self.mapping
     }
 
-    /// Where row `[process][index]` begins; panics when there is none.
+    /// Offset of row `[process][index]`; panics when there is none.
     pub fn row_at(&self, process: u32, index: u32) -> usize {
         assert!(process < self.processes && index < self.loops, "no row [{process}][{index}]");
         HEADER_BYTES + (process * self.loops + index) as usize * ROW_BYTES

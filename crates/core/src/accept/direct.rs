@@ -1,35 +1,37 @@
-//! When the loops of a process accept by themselves. Pure: the caller reads the scoreboard and the clock.
+//! Decides when the loops of a process accept by themselves. Pure: the caller reads the scoreboard and
+//! the clock.
 //!
-//! A connection that the listener thread accepts wakes two threads. Loops that get many of them and hardly
-//! sleep poll the sockets themselves, as plain Node does; the listener thread only looks whether they
-//! take what waits, and takes it over again when they do not, or when they have less to do.
+//! A connection that the listener thread accepts wakes two threads. Loops that get many connections and
+//! hardly sleep poll the sockets themselves, as plain Node does. The listener thread then only checks
+//! that they take waiting connections. It accepts again when they do not, or when they have less to do.
 //! `bench/cases/serve.js` measures it (new connections).
 
 use super::placement::{self, Load, Policy};
 
-/// Over so long it is found out how much the loops have to do.
+/// Time over which the load of the loops is measured.
 const WINDOW_MS: u64 = 50;
-/// Between two looks at loops that accept by themselves. A loop that had no core for a few milliseconds is
-/// not blocked: with looks 2 ms apart a busy machine ended it at nearly each of them.
+/// Time between two checks of loops that accept by themselves. A loop that had no core for a few
+/// milliseconds is not blocked: with checks 2 ms apart a busy machine ended the mode at nearly each of
+/// them.
 pub const CHECK_MS: u64 = 10;
 
-/// What a look finds.
+/// Input of one check.
 #[derive(Debug, Clone, Copy)]
 pub struct Observation {
     pub now_ms: u64,
-    /// How many loops there are.
+    /// Number of loops.
     pub loops: u32,
-    /// The connections that they have got so far.
+    /// Connections that the loops have got so far.
     pub placed: u32,
-    /// For how long they have slept so far, all together.
+    /// Time for which the loops have slept so far, summed over all of them.
     pub slept_ms: u64,
-    /// Whether a connection waits.
+    /// True: a connection waits.
     pub has_waiting: bool,
-    /// Whether connections have to be placed: `needs_placing`.
+    /// True: connections have to be placed (`needs_placing`).
     pub needs_placing: bool,
 }
 
-/// Whether they do, and what they had done when a window began and at the last look.
+/// The mode, and the counters at the start of the window and at the last check.
 #[derive(Debug, Default)]
 pub struct Direct {
     is_on: bool,
@@ -49,7 +51,7 @@ impl Direct {
         now_ms.saturating_sub(self.checked_ms) >= if self.is_on { CHECK_MS } else { WINDOW_MS }
     }
 
-    /// Takes in what a look has found; true when they leave what waits.
+    /// Updates the mode from one check. True: the loops leave waiting connections untaken.
     pub fn check(&mut self, policy: Policy, observed: Observation) -> bool {
         let is_left = observed.has_waiting && observed.placed == self.placed_at_check;
         let must_stop = is_left || observed.needs_placing;
@@ -65,7 +67,7 @@ impl Direct {
             slept_ms: observed.slept_ms.saturating_sub(self.slept_ms),
         };
         let was_on = std::mem::replace(&mut self.is_on, false);
-        // Whose turn it is, only the listener threads can tell.
+        // Under round-robin only the listener threads keep the order of the rows.
         self.is_on = !must_stop && policy != Policy::RoundRobin && is_worth_it(was_on, window);
         (self.since_ms, self.placed, self.slept_ms) =
             (observed.now_ms, observed.placed, observed.slept_ms);
@@ -73,7 +75,7 @@ impl Direct {
     }
 }
 
-/// What the loops did in a window of time.
+/// Work of the loops in a window of time.
 #[derive(Debug, Clone, Copy)]
 struct Window {
     ms: u64,
@@ -82,8 +84,8 @@ struct Window {
     slept_ms: u64,
 }
 
-/// Whether it is worth it. Each of them is woken for each connection, then, so they must be awake anyway.
-/// Between the two limits it stays as it is.
+/// True: accepting by themselves pays. It wakes every loop for each connection, so they must be awake
+/// anyway. Between the two limits the mode does not change.
 fn is_worth_it(is_so: bool, window: Window) -> bool {
     let (min_per_second, max_asleep_percent) = if is_so { (500, 75) } else { (1000, 50) };
     let is_enough = u64::from(window.placed) * 1000 >= min_per_second * window.ms;
@@ -91,8 +93,8 @@ fn is_worth_it(is_so: bool, window: Window) -> bool {
     is_enough && window.slept_ms * 100 <= max_asleep_percent * time_ms
 }
 
-/// Whether one of `own` may get no more, or holds far more than the emptiest of all live ones, `others`
-/// among them. Who accepts first gets a few more at any time; this is for connections that stay.
+/// True: a loop of `own` may get no more, or holds far more than the emptiest live loop of `own` and
+/// `others`. A loop that accepts first gets a few more at any time; the margin ignores these.
 pub fn needs_placing(own: &[Load], others: &[Load]) -> bool {
     const FEW: u32 = 64;
     if own.iter().any(|&load| placement::is_closed(load)) {
@@ -125,7 +127,7 @@ mod tests {
         assert!(!is_worth_it(true, Window { slept_ms: 76, ..BUSY }));
     }
 
-    /// A look of many, `ms` after the beginning, at two loops that never sleep.
+    /// A check `ms` after the start, of two loops that never sleep.
     fn observed(ms: u64, placed: u32) -> Observation {
         let (has_waiting, needs_placing) = (false, false);
         Observation { now_ms: ms, loops: 2, placed, slept_ms: 0, has_waiting, needs_placing }

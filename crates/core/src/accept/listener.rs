@@ -1,17 +1,18 @@
-//! The listener thread of one process: sleeps until a connection waits on one of the listening
-//! sockets, which all processes of the server share, and gives it to the least loaded live loop.
+//! The listener thread of one process: sleeps until a connection waits on one of the listening sockets,
+//! which all processes of the server share, and gives it to the least loaded live loop.
 //!
-//! A connection is accepted only when there is a loop for it here; until then it stays in the kernel's
-//! queue, where any process can take it and none can lose it. A process with clearly less to do is
-//! rung and gets a moment to take it first. A loop that leaves connections untaken is in a long
-//! callback: they are taken back and given to the others of this process. When nobody takes any for
-//! long, those that speak HTTP are told so.
+//! A connection is accepted only when there is a loop for it here. Until then it stays in the kernel's
+//! queue, where any process can take it and none can lose it. A process with clearly less to do is rung
+//! and gets a moment to take it first. A loop that leaves connections untaken is in a long callback:
+//! they are reclaimed and given to other loops of this process. When no loop takes a connection for
+//! long, clients that speak HTTP get 503.
 //!
 //! The thread sleeps in epoll, without a timer as long as no loop holds a connection. Once a second it
-//! asks those that do for a sign of life, because clients that keep their connections would not show
-//! that a loop is blocked. Where loops accept by themselves (direct.rs) it does not poll the sockets, and
-//! looks every ten milliseconds whether they do. It holds the lock of its state only to copy what
-//! changed, and from a choice to its hand-over. Not here: the choice (placement.rs), the hand-over (loop_inbox.rs).
+//! pings the loops that do, because clients that keep their connections would not show that a loop is
+//! blocked. Where loops accept by themselves (direct.rs) it does not poll the sockets, and checks every
+//! ten milliseconds that connections are taken. It holds the lock of its state only to copy changes,
+//! and from a choice to its hand-over. Not here: the choice (placement.rs), the hand-over
+//! (loop_inbox.rs).
 //!
 //! Long (over 400 lines): one thread with its one state.
 
@@ -31,36 +32,36 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// So many are accepted before the thread looks around again.
+/// Connections accepted from one socket before the thread refreshes its state.
 const BATCH: usize = 16;
-/// How long another process may take to accept what was left to it.
+/// Time within which another process may accept a connection left to it.
 const LEAVING_TIME: Duration = Duration::from_millis(5);
-/// A process that has not come when it was rung is not waited for again within this time, and twice as
-/// long each time that it does not come again, up to 64 times.
+/// A process that did not respond to a ring is not waited for again within this time. The time doubles
+/// with each further ring in vain, up to 64 times.
 const SILENCE: Duration = Duration::from_millis(10);
 const MAX_DOUBLINGS: u32 = 6;
-/// Between two looks when no loop here can take anything.
+/// Pause when no loop here can take a connection.
 const BLOCKED_PAUSE: Duration = Duration::from_millis(5);
-/// When no descriptor is left: somebody has to close one first.
+/// Pause when no descriptor is left: one has to be closed first.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
-/// Between two questions to a loop.
+/// Time between two pings of a loop.
 const PING_PERIOD: Duration = Duration::from_secs(1);
-/// Between two looks at clients that were turned away.
+/// Pause between two checks of connections that were turned away.
 const LINGERING_PAUSE: Duration = Duration::from_millis(50);
-/// Between two looks at how long the loops have slept.
+/// Time between two updates of the time that loops have slept.
 const IDLE_PAUSE: Duration = Duration::from_millis(100);
 const BELL: u64 = u64::MAX;
 
-/// What became of one try to accept.
+/// Result of one attempt to accept.
 enum Outcome {
     Placed,
-    /// No loop here wants a connection: it was left where it is.
+    /// No loop here wants a connection: it stays in the queue.
     Unwanted,
-    /// There was none to be had.
+    /// No connection could be accepted.
     Not(Accepted),
 }
 
-/// A process was rung in vain.
+/// A process that did not respond to a ring.
 #[derive(Debug, Clone, Copy)]
 struct Silence {
     at: Instant,
@@ -73,32 +74,32 @@ impl Silence {
         Silence { at: Instant::now(), doublings }
     }
 
-    /// Whether it is not worth ringing again.
+    /// True: another ring is not worth it yet.
     fn lasts(&self) -> bool {
         self.at.elapsed() < SILENCE * (1 << self.doublings)
     }
 }
 
-/// What the thread itself holds.
+/// State of the thread.
 pub struct Listener {
     shared: Arc<Shared>,
     poller: Poller,
-    /// Wakes for the bell alone.
+    /// Polls the bell alone.
     bell_poller: Poller,
     sockets: Vec<Arc<Socket>>,
     inboxes: Vec<Arc<LoopInbox>>,
-    /// Those in `poller`.
+    /// The sockets in `poller`.
     watched: Vec<Arc<Socket>>,
-    /// Whose turn it is among loops that are equally loaded.
+    /// Index of the loop whose turn it is among equally loaded ones.
     turn: usize,
     pinged_at: Instant,
     idle_at: Instant,
     started_at: Instant,
-    /// Whether the loops accept by themselves.
+    /// State of the mode in which loops accept by themselves.
     direct: Direct,
-    /// Of connections that nobody takes, by the number of their socket.
+    /// Waiting connections that no loop takes, by the number of their socket.
     queues: [Queue; MAX_SOCKETS as usize],
-    /// Processes that did not come, by number.
+    /// Processes that did not respond to a ring, by number.
     silences: Vec<Option<Silence>>,
     turned_away: TurnedAway,
 }
@@ -143,7 +144,8 @@ impl Listener {
                 self.shared.bells[self.shared.process as usize].clear();
             }
             for socket in self.watched.clone() {
-                // Another process rings when it leaves something to us; epoll need not know of it.
+                // Another process rings when it leaves a connection to this one; epoll may not report
+                // the socket.
                 if was_rung || ready.contains(&socket.number().into()) {
                     self.accept_from(&socket);
                 }
@@ -165,7 +167,7 @@ impl Listener {
         is_in_use.then(|| PING_PERIOD.saturating_sub(self.pinged_at.elapsed()))
     }
 
-    /// Asks every loop that holds connections for a sign of life, once a second.
+    /// Pings every loop that holds connections, once a second.
     fn ping(&mut self) {
         if self.pinged_at.elapsed() < PING_PERIOD {
             return;
@@ -177,7 +179,7 @@ impl Listener {
         }
     }
 
-    /// Takes in what changed; false when it is time to end.
+    /// Copies the shared state and updates the watched sockets. False: the thread has to end.
     fn refresh_state(&mut self) -> bool {
         let state = self.shared.lock();
         self.sockets.clone_from(&state.sockets);
@@ -187,12 +189,12 @@ impl Listener {
         let accepts_itself = |socket: &&Arc<Socket>| is_direct && !socket.is_control();
         let direct: Vec<_> = state.sockets.iter().filter(accepts_itself).cloned().collect();
         for inbox in &state.inboxes {
-            // Under the lock: one that has left, or a socket that was removed, stays so.
+            // Under the lock: a closed inbox or a removed socket does not come back.
             inbox.make_direct(&direct);
         }
         if self.idle_at.elapsed() >= IDLE_PAUSE {
             self.idle_at = Instant::now();
-            // Under the lock: a loop that is in `inboxes` of the state lives.
+            // Under the lock: every loop with an inbox in the state is alive.
             for inbox in &state.inboxes {
                 inbox.publish_idle(now_ms());
             }
@@ -222,12 +224,12 @@ impl Listener {
         !is_closing
     }
 
-    /// The sockets that a loop here listens on, a bit for each number.
+    /// The sockets that a loop here listens on, one bit for each number.
     fn listened(&self) -> u32 {
         self.inboxes.iter().fold(0, |bits, inbox| bits | inbox.listens())
     }
 
-    /// Lets the loops accept by themselves, or takes that back.
+    /// Switches the mode in which loops accept by themselves.
     fn settle_direct(&mut self) {
         let now_ms = self.started_at.elapsed().as_millis() as u64;
         if !self.direct.is_check_due(now_ms) {
@@ -237,7 +239,7 @@ impl Listener {
         let could_be_direct =
             |socket: &&Arc<Socket>| !socket.is_control() && listened & (1 << socket.number()) != 0;
         let sockets: Vec<_> = self.sockets.iter().filter(could_be_direct).collect();
-        let state = self.shared.lock(); // a loop in `inboxes` of the state lives: it can be asked
+        let state = self.shared.lock(); // a loop with an inbox in the state is alive: its clock is readable
         let slept_ms = state.inboxes.iter().map(|inbox| inbox.slept_ms()).sum();
         drop(state);
         let observed = Observation {
@@ -263,7 +265,7 @@ impl Listener {
             (0..board.loops()).filter_map(move |index| load_of(board, process, index, socket, now))
         };
         let own: Vec<_> = loads_of(*process).collect();
-        // Where the kernel chooses the process, nothing is left to others.
+        // When the kernel chooses the process, no connection is left to others.
         let places_anywhere = settings.policy != Policy::Kernel;
         let others = (0..board.processes()).filter(|other| places_anywhere && other != process);
         needs_placing(&own, &others.flat_map(loads_of).collect::<Vec<_>>())
@@ -297,13 +299,13 @@ impl Listener {
         }
     }
 
-    /// Accepts and places one connection. Under the lock from the choice to the hand-over, so that no
-    /// loop leaves its inbox in between (`Acceptor::try_leave`).
+    /// Accepts and places one connection. Holds the lock from the choice to the hand-over, so that no
+    /// loop closes its inbox in between (`Acceptor::try_leave`).
     fn accept_one(&mut self, socket: &Arc<Socket>) -> Outcome {
         let shared = Arc::clone(&self.shared);
         let state = shared.lock();
         if !state.sockets.iter().any(|each| Arc::ptr_eq(each, socket)) {
-            return Outcome::Not(Accepted::Nobody); // removed since it was looked at
+            return Outcome::Not(Accepted::Nobody); // removed after it was reported ready
         }
         let now = now_ms();
         let scores = shared.scores_of(&state.inboxes, socket.number(), now);
@@ -323,7 +325,8 @@ impl Listener {
         Outcome::Placed
     }
 
-    /// Rings a process with clearly less to do, and gives it a moment; false when it takes nothing.
+    /// Rings a process with clearly less to do and waits for a moment. False: that process took no
+    /// connection.
     fn leaves_to_other(&mut self, socket: &Socket, own: Option<u32>, now: u32) -> bool {
         let shared = Arc::clone(&self.shared);
         let is_silent =
@@ -348,19 +351,19 @@ impl Listener {
         is_taken
     }
 
-    /// Sleeps, at most so long, unless the bell rings.
+    /// Sleeps at most `time`; the bell ends it earlier.
     fn pause(&mut self, time: Duration) {
         self.bell_poller.wait(Some(time)).count();
     }
 
-    /// Accepts for nobody here, unless the socket was removed.
+    /// Accepts a connection without a loop for it, unless the socket was removed.
     fn accept_registered(&self, socket: &Arc<Socket>) -> Accepted {
         let state = self.shared.lock();
         let is_registered = state.sockets.iter().any(|each| Arc::ptr_eq(each, socket));
         if is_registered { socket.accept() } else { Accepted::Nobody }
     }
 
-    /// Whether the next connection of a socket has waited for longer than a client should. Only where its
+    /// True: the next connection of a socket has waited longer than the server's patience, and its
     /// clients understand the answer.
     fn is_overdue(&mut self, socket: &Socket) -> bool {
         let Some(patience) = self.shared.settings.patience else { return false };
@@ -369,19 +372,19 @@ impl Listener {
         let speaks_http = |inbox: &Arc<LoopInbox>| {
             inbox.word(word::SPEAKS_HTTP).load(Relaxed) & (1 << number) != 0
         };
-        // Before the look at the queue: a client that leaves it in between is counted nowhere, so that none
-        // seems to have come.
+        // Read before the length of the queue: a client that leaves the queue in between is counted
+        // nowhere, so that none seems to have come.
         let (placed, turned_away) = self.gone_from(socket);
         let (waiting, gone) = match socket.waiting() {
             Some(waiting) => (waiting, placed.wrapping_add(turned_away)),
-            // The kernel does not tell: all have waited since the last one was placed.
+            // The kernel has no count: all have waited since the last one was placed.
             None => (socket.has_waiting().into(), placed),
         };
         let waits = self.queues[number as usize].oldest_waits(Instant::now(), waiting, gone);
         waits >= patience && self.inboxes.iter().any(speaks_http)
     }
 
-    /// How many connections have left the queue of a socket, or another one: placed, and turned away.
+    /// Connections that have left the queue of a socket, or another queue: placed, and turned away.
     fn gone_from(&self, socket: &Socket) -> (u32, u32) {
         let Shared { board, process, settings, .. } = &*self.shared;
         let is_own_queue = socket.is_control() || settings.policy == Policy::Kernel;
@@ -408,8 +411,8 @@ impl Listener {
         self.turned_away.answer(connection, BUSY);
     }
 
-    /// Answers what lies at blocked loops for longer than a client should wait: `rescue` has found
-    /// nobody for it.
+    /// Answers connections that wait at blocked loops for longer than the server's patience: `rescue`
+    /// has found no other loop for them.
     fn turn_away_untaken(&mut self) {
         let Some(patience) = self.shared.settings.patience else { return };
         let patience_ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
@@ -422,7 +425,7 @@ impl Listener {
         }
     }
 
-    /// What a loop has left untaken for too long goes to one that has time.
+    /// Gives connections that a loop has left untaken for too long to a loop that responds.
     fn rescue(&mut self) {
         let now = now_ms();
         let is_stuck = |inbox: &Arc<LoopInbox>| inbox.silent_ms(now) >= placement::SLOW_MS;

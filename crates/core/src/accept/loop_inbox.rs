@@ -1,12 +1,12 @@
-//! One event loop's place at the listener thread of its process: the connections that were given to
-//! it and that it has not taken yet, and the doorbell that wakes it.
+//! The inbox of one event loop at its process's listener thread: accepted connections that the loop has
+//! not taken yet, and the doorbell that wakes it.
 //!
-//! Both are in one process, so a mutex and a queue are enough: nobody holds the lock for longer than
-//! it takes to move a few descriptors, and the bell is rung only when the queue was empty, because a
-//! loop that was rung takes all there is, or rings itself again.
+//! Both sides are in one process, so a mutex and a queue are enough. The lock is held only while a few
+//! descriptors are moved. The bell is rung only when the queue was empty, because a loop that was rung
+//! takes all connections, or rings itself again.
 //!
-//! Where a loop is to accept by itself (direct.rs), the sockets lie in a poller that the loop watches; the
-//! listener thread puts them in and takes them out, whatever the loop is doing.
+//! Where a loop accepts by itself (direct.rs), the sockets are in a poller that the loop watches. The
+//! listener thread adds and removes them, even while the loop is blocked.
 //!
 //! Long (over 400 lines) with its tests.
 
@@ -28,11 +28,11 @@ pub struct AcceptedConnection {
     /// The number of the listening socket.
     pub socket: u32,
     pub fd: OwnedFd,
-    /// When it was placed, `sys::now_ms`.
+    /// Time when it was placed, by `sys::now_ms`.
     pub at_ms: u32,
 }
 
-/// How long a loop has slept since it began, in ms; asked from other threads.
+/// Returns how long a loop has slept since it started, in ms; called from other threads.
 pub type IdleClock = Box<dyn Fn() -> u64 + Send + Sync>;
 
 pub struct LoopInbox {
@@ -42,7 +42,7 @@ pub struct LoopInbox {
     bell: Doorbell,
     idle_ms: IdleClock,
     queue: Mutex<VecDeque<AcceptedConnection>>,
-    /// Has the sockets of `direct`.
+    /// Polls the sockets of `direct`.
     poller: Poller,
     direct: Mutex<DirectSockets>,
 }
@@ -51,13 +51,13 @@ pub struct LoopInbox {
 #[derive(Default)]
 struct DirectSockets {
     sockets: Vec<Arc<Socket>>,
-    /// The one to begin with: none waits behind another for ever.
+    /// Index of the socket to begin with, so that none waits behind another for ever.
     turn: usize,
 }
 
 impl LoopInbox {
-    /// The inbox of row `[process][index]`; `bell` wakes its loop. `idle_ms` is asked only as long as
-    /// the listener thread knows the inbox.
+    /// Creates the inbox of row `[process][index]`; `bell` wakes its loop. `idle_ms` is called only
+    /// while the listener thread holds the inbox.
     pub fn new(
         board: Arc<Board>,
         process: u32,
@@ -90,13 +90,13 @@ impl LoopInbox {
         self.board.word(self.process, self.index, offset)
     }
 
-    /// Whether the loop wants connections of this socket.
+    /// True: the loop wants connections of this socket.
     pub fn listens_to(&self, socket: u32) -> bool {
-        // Acquire pairs with the loop's store: it is ready for what it listens to.
+        // Acquire pairs with the loop's store: it is ready for the sockets in its row.
         self.listens() & (1 << socket) != 0
     }
 
-    /// The sockets that the loop wants connections of, one bit each.
+    /// The sockets on which the loop wants connections, one bit each.
     pub fn listens(&self) -> u32 {
         let is_ready = self.word(word::STATE).load(Acquire) == state::READY;
         if is_ready { self.word(word::LISTENS).load(Acquire) } else { 0 }
@@ -106,9 +106,9 @@ impl LoopInbox {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands a connection over.
+    /// Adds a connection and wakes the loop when the queue was empty.
     pub fn put(&self, connection: AcceptedConnection) {
-        // AcqRel: the loop takes away what it closes; the word is a counter for both.
+        // AcqRel: the loop subtracts closed connections; the word is a counter for both.
         self.word(word::OPEN).fetch_add(1, AcqRel);
         let mut queue = self.lock();
         queue.push_back(connection);
@@ -120,7 +120,7 @@ impl LoopInbox {
         }
     }
 
-    /// For the loop: the next connection.
+    /// For the loop: takes the next connection.
     pub fn take(&self) -> Option<AcceptedConnection> {
         let mut queue = self.lock();
         let connection = queue.pop_front();
@@ -128,7 +128,7 @@ impl LoopInbox {
         connection
     }
 
-    /// Readable while the loop is to accept by itself and a connection waits.
+    /// Readable while the loop accepts by itself and a connection waits.
     pub fn poller(&self) -> BorrowedFd<'_> {
         self.poller.as_fd()
     }
@@ -137,8 +137,8 @@ impl LoopInbox {
         self.direct.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For the listener thread: from these sockets the loop accepts by itself from now on, as far as it
-    /// listens to them, and from no others.
+    /// For the listener thread: lets the loop accept by itself from those of `sockets` that it listens
+    /// to, and from no others.
     pub fn make_direct(&self, sockets: &[Arc<Socket>]) {
         let is_in = |socket: &Arc<Socket>, of: &[Arc<Socket>]| {
             of.iter().any(|other| Arc::ptr_eq(other, socket))
@@ -159,14 +159,15 @@ impl LoopInbox {
                 direct.sockets.push(Arc::clone(socket));
             }
         }
-        // Relaxed: for the status. Only when it changes: the loop's processor has this line, too.
+        // Relaxed: for the status. Stored only when it changes: the loop's processor caches this line,
+        // too.
         let (shown, is_direct) = (self.word(word::DIRECT), u32::from(!direct.sockets.is_empty()));
         if shown.load(Relaxed) != is_direct {
             shown.store(is_direct, Relaxed);
         }
     }
 
-    /// For the loop: accepts a connection by itself, when one waits and the loop may have one more.
+    /// For the loop: accepts a connection by itself when one waits and the loop may have one more.
     pub fn accept(&self) -> Option<(u32, OwnedFd)> {
         let mut direct = self.lock_direct();
         let count = direct.sockets.len();
@@ -181,7 +182,8 @@ impl LoopInbox {
 
     fn accept_from(&self, socket: &Socket) -> Option<OwnedFd> {
         let open = self.word(word::OPEN);
-        // Relaxed: both are written by this thread, but for what is given to it in this moment.
+        // Relaxed: this thread writes both, except for a connection that is being put in at this
+        // moment.
         let is_full = open.load(Relaxed) >= self.word(word::LIMIT).load(Relaxed);
         if is_full || !self.listens_to(socket.number()) {
             return None;
@@ -190,18 +192,19 @@ impl LoopInbox {
             match socket.accept() {
                 Accepted::Connection(fd) => break fd,
                 Accepted::Again => {}
-                // The listener thread sees that nobody takes what waits, and finds out why.
+                // The listener thread detects that waiting connections are not taken, and finds out
+                // why.
                 Accepted::Nobody | Accepted::Exhausted | Accepted::Failed(_) => return None,
             }
         };
-        // AcqRel: see `give`.
+        // AcqRel: see `put`.
         open.fetch_add(1, AcqRel);
         // Relaxed: a counter.
         self.word(word::PLACED).fetch_add(1, Relaxed);
         Some(fd)
     }
 
-    /// For the listener thread: takes back all that waits, to be given to others.
+    /// For the listener thread: reclaims all untaken connections, to place them at other loops.
     pub fn reclaim(&self) -> Vec<AcceptedConnection> {
         let mut queue = self.lock();
         let connections: Vec<_> = queue.drain(..).collect();
@@ -211,7 +214,7 @@ impl LoopInbox {
         connections
     }
 
-    /// For the listener thread: takes back those that were placed `age_ms` ago or earlier, and that
+    /// For the listener thread: reclaims untaken connections that were placed at least `age_ms` ago and
     /// speak HTTP.
     pub fn reclaim_old(&self, age_ms: u32, now_ms: u32) -> Vec<AcceptedConnection> {
         let speaks_http = self.word(word::SPEAKS_HTTP).load(Relaxed);
@@ -228,15 +231,16 @@ impl LoopInbox {
         old
     }
 
-    /// How long the loop has slept since it began. As of `publish_idle`.
+    /// Time for which the loop has slept since it started. May be called under the same condition as
+    /// `publish_idle`.
     pub fn slept_ms(&self) -> u64 {
         (self.idle_ms)()
     }
 
-    /// Writes into the row how long the loop has slept. One that has not slept since the last time is
-    /// asked for a sign of life, also when it holds no connection.
+    /// Writes into the row how long the loop has slept. Pings a loop that has not slept since the last
+    /// update, also when it holds no connection.
     pub fn publish_idle(&self, now_ms: u32) {
-        // Relaxed: figures for status and plans. Cut to 32 bits: readers take differences.
+        // Relaxed: for status and plans. Cut to 32 bits: readers take differences.
         let slept = self.slept_ms() as u32;
         let before = self.word(word::IDLE_MS).swap(slept, Relaxed);
         let was_written = self.word(word::IDLE_WRITTEN_AT).swap(now_ms.max(1), Relaxed) != 0;
@@ -249,18 +253,18 @@ impl LoopInbox {
         !self.lock().is_empty()
     }
 
-    /// Whether a connection of this socket waits to be taken.
+    /// True: a connection of this socket waits to be taken.
     pub fn has_untaken(&self, socket: u32) -> bool {
         self.lock().iter().any(|connection| connection.socket == socket)
     }
 
-    /// How long the loop has left a connection untaken or a question unanswered.
+    /// Time for which the loop has left a connection untaken or a ping unanswered.
     pub fn silent_ms(&self, now_ms: u32) -> u32 {
         let age = |offset| age_ms(self.word(offset).load(Relaxed), now_ms);
         age(word::UNTAKEN_SINCE).max(age(word::PINGED_SINCE))
     }
 
-    /// Asks for a sign of life, unless one is awaited already or the loop holds no connection.
+    /// Pings the loop, unless a ping is unanswered already or the loop holds no connection.
     pub fn ping(&self, now_ms: u32) {
         if self.is_in_use() {
             self.ping_always(now_ms);
@@ -276,12 +280,12 @@ impl LoopInbox {
         }
     }
 
-    /// Whether the loop holds connections.
+    /// True: the loop holds connections.
     pub fn is_in_use(&self) -> bool {
         self.word(word::OPEN).load(Relaxed) > 0
     }
 
-    /// For the loop, whenever it was rung.
+    /// For the loop, whenever it was rung: answers the ping, if there is one.
     pub fn answer_ping(&self) {
         let pinged = self.word(word::PINGED_SINCE);
         let since = pinged.load(Relaxed);
@@ -291,7 +295,7 @@ impl LoopInbox {
         }
     }
 
-    /// Under the lock, so that the words belong together.
+    /// Called under the lock, so that the words belong together.
     fn publish(&self, queue: &VecDeque<AcceptedConnection>) {
         let since = queue.front().map_or(0, |oldest| oldest.at_ms.max(1));
         // Relaxed: hints for placement and status.
@@ -300,7 +304,7 @@ impl LoopInbox {
     }
 }
 
-/// What row `[process][index]` says of its loop; `None` when it wants nothing of `socket`.
+/// Load in row `[process][index]`; `None` when its loop wants no connection of `socket`.
 pub fn load_of(board: &Board, process: u32, index: u32, socket: u32, now_ms: u32) -> Option<Load> {
     let read = |offset| board.word(process, index, offset).load(Acquire);
     if read(word::STATE) != state::READY || read(word::LISTENS) & (1 << socket) == 0 {
@@ -316,14 +320,14 @@ pub fn load_of(board: &Board, process: u32, index: u32, socket: u32, now_ms: u32
     })
 }
 
-/// The age of a time of `sys::now_ms`, 0 for none. One that lies ahead was written just now, by a
-/// process whose clock was read later.
+/// Age of a time by `sys::now_ms`, 0 for none. A time ahead of now was written just now, by a process
+/// that read its clock later.
 fn age_ms(since_ms: u32, now_ms: u32) -> u32 {
     let age = now_ms.wrapping_sub(since_ms);
     if since_ms == 0 || age > u32::MAX / 2 { 0 } else { age }
 }
 
-/// Now, for `AcceptedConnection::at_ms`.
+/// The current time, for `AcceptedConnection::at_ms`.
 pub fn now_ms() -> u32 {
     sys::now_ms()
 }

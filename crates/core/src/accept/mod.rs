@@ -1,9 +1,9 @@
-//! Connections for event loops: a listener thread in each process accepts, and gives each connection
-//! to the least loaded live loop. `board` is what all processes know of each other's loops, `place`
-//! decides, `loop_inbox` hands over to one loop, `listener` is the thread, `acceptor` its handle, `shared` what
-//! both have, `queue` since when clients wait. Loops that hardly sleep accept by themselves (`direct`).
-//! Where several apps share a port, `router` gives each connection to the app whose name (`server_name`)
-//! its client asks for. `turn_away` answers those that nobody takes.
+//! Connections for event loops: a listener thread in each process accepts, and gives each connection to
+//! the least loaded live loop. `board` is the scoreboard that all processes share. `placement` decides,
+//! `loop_inbox` hands over to one loop, `listener` is the thread, `acceptor` its handle, and `shared`
+//! the state of both. `queue` measures how long clients wait. Loops that hardly sleep accept by
+//! themselves (`direct`). Where several apps share a port, `router` gives each connection to the app
+//! whose name (`server_name`) its client requests. `turn_away` answers connections that no loop takes.
 
 pub mod acceptor;
 pub mod board;

@@ -1,23 +1,22 @@
-//! Which loop gets the next connection. Pure: the caller reads the scoreboard and the clock.
+//! Chooses the loop for the next connection. Pure: the caller reads the scoreboard and the clock.
 //!
-//! By default the least loaded loop that shows signs of life. A loop is known to live as long as it takes
-//! what it is given and answers when it is asked: a loop that does neither for long is in a callback of
-//! the program that does not return. Envoy's `exact_balance` and Puma's pull request 2092 place by load;
-//! neither looks at life.
+//! By default that is the least loaded live loop. A loop counts as live while it takes its connections
+//! and answers pings. A loop that does neither for long is in a callback of the program that does not
+//! return. Envoy's `exact_balance` and Puma's pull request 2092 place by load; neither checks liveness.
 
-/// A loop that has been silent for so long is in a long callback: others come first.
+/// A loop that has been silent for this long is in a long callback: others come first.
 pub const SLOW_MS: u32 = 2;
-/// One that has for so long is blocked: it gets nothing.
+/// A loop that has been silent for this long is blocked: it gets nothing.
 pub const BLOCKED_MS: u32 = 20;
 
-/// What decides between live loops.
+/// Criterion for the choice between live loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// The fewest open connections and requests in flight, in all processes.
+    /// Fewest open connections and requests in flight, in all processes.
     LeastLoaded,
     /// One after the other, through all processes, as node:cluster does.
     RoundRobin,
-    /// The kernel chooses the process; in it, as `LeastLoaded`.
+    /// The kernel chooses the process; within it, as `LeastLoaded`.
     Kernel,
 }
 
@@ -33,32 +32,32 @@ impl Policy {
     }
 }
 
-/// Whose turn it is among so many rows.
+/// The row whose turn it is, of `rows` rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
     pub row: u32,
     pub rows: u32,
 }
 
-/// What the scoreboard says of a loop that wants connections.
+/// Load of a loop that wants connections, from the scoreboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
-    /// Its row's number, counted through all processes.
+    /// Number of the row, counted through all processes.
     pub row: u32,
     pub open: u32,
     pub in_flight: u32,
-    /// As many connections as it wants at most.
+    /// Maximum number of connections for the loop.
     pub limit: u32,
-    /// How long it has left a connection untaken or a question unanswered, in ms; 0 for neither.
+    /// Time for which a connection was left untaken or a ping unanswered, in ms; 0 for neither.
     pub silent_ms: u32,
 }
 
-/// Whether a loop gets nothing now.
+/// True: the loop gets no connection now.
 pub fn is_closed(load: Load) -> bool {
     load.open >= load.limit || load.silent_ms >= BLOCKED_MS
 }
 
-/// How much a loop has to do; the smaller comes first. `None`: it gets nothing now.
+/// Amount of work of a loop; the smallest comes first. `None`: it gets no connection now.
 pub fn score(policy: Policy, turn: Turn, load: Load) -> Option<u32> {
     const SLOW: u32 = 1 << 31;
     if is_closed(load) {
@@ -71,22 +70,22 @@ pub fn score(policy: Policy, turn: Turn, load: Load) -> Option<u32> {
     Some(if load.silent_ms >= SLOW_MS { SLOW | work } else { work })
 }
 
-/// The index and score of the best; of equals the first from `first` on, in a circle.
+/// Index and score of the best loop; of equals the first from `first` on, wrapping around.
 pub fn best(scores: &[Option<u32>], first: usize) -> Option<(usize, u32)> {
     let count = scores.len();
     let in_turn = (0..count).map(|step| (first + step) % count);
     in_turn.filter_map(|index| scores[index].map(|score| (index, score))).min_by_key(|(_, s)| *s)
 }
 
-/// Whether a process with `own` as its best score leaves a connection to another with `other`. The
-/// hand-over wakes a thread, so a small difference is not worth it: two connections, and of many an
-/// eighth more.
+/// True: a process with `own` as its best score leaves a connection to another with `other`. The
+/// hand-over wakes a thread, so it needs a difference of at least two connections plus an eighth of
+/// `own`.
 pub fn is_worth_leaving(policy: Policy, own: Option<u32>, other: Option<u32>) -> bool {
     const MARGIN: u32 = 2;
     const SHARE: u32 = 8;
     let margin = |own| if policy == Policy::RoundRobin { 1 } else { MARGIN + own / SHARE };
     match (own, other) {
-        // With no loop here any other process is better, whoever chooses.
+        // Without a loop here any other process is better, under every policy.
         (Some(_), _) if policy == Policy::Kernel => false,
         (_, None) => false,
         (None, Some(_)) => true,

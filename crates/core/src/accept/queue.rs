@@ -1,14 +1,15 @@
-//! Since when clients wait in the queue of a listening socket. The kernel tells only how many do: so at
-//! each look it is noted how many had come by then, and of a queue, where the first to come is the first
-//! to go, it is known when the one came that is next. Pure: the caller reads the clock and the counters.
+//! Measures since when clients wait in the queue of a listening socket. The kernel reports only their
+//! number. So each observation notes how many had come by then; since the queue is first in, first out,
+//! that dates the client that is next. Pure: the caller reads the clock and the counters.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Many times the pause between two looks: who has not looked for so long had no reason to.
+/// Many times the pause between two observations: a longer gap means that there was no reason to
+/// observe.
 const LAPSE: Duration = Duration::from_millis(200);
 
-/// By `at`, so many had come.
+/// By `at`, `come` clients had come.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     come: u32,
@@ -17,14 +18,14 @@ struct Mark {
 
 #[derive(Debug, Clone, Default)]
 pub struct Queue {
-    /// Of those that have not left, the oldest first.
+    /// Marks of clients that have not left, the oldest first.
     marks: VecDeque<Mark>,
     seen: Option<Instant>,
 }
 
 impl Queue {
-    /// A look at a queue in which `waiting` clients wait and that `gone` have left so far, a counter that
-    /// wraps and may be ahead: how long the next has waited at least.
+    /// Observes a queue with `waiting` clients, of which `gone` have left so far (a counter that wraps
+    /// and may be ahead). Returns how long the next client has waited at least.
     pub fn oldest_waits(&mut self, now: Instant, waiting: u32, gone: u32) -> Duration {
         if self.seen.is_none_or(|seen| now - seen >= LAPSE) {
             self.marks.clear();
@@ -53,7 +54,7 @@ mod tests {
     /// Shortly before the counter wraps.
     const BEFORE: u32 = u32::MAX - 2;
 
-    /// What each look found, in ms: of (ms since the last, waiting, gone).
+    /// Result of each observation in ms, for (ms since the last, waiting, gone).
     fn waits(looks: &[(u32, u32, u32)]) -> Vec<u128> {
         let mut queue = Queue::default();
         let mut now = Instant::now();

@@ -1,14 +1,14 @@
-//! One listening socket for several apps, each with names of its own: a thread accepts, looks at the
-//! first bytes without taking them (`server_name.rs`), and passes the connection to the processes of the
-//! app whose name the client asks for. So it is decided before a byte is read, and no process of one
-//! app sees what was meant for another, which may belong to another user.
+//! One listening socket for several apps, each with names of its own. A thread accepts, peeks at the
+//! first bytes (`server_name.rs`), and passes the connection to the processes of the app whose name the
+//! client requests. So the choice is made before a byte is read: no process of one app sees bytes for
+//! another, which may belong to another user.
 //!
-//! Each app has a control socket, a Unix socket: descriptors go in here, and the listener threads of its
-//! processes (`acceptor.rs`) take them out as they would accept. What finds a control socket full waits here, in
-//! a queue of that app's own, and is closed where that is full, too, as in a kernel's.
+//! Each app has a control socket, a Unix socket. Descriptors go in here; the listener threads of its
+//! processes (`acceptor.rs`) take them out as they would accept. A connection that finds the control
+//! socket full waits in a queue of that app's own. When that is full too, it is closed, as by a kernel.
 //!
-//! Clients whose name no app has hear so (421; the alert `unrecognized_name`), those that do not say one
-//! in time are closed.
+//! Clients that request an unknown name get 421 or the alert `unrecognized_name`. Clients that send no
+//! name in time are closed.
 //!
 //! Long (over 400 lines) with its tests.
 
@@ -26,25 +26,25 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const STACK_BYTES: usize = 128 * 1024;
-/// So many are accepted before the thread looks around again.
+/// Connections accepted before the thread handles other events.
 const BATCH: usize = 16;
-/// In so many bytes. Node takes no longer head either.
+/// Bytes within which the name has to come; Node's limit for a head is the same.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
-/// Of one app, for whom there is no room in its control socket.
+/// Connections of one app that wait for room in its control socket.
 const MAX_OVERFLOW: usize = 1024;
-/// Between two tries at a control socket that is full.
+/// Time between two attempts to send over a full control socket.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
-/// When no descriptor is left: somebody has to close one first.
+/// Pause when no descriptor is left: one has to be closed first.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
-/// Between two looks at clients that were answered.
+/// Time between two checks of clients that were answered.
 const LINGERING_PAUSE: Duration = Duration::from_millis(50);
 
-/// Of clients that have not said whom they want.
+/// Limits for clients that have not sent a name yet.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// How long they may take.
+    /// Time for sending the name.
     patience: Duration,
-    /// Beyond so many the one that has waited longest is closed.
+    /// Number of clients; beyond it the one that has waited longest is closed.
     max_waiting: usize,
 }
 
@@ -53,7 +53,7 @@ const LIMITS: Limits = Limits { patience: Duration::from_secs(10), max_waiting: 
 const LISTENER: u64 = u64::MAX;
 const BELL: u64 = u64::MAX - 1;
 
-/// The way to one app.
+/// Names and control socket of one app.
 struct Route {
     key: u32,
     names: Vec<String>,
@@ -78,7 +78,7 @@ impl Shared {
     }
 }
 
-/// The thread, seen from outside; it ends when this is dropped, and the socket is closed.
+/// Handle of the thread. Dropping it ends the thread and closes the socket.
 pub struct Router {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -116,8 +116,8 @@ impl Router {
         Ok(Router { shared, thread: Some(thread) })
     }
 
-    /// From now on who asks for one of `names` goes into `control_socket`, a Unix socket that does not block.
-    /// `None` when one of them could also mean an app that is there.
+    /// Sends clients of any of `names` over `control_socket`, a Unix socket that does not block, from
+    /// now on. `None`: one of the names could also mean a registered app.
     pub fn add(&self, names: Vec<String>, control_socket: OwnedFd) -> Option<u32> {
         let mut state = self.shared.lock();
         let is_taken = |name| {
@@ -149,30 +149,30 @@ impl Drop for Router {
     }
 }
 
-/// A client that has not said whom it wants.
+/// A client that has not sent a name yet.
 struct Client {
     stream: TcpStream,
     since: Instant,
 }
 
-/// What becomes of a client.
+/// Next step for a client.
 enum Next {
-    /// It has not said enough.
+    /// More bytes are needed.
     Wait,
     Go(Arc<Route>),
     Answer(&'static [u8]),
     Close,
 }
 
-/// What the thread itself holds.
+/// State of the thread.
 struct RouterThread {
     shared: Arc<Shared>,
     listener: OwnedFd,
     limits: Limits,
     poller: Poller,
-    /// In the order in which they came.
+    /// In the order of their arrival.
     waiting: BTreeMap<u64, Client>,
-    /// For whom there was no room in their control socket, in their order.
+    /// Connections that wait for room in their app's control socket, in order.
     overflow: Vec<(Arc<Route>, VecDeque<TcpStream>)>,
     next_number: u64,
     turned_away: TurnedAway,
@@ -232,7 +232,7 @@ impl RouterThread {
         if !matches!(next, Next::Wait) {
             return self.settle(stream, next);
         }
-        // After the look: what came meanwhile is told at once.
+        // Added after the peek: epoll reports at once what came in between.
         let number = self.next_number;
         if self.poller.add(stream.as_fd(), number, Trigger::Edge).is_err() {
             return;
@@ -251,7 +251,7 @@ impl RouterThread {
             return;
         }
         let Some(Client { stream, .. }) = self.waiting.remove(&number) else { return };
-        // Its app will have the same socket, which closing it here would leave in our epoll.
+        // The app gets the same socket: closing the descriptor here would leave it in our epoll.
         self.poller.remove(stream.as_fd());
         self.settle(stream, next);
     }
@@ -289,7 +289,7 @@ impl RouterThread {
             .map_or(Next::Answer(refusal), |route| Next::Go(route.clone()))
     }
 
-    /// To its app, or to the end of those that wait for it.
+    /// Sends a connection to its app, or queues it behind others that wait for room.
     fn forward(&mut self, stream: TcpStream, route: Arc<Route>) {
         let queue = self.overflow.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &route));
         if let Some((_, queue)) = queue {
@@ -310,7 +310,7 @@ impl RouterThread {
         self.overflow.retain(|(_, queue)| !queue.is_empty());
     }
 
-    /// Closes those that have not said whom they want for too long.
+    /// Closes clients that have sent no name within the patience.
     fn close_overdue(&mut self) {
         let is_overdue = |client: &Client| client.since.elapsed() >= self.limits.patience;
         while self.waiting.first_key_value().is_some_and(|(_, client)| is_overdue(client)) {
@@ -319,8 +319,8 @@ impl RouterThread {
     }
 }
 
-/// Passes a connection on; true when there is no room for it. Where there is no app any more, nobody is
-/// left to answer it.
+/// Passes a connection on. True: there is no room for it. A connection to an app that has ended is
+/// dropped.
 fn is_full(route: &Route, stream: &TcpStream) -> bool {
     sys::send_connection(route.control_socket.as_fd(), stream.as_fd()) == Passed::Full
 }
@@ -349,7 +349,7 @@ mod tests {
     }
 
     impl Served {
-        /// The end of the control socket at which its listener threads would be.
+        /// The end of the control socket that belongs to the app's listener threads.
         fn app(&self, names: &[&str]) -> OwnedFd {
             let [near, far] = sys::socket_pair().expect("a pair");
             let names = names.iter().map(|&name| name.into()).collect();
@@ -481,7 +481,7 @@ mod tests {
         for _ in 0..MAX_OVERFLOW + 400 {
             clients.push(served.client(b"GET / HTTP/1.1\r\nHost: full\r\n\r\n"));
         }
-        // The last ones are closed, with their request unread: a reset.
+        // The last ones are closed with their request unread: a reset.
         let last = clients.last().expect("some");
         assert_eq!((&*last).read(&mut [0; 1]).unwrap_or(0), 0);
         drop(clients);

@@ -1,15 +1,15 @@
-//! Whom a client wants, from the first bytes that it sends: the `Host` of an HTTP/1 request (RFC 9112,
-//! section 3.2) or the server name of a TLS ClientHello (RFC 8446, section 4.1.2; RFC 6066, section 3).
-//! Only looked at, by MSG_PEEK: whoever gets the connection reads the bytes again, and judges them.
+//! Reads the name that a client requests from its first bytes: the `Host` of an HTTP/1 request (RFC
+//! 9112, section 3.2) or the server name of a TLS ClientHello (RFC 8446, section 4.1.2; RFC 6066,
+//! section 3). The bytes were peeked by MSG_PEEK: the app reads and checks them again.
 
-/// What bytes say.
+/// Result for some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Requested {
-    /// More of them are needed.
+    /// More bytes are needed.
     Unfinished,
     Http(Option<String>),
     Tls(Option<String>),
-    /// Neither of both.
+    /// Neither HTTP/1 nor TLS.
     Unknown,
 }
 
@@ -19,7 +19,7 @@ const SERVER_NAME_EXTENSION: usize = 0;
 const HOST_NAME: usize = 0;
 const RANDOM_BYTES: usize = 32;
 
-/// Names are in lower case, without a port and without a dot at the end.
+/// Returns names in lower case, without a port and without a dot at the end.
 pub fn requested_name(bytes: &[u8]) -> Requested {
     match bytes.first() {
         None => Requested::Unfinished,
@@ -33,7 +33,7 @@ pub fn requested_name(bytes: &[u8]) -> Requested {
     }
 }
 
-/// Whether a client that asks for `name` means `pattern`, which is a name or `*.` and what must follow.
+/// True: `name` matches `pattern`, which is a name, or `*.` and a suffix.
 pub fn is_match(pattern: &str, name: &str) -> bool {
     match pattern.strip_prefix('*') {
         Some(rest) => name.len() > rest.len() && name.ends_with(rest),
@@ -71,7 +71,7 @@ enum Hello {
     Unknown,
 }
 
-/// The ClientHello, put together from the records that it comes in.
+/// Joins the ClientHello from its records.
 fn hello_in(bytes: &[u8]) -> Hello {
     let mut input = Input(bytes);
     let mut message = Vec::new();
@@ -91,7 +91,7 @@ fn hello_in(bytes: &[u8]) -> Hello {
     }
 }
 
-/// The name in what follows the head of a ClientHello; the outer `None`: that is none.
+/// The name in a ClientHello after its head; outer `None`: the bytes are no ClientHello.
 fn name_in_hello(hello: &[u8]) -> Option<Option<String>> {
     let mut input = Input(hello);
     input.take(2 + RANDOM_BYTES)?; // version
@@ -99,7 +99,7 @@ fn name_in_hello(hello: &[u8]) -> Option<Option<String>> {
     input.sized(2)?; // cipher suites
     input.sized(1)?; // compression
     if input.0.is_empty() {
-        return Some(None); // of TLS 1.2 and older: no extensions at all
+        return Some(None); // from TLS 1.2 and older: no extensions at all
     }
     let mut extensions = Input(input.sized(2)?);
     while !extensions.0.is_empty() {
@@ -120,7 +120,7 @@ fn name_in_hello(hello: &[u8]) -> Option<Option<String>> {
     Some(None)
 }
 
-/// What is left to read.
+/// Bytes that are left to read.
 struct Input<'bytes>(&'bytes [u8]);
 
 impl<'bytes> Input<'bytes> {
@@ -133,19 +133,19 @@ impl<'bytes> Input<'bytes> {
         Some(taken)
     }
 
-    /// A number of so many bytes, in network order.
+    /// A number of `bytes` bytes, in network order.
     fn number(&mut self, bytes: usize) -> Option<usize> {
         let bytes = self.take(bytes)?;
         Some(bytes.iter().fold(0, |number, &byte| number << 8 | usize::from(byte)))
     }
 
-    /// What follows a length of so many bytes.
+    /// Content after a length of `length_bytes` bytes.
     fn sized(&mut self, length_bytes: usize) -> Option<&'bytes [u8]> {
         let length = self.number(length_bytes)?;
         self.take(length)
     }
 
-    /// How long the handshake message at the start is, with its head.
+    /// Length of the handshake message at the start, with its head.
     fn hello_bytes(&mut self) -> Option<usize> {
         self.take(1)?;
         Some(self.number(3)? + Input::HELLO_HEAD)
@@ -183,7 +183,7 @@ mod tests {
         hello(&sized(2, &[extension(10, b"groups"), list, extension(16, b"alpn")].concat()))
     }
 
-    /// In records of so many bytes.
+    /// Splits a message into records of `bytes` bytes.
     fn records(message: &[u8], bytes: usize) -> Vec<u8> {
         let record = |part| [&[HANDSHAKE_RECORD, 3, 1][..], &sized(2, part)].concat();
         message.chunks(bytes).flat_map(record).collect()

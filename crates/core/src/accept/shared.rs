@@ -1,4 +1,4 @@
-//! What a listener thread and its handle share, and how they read the scoreboard.
+//! State that a listener thread and its handle share, and how they read the scoreboard.
 
 use super::board::{Board, word};
 use super::loop_inbox::{AcceptedConnection, LoopInbox, load_of, now_ms};
@@ -16,11 +16,11 @@ pub struct State {
     pub is_closing: bool,
 }
 
-/// How the thread of one process goes about it.
+/// Settings for the thread of one process.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     pub policy: Policy,
-    /// A connection that nobody takes for so long is answered by 503; `None`: never.
+    /// A connection that no loop takes within this time is answered by 503; `None`: never.
     pub patience: Option<Duration>,
 }
 
@@ -28,7 +28,7 @@ pub struct Shared {
     pub board: Arc<Board>,
     pub process: u32,
     pub settings: Settings,
-    /// Those of all processes, by number.
+    /// Doorbells of all processes, by number.
     pub bells: Vec<Doorbell>,
     pub state: Mutex<State>,
 }
@@ -44,7 +44,7 @@ impl Shared {
         }
     }
 
-    /// Gives `connection` to the best of `inboxes`; closes it when none wants it.
+    /// Puts `connection` into the best of `inboxes`; closes it when no loop wants it.
     pub fn put_into_best(&self, inboxes: &[Arc<LoopInbox>], connection: AcceptedConnection) {
         let now = now_ms();
         let scores = self.scores_of(inboxes, connection.socket, now);
@@ -63,13 +63,13 @@ impl Shared {
     pub fn score_of(&self, process: u32, index: u32, socket: u32, now: u32) -> Option<u32> {
         let board = &self.board;
         let load = load_of(board, process, index, socket, now)?;
-        // Relaxed: two that read the same turn place two connections at one loop, once.
+        // Relaxed: two threads that read the same turn place two connections at one loop, once.
         let turn =
             Turn { row: board.turn().load(Relaxed), rows: board.processes() * board.loops() };
         placement::score(self.settings.policy, turn, load)
     }
 
-    /// How many connections a process has placed so far.
+    /// Connections that a process has placed so far.
     pub fn placed_by(&self, process: u32) -> u32 {
         // Relaxed: counters.
         let placed = |index| self.board.word(process, index, word::PLACED).load(Relaxed);

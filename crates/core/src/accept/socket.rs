@@ -1,5 +1,5 @@
-//! What connections come from: a listening socket, or a control socket over which a router sends those that it
-//! has accepted.
+//! A source of connections: a listening socket, or a control socket over which a router sends accepted
+//! ones.
 
 use crate::error::Result;
 use crate::sys::{self, Accepted};
@@ -13,7 +13,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// `fd` does not block; `number` is the socket's in all processes.
+    /// `fd` does not block; `number` is the same in all processes.
     pub fn new(number: u32, fd: OwnedFd) -> Result<Socket> {
         let is_control = !sys::is_listening(fd.as_fd())?;
         Ok(Socket { number, fd, is_control })
@@ -35,12 +35,13 @@ impl Socket {
         }
     }
 
-    /// Whether a connection waits.
+    /// True: a connection waits.
     pub fn has_waiting(&self) -> bool {
         sys::is_readable(self.fd.as_fd())
     }
 
-    /// How many wait; `None` where the kernel does not tell, as of a Unix socket.
+    /// Number of waiting connections; `None` where the kernel has no count, as for a listening Unix
+    /// socket.
     pub fn waiting(&self) -> Option<u32> {
         if self.is_control {
             sys::control_socket_queue(self.fd.as_fd())

@@ -1,10 +1,10 @@
-//! Answers for connections that reach no loop, from native threads. Those that no loop takes for long
-//! get 503, so that clients and load balancers know at once what they would find out by a timeout;
-//! those that ask for a name that no app has get 421, or its like of TLS.
+//! Answers for connections that reach no loop, from native threads. A connection that no loop takes for
+//! long gets 503, so that clients and load balancers need no timeout to notice. A request for an
+//! unknown name gets 421, or its counterpart in TLS.
 //!
-//! A socket that is closed while input lies in it resets its connection, and the client may never see
-//! the answer. So what was answered is read on for a moment, until the client closes ("lingering
-//! close", as nginx and Apache do).
+//! Closing a socket with unread input resets its connection, and the client may never see the answer.
+//! So answered connections are read for a moment longer, until the client closes ("lingering close", as
+//! nginx and Apache do).
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -32,9 +32,9 @@ pub const MISDIRECTED: &[u8] = b"HTTP/1.1 421 Misdirected Request\r\n\
 pub const UNRECOGNIZED_NAME: &[u8] = &[21, 3, 3, 0, 2, 2, 112];
 
 const LINGER: Duration = Duration::from_secs(1);
-/// Beyond so many the oldest are closed at once.
+/// Beyond this number the oldest are closed at once.
 const MAX_LINGERING: usize = 256;
-/// Of one client, between two looks at the others.
+/// Reads from one client before the next one has its turn.
 const MAX_READS: usize = 16;
 
 /// Connections that were answered and are not closed yet.
@@ -46,9 +46,9 @@ pub struct TurnedAway {
 impl TurnedAway {
     /// Sends `answer`, which is short, to the client of a non-blocking connection.
     pub fn answer(&mut self, connection: OwnedFd, answer: &[u8]) {
-        // Its calls are those of any stream socket: a Unix socket will do.
+        // Only calls of any stream socket are used: a Unix socket works, too.
         let mut stream = TcpStream::from(connection);
-        // A client that is gone, or reads nothing, gets no answer: there is nothing else to do for it.
+        // A client that is gone or reads nothing gets no answer: there is no other way to reach it.
         if stream.write(answer).is_err() || stream.shutdown(Shutdown::Write).is_err() {
             return;
         }
@@ -62,13 +62,13 @@ impl TurnedAway {
         self.lingering.is_empty()
     }
 
-    /// Closes those whose client has closed, and those that were answered long ago.
+    /// Closes connections whose client has closed, and those answered long ago.
     pub fn settle(&mut self) {
         self.lingering.retain_mut(|(stream, since)| since.elapsed() < LINGER && !has_ended(stream));
     }
 }
 
-/// Reads what came, and forgets it.
+/// Reads input and drops it. True: the connection has ended.
 fn has_ended(stream: &mut TcpStream) -> bool {
     let mut buffer = [0; 4096];
     for _ in 0..MAX_READS {

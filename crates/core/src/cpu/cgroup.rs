@@ -30,7 +30,7 @@ fn tightest(membership: &str, mounts: &str, read: ReadFile<'_>) -> Option<f64> {
     limits.reduce(f64::min)
 }
 
-/// A mounted hierarchy: which group is visible at which place.
+/// A mounted hierarchy: the group that is visible at `point`.
 struct Mount {
     root: String,
     point: PathBuf,

@@ -1,4 +1,4 @@
-//! Which cores this process really gets: affinity, cgroup quota, and where a thread runs.
+//! Cores that this process really gets: affinity, cgroup quota, and the core on which a thread runs.
 
 pub mod affinity;
 pub mod cgroup;

@@ -1,26 +1,26 @@
-//! Moving a worker off the core that it shares with its parent. The scheduler likes to wake a thread on
-//! the core of its waker, and leaves the two there as long as they take turns: without this such a
+//! Moves a worker off the core that it shares with its parent. The scheduler prefers to wake a thread
+//! on the core of its waker, and leaves the two there while they alternate. Without a move such a
 //! worker never spins (bench/cases/round-trip.js).
 //!
-//! It matters for short tasks alone. A worker that has just had a long one gains nothing by a move and
-//! may lose much: the core that it goes to is often another worker's, which sleeps no more than it does,
-//! and the scheduler may leave the two there while the parent's core is free (bench/cases/fibonacci.js).
+//! This matters for short tasks alone. After a long task a worker gains nothing by a move and may lose
+//! much: its new core often has another worker that is just as busy. The scheduler may leave the two
+//! there while the parent's core is free (bench/cases/fibonacci.js).
 
 use super::affinity;
 use std::time::{Duration, Instant};
 
-/// How soon a worker may move to another core again; doubles each time, and starts over when a move
-/// held for `STEADY_TIME`.
+/// Time before a worker may move again. It doubles with each move, and starts over when a move has held
+/// for `STEADY_TIME`.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const MAX_PAUSE: Duration = Duration::from_millis(256);
 const STEADY_TIME: Duration = Duration::from_secs(1);
 /// A worker whose last delivery took longer stays where it is.
 const MAX_DELIVERY_TIME: Duration = Duration::from_micros(200);
 
-/// When one worker may move again.
+/// Decides when one worker may move again.
 #[derive(Debug)]
 pub struct Moves {
-    /// Not before.
+    /// No move before this time.
     until: Instant,
     pause: Duration,
 }
@@ -30,8 +30,8 @@ impl Moves {
         Moves { until: now, pause: FIRST_PAUSE }
     }
 
-    /// Whether to move now, after a delivery (and so the tasks in it) that took `delivery_took`; if so,
-    /// it counts as moved.
+    /// True: move now, after a delivery (with its tasks) that took `delivery_took`. The move counts as
+    /// made.
     pub fn takes_chance(&mut self, now: Instant, delivery_took: Duration) -> bool {
         if now < self.until || delivery_took > MAX_DELIVERY_TIME {
             return false;
@@ -43,7 +43,7 @@ impl Moves {
     }
 }
 
-/// Moves this thread off `core`; false when it may run nowhere else.
+/// Moves this thread off `core`; false when it may run on no other.
 pub fn leave(core: u32) -> bool {
     let Ok(allowed) = affinity::allowed() else { return false };
     let others: Vec<u32> = allowed.iter().copied().filter(|&other| other != core).collect();

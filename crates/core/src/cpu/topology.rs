@@ -1,4 +1,4 @@
-//! How many cores manycore may count on, and why that many.
+//! Counts the cores that manycore may use, with the reason for the number.
 
 use super::{affinity, cgroup};
 

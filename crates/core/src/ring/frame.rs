@@ -1,8 +1,8 @@
 //! The 16 bytes in front of each frame, little-endian: `[i32 size][i32 kind][i32 task][i32 target]`.
 //!
-//! `size` counts header and body; the next frame begins at the next multiple of 8. A negative size is
-//! a gap of that many bytes: what is left of the ring did not fit the next frame. Bit 30 says that
-//! the body lies in an arena block and that the frame holds a `Spill` instead.
+//! `size` counts header and body; the next frame begins at the next multiple of 8. A negative size is a
+//! gap of that many bytes: the rest of the ring was too short for the next frame. Bit 30 marks a body
+//! in an arena block; the frame then holds a `Spill` instead.
 
 pub const HEADER_BYTES: usize = 16;
 pub const ALIGN_BYTES: u32 = 8;
@@ -10,7 +10,7 @@ pub const SPILL_FLAG: u32 = 1 << 30;
 /// Body of a spilled frame: `[f64 offset][f64 size][i32 owner]`, padded.
 pub const SPILL_BYTES: usize = 24;
 
-/// What the fields mean is the business of the two ends.
+/// Header fields; both ends define what kind, task and target mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     pub kind: i32,

@@ -1,15 +1,16 @@
-//! A byte ring with one writer and one reader; the JavaScript in `src/channels/shm/` speaks the same.
+//! A byte ring with one writer and one reader; the JavaScript in `src/channels/shm/` implements the
+//! same.
 //!
 //! `head` and `tail` are free-running `u32` byte counts (they wrap; only differences count), both
 //! multiples of 8. Bytes in `[head, tail)` belong to the reader, the others to the writer. A frame
 //! never wraps: when it does not fit up to the end, a gap fills the rest.
 //!
-//! Deaths. A writer that dies before its tail store leaves bytes that nobody sees; after it, a whole
-//! frame. A reader that dies before its head store leaves the frame in the ring: who takes over must
-//! know from the claims whether it was acted upon. Neither needs repair.
+//! Deaths. A writer that dies before its tail store leaves invisible bytes; after it, a whole frame. A
+//! reader that dies before its head store leaves the frame in the ring: its successor must learn from
+//! the claims whether it was acted upon. Neither needs repair.
 //!
 //! Why the raw copies are sound by protocol (cited below): only the one writer writes bytes outside
-//! `[head, tail)`, only the one reader reads bytes inside; each learns of the other's progress by the
+//! `[head, tail)`, only the one reader reads bytes inside. Each learns of the other's progress by the
 //! Acquire load that pairs with its Release store. A peer that breaks this can make wrong values
 //! appear, so the reader copies the header out and checks it, and never parses in place.
 
@@ -17,7 +18,7 @@ use super::frame::{self, Head};
 use crate::region::Region;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 
-/// Where one ring lies in its region: byte offsets of the two words and of the bytes.
+/// Position of one ring in its region: byte offsets of the two words and of the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub tail_at: usize,
@@ -40,11 +41,11 @@ pub enum PushError {
     Full,
     /// Larger than `largest_frame`: it has to go by the arena.
     TooLarge,
-    /// The head that the reader wrote cannot be right.
+    /// The head that the reader wrote is impossible.
     Corrupt { head: u32 },
 }
 
-/// A cursor or a length that the writer wrote cannot be right.
+/// A cursor or a length that the writer wrote is impossible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Corrupt {
     pub value: u32,
@@ -61,7 +62,7 @@ pub struct Writer<R: Region> {
 }
 
 impl<R: Region> Writer<R> {
-    /// The only writer of this ring; goes on where the last one stopped.
+    /// Creates the only writer of this ring; continues at the last writer's tail.
     pub fn new(region: R, place: Place) -> Writer<R> {
         // Relaxed: the last writer is gone, and its end happened before this.
         let tail = region.word(place.tail_at).load(Relaxed);
@@ -72,7 +73,7 @@ impl<R: Region> Writer<R> {
         &self.region
     }
 
-    /// Writes one frame whole, or changes nothing and says why.
+    /// Writes one frame whole, or changes nothing and returns the reason.
     pub fn try_push(&mut self, head: Head, body: &[u8]) -> Result<(), PushError> {
         let size = frame::HEADER_BYTES + body.len();
         if size > self.place.largest_frame() as usize {
@@ -80,7 +81,7 @@ impl<R: Region> Writer<R> {
         }
         let at = self.reserve(padded(size as u32))?;
         let start = self.place.bytes_at + at as usize;
-        // Free bytes of this writer: `reserve`. See the module for why the copies are sound.
+        // Free bytes of this writer: `reserve`. The module's comment explains why the copies are sound.
         self.region.copy_in(start, &frame::encode(size as u32, head));
         self.region.copy_in(start + frame::HEADER_BYTES, body);
         self.tail = self.tail.wrapping_add(padded(size as u32));
@@ -121,7 +122,7 @@ pub struct Reader<R: Region> {
 }
 
 impl<R: Region> Reader<R> {
-    /// The only reader of this ring; goes on where the last one stopped.
+    /// Creates the only reader of this ring; continues at the last reader's head.
     pub fn new(region: R, place: Place) -> Reader<R> {
         // Relaxed: the last reader is gone, and its end happened before this.
         let head = region.word(place.head_at).load(Relaxed);
@@ -132,14 +133,14 @@ impl<R: Region> Reader<R> {
         &self.region
     }
 
-    /// Whether a frame waits.
+    /// True: no frame waits.
     pub fn is_empty(&self) -> bool {
         // Acquire pairs with the Release store of the tail in `Writer::try_push`.
         self.region.word(self.place.tail_at).load(Acquire) == self.head
     }
 
-    /// Copies the next frame's body to `body` and frees its place; `None` when there is none. A
-    /// spilled frame's body is its `Spill`, and the flag says so.
+    /// Copies the next frame's body to `body` and frees its bytes in the ring; `None` when there is no
+    /// frame. The flag marks a spilled frame, whose body is its `Spill`.
     pub fn try_pop(&mut self, body: &mut Vec<u8>) -> Result<Option<(Head, bool)>, Corrupt> {
         loop {
             // Acquire pairs with the Release store of the tail in `Writer::try_push`: the bytes of
@@ -173,7 +174,7 @@ impl<R: Region> Reader<R> {
         i32::from_le_bytes(size)
     }
 
-    /// `limit`: how many published bytes there are in one piece.
+    /// Reads one frame; `limit` is the number of published bytes in one piece.
     fn pop_frame(
         &mut self,
         at: u32,

@@ -1,4 +1,4 @@
-//! The calls of Linux, each wrapped to a safe function that owns or borrows its descriptors.
+//! System calls of Linux, each wrapped in a safe function that owns or borrows its descriptors.
 
 use crate::error::{CoreError, Result};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -15,7 +15,7 @@ pub(super) fn owned(raw: RawFd, what: &'static str) -> Result<OwnedFd> {
     if raw < 0 {
         return Err(last_error(what));
     }
-    // SAFETY: the kernel has just made this descriptor for us; nobody else knows it.
+    // SAFETY: the kernel has just made this descriptor for us; no other value owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
@@ -23,7 +23,7 @@ pub(super) fn checked(status: i32, what: &'static str) -> Result<()> {
     if status < 0 { Err(last_error(what)) } else { Ok(()) }
 }
 
-/// A memfd of `size_bytes` whose size nobody can change again: no peer can make a mapped byte vanish.
+/// A memfd of `size_bytes` whose size is sealed: no peer can make a mapped byte vanish.
 pub fn sealed_memfd(name: &std::ffi::CStr, size_bytes: u64) -> Result<OwnedFd> {
     super::check_refusal("memfd")?;
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
@@ -71,7 +71,7 @@ pub fn map_shared(fd: BorrowedFd<'_>, offset: u64, size_bytes: usize) -> Result<
     NonNull::new(at.cast()).ok_or(CoreError::Refused { what: "mmap", errno: libc::ENOMEM })
 }
 
-/// Gives back what `map_shared` gave.
+/// Unmaps a mapping of `map_shared`.
 pub fn unmap(start: NonNull<u8>, size_bytes: usize) {
     // SAFETY: called once, by the owner of the mapping, with the numbers that `map_shared` was given.
     let status = unsafe { libc::munmap(start.as_ptr().cast(), size_bytes) };
@@ -114,7 +114,7 @@ pub fn eventfd() -> Result<OwnedFd> {
     owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) }, "eventfd")
 }
 
-/// Adds 1 to an eventfd. A full counter means that the reader is woken already: not an error.
+/// Adds 1 to an eventfd. A full counter means that the reader is already awake: not an error.
 pub fn eventfd_ring(fd: BorrowedFd<'_>) {
     let one = 1u64.to_ne_bytes();
     loop {
@@ -128,7 +128,7 @@ pub fn eventfd_ring(fd: BorrowedFd<'_>) {
     }
 }
 
-/// Sets an eventfd back to 0; true when somebody had rung.
+/// Sets an eventfd back to 0; true when it had been rung.
 pub fn eventfd_clear(fd: BorrowedFd<'_>) -> bool {
     let mut count = [0u8; 8];
     // SAFETY: `count` is 8 live, exclusive bytes.
@@ -190,15 +190,15 @@ pub fn parent_pid() -> i32 {
     unsafe { libc::getppid() }
 }
 
-/// The number of this thread, which no other thread of the system has.
+/// Number of this thread, unique in the system.
 pub fn thread_id() -> i32 {
     // SAFETY: plain call that cannot fail.
     unsafe { libc::gettid() }
 }
 
-/// Whether process `pid` has the thread `thread`.
+/// True: process `pid` has the thread `thread`.
 pub fn has_thread(pid: i32, thread: i32) -> bool {
-    // SAFETY: signal 0 is sent to nobody; the call only answers whether it could be.
+    // SAFETY: signal 0 is not delivered; the call only checks whether it could be.
     unsafe { libc::syscall(libc::SYS_tgkill, pid, thread, 0) == 0 }
 }
 
@@ -222,14 +222,14 @@ pub fn wait_readable(fd: BorrowedFd<'_>) {
     }
 }
 
-/// Whether `fd` is readable now.
+/// True: `fd` is readable now.
 pub fn is_readable(fd: BorrowedFd<'_>) -> bool {
     let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: `poll` is one live, exclusive entry.
     unsafe { libc::poll(&raw mut poll, 1, 0) == 1 }
 }
 
-/// The kernel kills this process when the thread that started it ends.
+/// Makes the kernel kill this process when the thread that started it ends.
 pub fn die_with_parent_thread() -> Result<()> {
     // SAFETY: plain call.
     checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }, "pdeathsig")

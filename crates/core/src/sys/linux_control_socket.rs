@@ -1,4 +1,4 @@
-//! Descriptors over a Unix socket, from process to process.
+//! Passes descriptors from process to process over a Unix socket (SCM_RIGHTS).
 
 use super::linux::{checked, duplicate, owned};
 use super::linux_sockets::Accepted;
@@ -6,13 +6,13 @@ use crate::error::Result;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-/// Room for the control message of some descriptors, aligned as the kernel wants it.
+/// Room for the control message of some descriptors, aligned as the kernel requires.
 #[repr(align(8))]
 struct Control([u8; 64]);
 
 const CONTROL_SOCKET: &str = "a control socket";
 
-/// Both ends of a Unix socket over which descriptors pass. Nobody waits at them.
+/// Both ends of a non-blocking Unix socket over which descriptors pass.
 pub fn socket_pair() -> Result<[OwnedFd; 2]> {
     let failed = |error: std::io::Error| refused(error.raw_os_error().unwrap_or(0));
     let (one, other) = UnixStream::pair().map_err(failed)?;
@@ -21,7 +21,7 @@ pub fn socket_pair() -> Result<[OwnedFd; 2]> {
     Ok([one.into(), other.into()])
 }
 
-/// As many descriptors as go in one message.
+/// Descriptors in one message.
 pub const MAX_DESCRIPTORS: usize = 8;
 
 /// A message of one byte, with room for descriptors in `control`.
@@ -74,8 +74,8 @@ pub fn send_descriptors(socket: BorrowedFd<'_>, fds: &[BorrowedFd<'_>]) -> Resul
     checked(sent as i32, CONTROL_SOCKET)
 }
 
-/// Takes the descriptors of the next message that was sent over a Unix socket; an error when none is
-/// there, or when they came without their descriptors (this process has too many open).
+/// Takes the descriptors of the next message from a Unix socket. Fails when no message waits, or when
+/// it came without its descriptors (this process has too many open).
 pub fn receive_descriptors(socket: BorrowedFd<'_>) -> Result<Vec<OwnedFd>> {
     let mut byte = [0u8];
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
@@ -85,7 +85,7 @@ pub fn receive_descriptors(socket: BorrowedFd<'_>) -> Result<Vec<OwnedFd>> {
     // SAFETY: everything that `message` points to is live and exclusive for the call.
     let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
     checked(got as i32, CONTROL_SOCKET)?;
-    // Before the header: of a single descriptor for which there is no number there is none.
+    // Before the header: a single descriptor without a free number leaves no header.
     let is_cut = message.msg_flags & libc::MSG_CTRUNC != 0;
     // SAFETY: the kernel has set the length of what it wrote.
     let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
@@ -112,21 +112,21 @@ pub fn receive_descriptors(socket: BorrowedFd<'_>) -> Result<Vec<OwnedFd>> {
     Ok(fds)
 }
 
-/// What became of a connection that was sent.
+/// Result of sending a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Passed {
     Sent,
-    /// There is no room for now.
+    /// The socket is full for now.
     Full,
-    /// Nobody reads any more.
+    /// The other end is closed.
     Gone,
 }
 
-/// Passes a connection on to whoever reads the other end of `control_socket`; it stays open here.
+/// Sends a connection to the reader of the other end of `control_socket`; it stays open here.
 pub fn send_connection(control_socket: BorrowedFd<'_>, connection: BorrowedFd<'_>) -> Passed {
     match send_descriptors(control_socket, &[connection]).map_err(|error| error.errno()) {
         Ok(()) => Passed::Sent,
-        // unix(7): too many are on their way for this user.
+        // unix(7): too many descriptors of this user are on their way.
         Err(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM | libc::ETOOMANYREFS | libc::EINTR) => {
             Passed::Full
         }
@@ -134,7 +134,8 @@ pub fn send_connection(control_socket: BorrowedFd<'_>, connection: BorrowedFd<'_
     }
 }
 
-/// How many connections are on their way in a control socket: each is a message of one byte (unix(7), `SIOCINQ`).
+/// Number of connections on their way in a control socket: each is a message of one byte (unix(7),
+/// `SIOCINQ`).
 pub fn control_socket_queue(control_socket: BorrowedFd<'_>) -> Option<u32> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: writes an int to `bytes`, which is live for the call.
@@ -142,10 +143,10 @@ pub fn control_socket_queue(control_socket: BorrowedFd<'_>) -> Option<u32> {
     if status == 0 { u32::try_from(bytes).ok() } else { None }
 }
 
-/// Takes the next connection out of a control socket, as one would accept it.
+/// Takes the next connection out of a control socket, with the results of `accept`.
 pub fn receive_connection(control_socket: BorrowedFd<'_>) -> Accepted {
-    // The kernel closes what it has no number for: so let there be one. Where another thread takes it
-    // in between, that connection is lost.
+    // The kernel closes a descriptor for which no number is free, so this reserves one. If another
+    // thread takes it in between, that connection is lost.
     let room = duplicate(control_socket);
     if room.is_err() {
         return Accepted::Exhausted;

@@ -1,4 +1,4 @@
-//! The compiled program for the kernel (`trace/trace.bpf.c`): loading it with aya, reading its maps.
+//! Loads the compiled program for the kernel (`trace/trace.bpf.c`) with aya, and reads its maps.
 
 use crate::error::{CoreError, Result};
 use crate::trace::RecordReading;
@@ -12,10 +12,10 @@ use std::os::fd::OwnedFd;
 
 const OBJECT: &[u8] = include_bytes_aligned!("../trace/trace.bpf.o");
 
-/// As in `trace.bpf.c`.
+/// Same as in `trace.bpf.c`.
 const HINT_WORDS: usize = 64;
 
-/// Program and tracepoint. What tells of threads and cores comes first: no call counts before it.
+/// Program and tracepoint. Programs for threads and cores come first: no call counts before them.
 const PROGRAMS: [(&str, &str); 6] = [
     ("task_forks", "sched_process_fork"),
     ("program_starts", "sched_process_exec"),
@@ -35,7 +35,7 @@ impl EbpfTracer {
     pub fn start(pids: &[u32], per_thread_names: &[String]) -> Result<EbpfTracer> {
         super::check_refusal("bpf")?;
         let btf = Btf::from_sys_fs().map_err(unavailable)?;
-        // Task storage is a kind of map that aya does not know; the program alone uses it.
+        // Task storage is a kind of map that aya does not support; the program alone uses it.
         let loaded = EbpfLoader::new().btf(Some(&btf)).allow_unsupported_maps().load(OBJECT);
         let mut tracer = EbpfTracer { ebpf: loaded.map_err(unavailable)? };
         for &pid in pids {
@@ -63,7 +63,7 @@ impl EbpfTracer {
         followed.insert(pid, 1, 0).map_err(unavailable)
     }
 
-    /// The bit of a process that is followed. It stays: the number may have it in common with another.
+    /// Sets the bit of a followed process. It is never cleared: several numbers may share it.
     fn hint(&mut self, pid: u32) -> Result<()> {
         let map = self.ebpf.map_mut("followed_hint").ok_or_else(|| lacks("followed_hint"))?;
         let mut hints = Array::<_, [u64; HINT_WORDS]>::try_from(map).map_err(unavailable)?;
@@ -87,7 +87,7 @@ impl EbpfTracer {
         let count = counts.get(&0, 0).map_err(unavailable)?;
         let map = self.ebpf.map("records").ok_or_else(|| lacks("records"))?;
         let records = Array::<_, [u8; RECORD_BYTES]>::try_from(map).map_err(unavailable)?;
-        // Record 0 is of those for which there was no other.
+        // Record 0 collects all tasks that found no free record.
         let last = count.min(records.len().saturating_sub(1));
         let read = |at| records.get(&at, 0).map(|bytes| parse(&bytes)).map_err(unavailable);
         let all = (0..=last).map(read).collect::<Result<Vec<_>>>()?;
@@ -106,7 +106,7 @@ fn own_time_of(program: &Program) -> Result<u64> {
     Ok(info.run_time().as_nanos() as u64)
 }
 
-/// Lets the kernel take the time of all its programs while the descriptor is open.
+/// Makes the kernel measure the time of all its programs while the descriptor is open.
 pub fn enable_program_times() -> Result<OwnedFd> {
     aya::sys::enable_stats(aya::sys::Stats::RunTime).map_err(unavailable)
 }
@@ -115,7 +115,7 @@ fn lacks(what: &str) -> CoreError {
     CoreError::TraceUnavailable { reason: format!("the program for the kernel has no {what}") }
 }
 
-/// What aya said, with the causes that it names apart, on one line.
+/// Joins aya's error and its causes in one line.
 fn unavailable(error: impl Error) -> CoreError {
     let mut reason = error.to_string();
     let mut cause = error.source();
@@ -123,7 +123,7 @@ fn unavailable(error: impl Error) -> CoreError {
         reason = format!("{reason}: {error}");
         cause = error.source();
     }
-    // Behind the first line stands the log of the kernel's verifier.
+    // The log of the kernel's verifier follows the first line.
     let first = reason.lines().next().unwrap_or_default().to_owned();
     CoreError::TraceUnavailable { reason: first }
 }

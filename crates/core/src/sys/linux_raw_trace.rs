@@ -1,4 +1,4 @@
-//! The programs of `trace/raw_program.rs`: loading them by bpf(2) itself, reading their maps.
+//! Loads the programs of `trace/raw_program.rs` by bpf(2) itself, and reads their maps.
 
 use super::linux::{checked, owned};
 use crate::error::Result;
@@ -27,12 +27,12 @@ mod command {
 
 const HASH_MAP: u32 = 1;
 const RAW_TRACEPOINT: u32 = 17;
-/// The kernel's clock wants a program that may be linked with it.
+/// The kernel's clock requires a program under a compatible license.
 const LICENSE: &CStr = c"Dual MIT/GPL";
 
 const MAX_PROCESSES: u32 = 4096;
 const MAX_THREADS: u32 = 16_384;
-/// Of thread and call.
+/// Cells for pairs of thread and call.
 const MAX_CELLS: u32 = 65_536;
 
 /// Counts by the assembled programs. See `trace::Tracer`.
@@ -74,7 +74,7 @@ impl RawTracer {
         unfollow(&self.followed, pid)
     }
 
-    /// One record for each thread, without its process and name, which the program does not see.
+    /// Reads one record for each thread, without its process and name, which the program does not see.
     pub fn read(&self) -> Result<Vec<RecordReading>> {
         let mut threads = BTreeMap::<u32, Vec<CallReading>>::new();
         let mut key = None;
@@ -103,8 +103,9 @@ impl RawTracer {
     }
 }
 
-/// While it lives the maps and programs of bpf(2) do not count against what this process may lock in memory,
-/// if it may say so: kernels before 5.11 count them there, and most limits are too low for any.
+/// While this value lives, maps and programs of bpf(2) do not count against this process's limit of
+/// locked memory, if it may raise the limit. Kernels before 5.11 count them there, and most limits are
+/// too low for any.
 #[derive(Debug)]
 pub struct UnlockedMemory(Option<libc::rlimit>);
 
@@ -131,10 +132,11 @@ impl Drop for UnlockedMemory {
     }
 }
 
-/// The argument of bpf(2), as large as any command wants it.
+/// The argument of bpf(2), as large as the largest command's.
 type Attribute = [u64; 16];
 
-/// `pointers` in `attribute` are to be those of live memory, as large as the command says.
+/// Calls bpf(2). The `pointers` in `attribute` must point to live memory of the size that the command
+/// requires.
 fn bpf(command: i32, attribute: &mut Attribute) -> i32 {
     let size = size_of::<Attribute>();
     // SAFETY: the attribute is live, and what it points to is, by the callers in this file.
@@ -142,7 +144,7 @@ fn bpf(command: i32, attribute: &mut Attribute) -> i32 {
     status as i32
 }
 
-/// Two 32-bit fields that stand one behind the other.
+/// Two adjacent 32-bit fields.
 fn pair(first: u32, second: u32) -> u64 {
     let [a, b, c, d] = first.to_ne_bytes();
     let [e, f, g, h] = second.to_ne_bytes();
@@ -199,7 +201,7 @@ fn attach(tracepoint: &CStr, program: &OwnedFd) -> Result<OwnedFd> {
     owned(bpf(command::TRACEPOINT_OPEN, &mut attribute), BPF)
 }
 
-/// The key behind `key`, the first one behind none; `None` at the end.
+/// The key behind `key`; without `key` the first one; `None` at the end.
 fn next_key(map: &OwnedFd, key: Option<u64>) -> Result<Option<u64>> {
     let mut next = 0u64;
     let mut attribute = [0; 16];

@@ -1,4 +1,4 @@
-//! The calls of Linux that a listener thread makes: epoll, accept.
+//! System calls of a listener thread: epoll, accept.
 
 use super::linux::{checked, owned};
 use crate::error::{CoreError, Result};
@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// What `accept` came to.
+/// Result of `accept`.
 #[derive(Debug)]
 pub enum Accepted {
     Connection(OwnedFd),
-    /// Nobody waits any more.
+    /// No connection waits any more.
     Nobody,
     /// The client went away before it was accepted, or a signal came: try again.
     Again,
@@ -21,7 +21,7 @@ pub enum Accepted {
     Failed(i32),
 }
 
-/// Takes one connection from a listening socket; it does not block, and is closed on exec.
+/// Takes one connection from a listening socket; the connection does not block and is closed on exec.
 pub fn accept(listener: BorrowedFd<'_>) -> Accepted {
     let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: null addresses ask for none.
@@ -43,7 +43,7 @@ pub fn accept(listener: BorrowedFd<'_>) -> Accepted {
 }
 
 /// A listening socket, non-blocking and closed on exec, that shares its port with others of the same
-/// user which were made so: the kernel spreads connections over them (SO_REUSEPORT, socket(7)).
+/// user that were made this way. The kernel spreads connections over them (SO_REUSEPORT, socket(7)).
 pub fn listen_shared(address: SocketAddr, backlog: i32, is_v6_only: bool) -> Result<OwnedFd> {
     let listen = || -> std::io::Result<OwnedFd> {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), None)?;
@@ -62,18 +62,18 @@ pub fn listen_shared(address: SocketAddr, backlog: i32, is_v6_only: bool) -> Res
     })
 }
 
-/// When a descriptor with input is told of.
+/// Condition under which a poller reports a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
-    /// As long as there is some.
+    /// As long as there is input.
     Level,
-    /// When some came.
+    /// When new input has come.
     Edge,
-    /// As `Level`; of all processes that watch it, the kernel wakes one.
+    /// As `Level`; the kernel wakes one of all processes that watch it.
     Shared,
 }
 
-/// Whether connections can be accepted from a socket.
+/// True: connections can be accepted from a socket.
 pub fn is_listening(socket: BorrowedFd<'_>) -> Result<bool> {
     SockRef::from(&socket).is_listener().map_err(|error| CoreError::Refused {
         what: "a socket",
@@ -81,7 +81,7 @@ pub fn is_listening(socket: BorrowedFd<'_>) -> Result<bool> {
     })
 }
 
-/// How many connections wait in a listening socket of TCP to be accepted; `None` for any other descriptor.
+/// Number of connections that wait in a listening TCP socket; `None` for any other descriptor.
 pub fn accept_queue(socket: BorrowedFd<'_>) -> Option<u32> {
     // SAFETY: plain integers, for which zeros are a value.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
@@ -91,11 +91,11 @@ pub fn accept_queue(socket: BorrowedFd<'_>) -> Option<u32> {
     let status = unsafe {
         libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, value, &mut size)
     };
-    // tcp(7) has no word on it; net/ipv4/tcp.c (tcp_get_info) puts the queue there.
+    // tcp(7) does not document it; net/ipv4/tcp.c (tcp_get_info) puts the queue there.
     (status == 0).then_some(info.tcpi_unacked)
 }
 
-/// Waits for several descriptors at once. Each carries a number.
+/// Waits for several descriptors at once. Each has a number.
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
@@ -157,10 +157,10 @@ pub fn now_ms() -> u32 {
     (time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000) as u32
 }
 
-/// What one call of `send_file` came to.
+/// Result of one call of `send_file`.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// So many bytes; 0 where the file ends.
+    /// Number of bytes; 0 at the end of the file.
     Bytes(usize),
     /// The peer has to read first.
     Full,
@@ -197,17 +197,17 @@ pub fn set_pipe_size(pipe: BorrowedFd<'_>, bytes: i32) -> Result<()> {
     checked(set.min(0), "a larger pipe")
 }
 
-/// What became of a child process.
+/// Result of reaping a child process.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reaped {
     Running,
-    /// As wait(2) tells it.
+    /// Status as of wait(2).
     Ended(i32),
     /// It is no child of this process, or was reaped before.
     Unknown,
 }
 
-/// Takes the end of a child in, if it has ended.
+/// Reaps a child if it has ended.
 pub fn reap(pid: i32) -> Reaped {
     let mut status = 0;
     // SAFETY: `status` is a live out-parameter.

@@ -1,5 +1,5 @@
-//! System calls. `cfg(target_os)` lives here alone: `linux.rs` makes the calls, `other.rs` answers
-//! `Unsupported` to each, so that the crate builds everywhere.
+//! System calls. `cfg(target_os)` lives here alone: `linux.rs` makes the calls, `other.rs` returns
+//! `Unsupported` for each, so that the crate builds everywhere.
 
 #[cfg(target_os = "linux")]
 mod linux;

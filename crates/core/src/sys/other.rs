@@ -1,5 +1,5 @@
-//! Platforms without memfd and eventfd: every call answers `Unsupported`, and
-//! the package works over its other channels.
+//! Platforms without memfd and eventfd: every call returns `Unsupported`, and the package works over
+//! its other channels.
 
 use crate::error::{CoreError, Result};
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};

@@ -3,10 +3,10 @@
 //!
 //! `enter_program` notes time and number of the call of a thread whose process is followed;
 //! `exit_program` adds it to the cell of thread and call. Each cell is written by its own thread alone,
-//! so no addition is atomic. What they cannot know without the kernel's structs: when a thread left the
-//! CPU, and who started whom. Not here: maps and loading (`sys/linux_raw_trace.rs`).
+//! so no addition is atomic. Without the kernel's structs two facts are missing: when a thread left the
+//! CPU, and the parent of a process. Not here: maps and loading (`sys/linux_raw_trace.rs`).
 
-/// An instruction as bpf(2) takes it.
+/// An instruction in the format of bpf(2).
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
@@ -52,7 +52,7 @@ const CURRENT_PID_TGID: i32 = 14;
 
 /// A raw tracepoint's second argument: the number of the call when it enters, its result when it leaves.
 const SECOND_ARGUMENT: i16 = 8;
-/// As an unsigned number all errors are above it: -4095 to -1.
+/// Errors, as unsigned numbers, are above it: -4095 to -1.
 const LOWEST_NO_ERROR: i32 = -4096;
 
 const fn instruction(code: u8, to: u8, from: u8, offset: i16, value: i32) -> Instruction {
@@ -95,14 +95,14 @@ fn call(function: i32) -> Instruction {
 fn end() -> Instruction {
     instruction(0x95, 0, 0, 0, 0)
 }
-/// Goes `over` so many instructions when the register is zero.
+/// Skips `over` instructions when the register is zero.
 fn skip_if_zero(register: u8, over: i16) -> Instruction {
     instruction(0x15, register, 0, over, 0)
 }
 fn skip_if_not_zero(register: u8, over: i16) -> Instruction {
     instruction(0x55, register, 0, over, 0)
 }
-/// Unsigned.
+/// Compares unsigned numbers.
 fn skip_if_at_most(register: u8, other: u8, over: i16) -> Instruction {
     instruction(0xbd, register, other, over, 0)
 }
@@ -116,7 +116,8 @@ fn stack_address(to: u8, offset: i32) -> [Instruction; 2] {
     [copy(to, STACK), add(to, offset)]
 }
 
-/// For the tracepoint `sys_enter`. The stack: process at -4, thread at -8, what it entered at -32.
+/// Program of the tracepoint `sys_enter`. The stack: process at -4, thread at -8, the entered call at
+/// -32.
 pub fn enter_program(maps: Maps) -> Vec<Instruction> {
     let [followed, followed_end] = load_map(R1, maps.followed);
     let [entered, entered_end] = load_map(R1, maps.entered);
@@ -153,7 +154,8 @@ pub fn enter_program(maps: Maps) -> Vec<Instruction> {
     ]
 }
 
-/// For the tracepoint `sys_exit`. The stack: thread at -8, key of the cell at -16, a new cell at -40.
+/// Program of the tracepoint `sys_exit`. The stack: thread at -8, key of the cell at -16, a new cell at
+/// -40.
 pub fn exit_program(maps: Maps) -> Vec<Instruction> {
     let [entered, entered_end] = load_map(R1, maps.entered);
     let [thread, thread_end] = stack_address(R2, -8);
@@ -172,7 +174,7 @@ pub fn exit_program(maps: Maps) -> Vec<Instruction> {
         skip_if_not_zero(R0, 2),
         set(R0, 0),
         end(),
-        // R8: since when it is in its call; R9: which.
+        // R8: time of entering the call; R9: its number.
         load64(R8, R0, 0),
         load64(R9, R0, 8),
         skip_if_not_zero(R8, 2),
@@ -186,7 +188,7 @@ pub fn exit_program(maps: Maps) -> Vec<Instruction> {
         call(CLOCK_NS),
         subtract_register(R0, R8),
         copy(R8, R0),
-        // R8: how long it took; R9: 1 for an error.
+        // R8: duration of the call; R9: 1 for an error.
         load64(R1, R6, SECOND_ARGUMENT),
         set(R9, 0),
         set(R2, LOWEST_NO_ERROR),
@@ -241,7 +243,7 @@ mod tests {
     const LOAD_MAP: u8 = 0x18;
     const EXIT: u8 = 0x95;
 
-    /// Whether an instruction goes on at another than the next one.
+    /// True: the instruction may continue elsewhere than at the next one.
     fn jumps(instruction: &Instruction) -> bool {
         matches!(instruction.code, 0x15 | 0x55 | 0xbd)
     }

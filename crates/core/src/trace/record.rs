@@ -1,15 +1,16 @@
-//! The layout of `struct record` in `trace.bpf.c`, and how its bytes become a `RecordReading`.
+//! The layout of `struct record` in `trace.bpf.c`, and the conversion of its bytes to a
+//! `RecordReading`.
 
 use super::{CallReading, RecordReading};
 
-/// As in `trace.bpf.c`.
+/// Same as in `trace.bpf.c`.
 pub const CALL_COUNT: usize = 512;
 pub const COMM_BYTES: usize = 16;
 const HEAD_BYTES: usize = 48;
 const CALL_BYTES: usize = 32;
 pub const RECORD_BYTES: usize = HEAD_BYTES + CALL_COUNT * CALL_BYTES;
 
-/// The kind of child processes that run no program of their own yet.
+/// The kind of child processes that have not yet run a program of their own.
 const KIND_STARTING: u32 = 3;
 
 /// Offsets in a record.
@@ -31,7 +32,7 @@ mod call_at {
     pub const BLOCKED_NS: usize = 24;
 }
 
-/// What a record says; calls that never came are left out.
+/// Parses a record; calls that never came are left out.
 pub fn parse(bytes: &[u8; RECORD_BYTES]) -> RecordReading {
     let comm = &bytes[at::COMM..at::COMM + COMM_BYTES];
     let calls = bytes[HEAD_BYTES..].chunks_exact(CALL_BYTES).enumerate();
@@ -59,13 +60,13 @@ fn parse_call(number: usize, bytes: &[u8]) -> Option<CallReading> {
     (call.count > 0).then_some(call)
 }
 
-/// A name as the kernel keeps it: up to the first zero.
+/// Reads a name in the kernel's format: up to the first zero.
 pub fn text_of(comm: &[u8]) -> String {
     let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
     String::from_utf8_lossy(&comm[..end]).into_owned()
 }
 
-/// A name as the kernel keeps it: cut to what it has room for, with a zero at the end.
+/// Writes a name in the kernel's format: cut to its room, with a zero at the end.
 pub fn comm_of(name: &str) -> [u8; COMM_BYTES] {
     let mut comm = [0; COMM_BYTES];
     for (to, from) in comm[..COMM_BYTES - 1].iter_mut().zip(name.bytes()) {

@@ -18,12 +18,12 @@ impl Doorbell {
         Doorbell { fd }
     }
 
-    /// Wakes whoever polls it, now or at its next poll.
+    /// Wakes the loop that polls it, now or at its next poll.
     pub fn ring(&self) {
         sys::eventfd_ring(self.fd.as_fd());
     }
 
-    /// Takes the ring back; true when there was one.
+    /// Clears the ring; true when there was one.
     pub fn clear(&self) -> bool {
         sys::eventfd_clear(self.fd.as_fd())
     }

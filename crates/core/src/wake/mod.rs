@@ -1,7 +1,7 @@
-//! How a side goes to sleep without missing a frame, and how its peer wakes it.
+//! The sleep of a side without missing a frame, and the wake-up by its peer.
 //!
-//! `sleep` is the protocol on the word, `eventfd` is the doorbell of a sleeping loop, `spin` says
-//! whether to look a little longer before.
+//! `sleep` is the protocol on the word, `eventfd` is the doorbell of a sleeping loop, `spin` decides on
+//! polling a little longer before the sleep.
 
 #[cfg(not(loom))]
 pub mod eventfd;

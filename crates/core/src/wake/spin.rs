@@ -1,7 +1,8 @@
-//! Whether spinning has paid lately: a side that looks at its rings for a moment before it sleeps
-//! gets the next frame sooner, or burns a core for nothing. Not here: whether the peer runs at all.
+//! Decides from recent results whether to spin. A side that polls its rings for a moment before it
+//! sleeps gets the next frame sooner, or burns a core for nothing. Not here: whether the peer runs at
+//! all.
 
-/// Spins in vain before pausing, and the longest pause, in chances to spin.
+/// Spins in vain before pausing, and the maximum pause, in chances to spin.
 const MISSES_ALLOWED: u32 = 3;
 const MAX_PAUSE: u32 = 64;
 
@@ -13,17 +14,17 @@ pub struct SpinHistory {
 }
 
 impl SpinHistory {
-    /// A frame came or went.
+    /// Records that a frame came or went.
     pub fn note_frame(&mut self) {
         self.is_fresh = true;
     }
 
-    /// Whether a frame came or went since the last spin in vain.
+    /// True: a frame came or went since the last spin in vain.
     pub fn is_fresh(&self) -> bool {
         self.is_fresh
     }
 
-    /// Whether to spin now; a chance that is not taken shortens the pause.
+    /// True: spin now. A chance that is not taken shortens the pause.
     pub fn takes_chance(&mut self) -> bool {
         if self.pause > 0 {
             self.pause -= 1;
@@ -32,7 +33,7 @@ impl SpinHistory {
         true
     }
 
-    /// A spin has ended, by a frame or in vain.
+    /// Records the end of a spin, by a frame or in vain.
     pub fn note_spin(&mut self, came: bool) {
         if came {
             self.misses = 0;
