@@ -288,7 +288,10 @@ export interface NativeBinding {
   };
   /** The constructor throws when this runtime does not report collections. */
   readonly NativeCollections: new () => NativeCollections;
-  /** Starts a program without a copy of this process; standard error is ours. Rejects with the system's reason. */
+  /**
+   * Starts a program without a copy of this process; standard error is ours. Rejects with the
+   * system's reason.
+   */
   startProgram(options: NativeProgramOptions): Promise<NativeProgram>;
   /** The status of wait(2), `null` while the child runs; throws when it is no child or was reaped before. */
   reapProgram(pid: number): number | null;

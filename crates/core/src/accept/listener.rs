@@ -288,7 +288,7 @@ impl Listener {
                     }
                 }
                 Outcome::Unwanted => return self.pause(BLOCKED_PAUSE),
-                Outcome::Not(Accepted::Nobody) => return,
+                Outcome::Not(Accepted::Empty) => return,
                 Outcome::Not(Accepted::Exhausted) => return self.pause(EXHAUSTED_PAUSE),
                 Outcome::Not(Accepted::Failed(_)) => {
                     self.poller.remove(socket.as_fd());
@@ -305,7 +305,7 @@ impl Listener {
         let shared = Arc::clone(&self.shared);
         let state = shared.lock();
         if !state.sockets.iter().any(|each| Arc::ptr_eq(each, socket)) {
-            return Outcome::Not(Accepted::Nobody); // removed after it was reported ready
+            return Outcome::Not(Accepted::Empty); // removed after it was reported ready
         }
         let now = now_ms();
         let scores = shared.scores_of(&state.inboxes, socket.number(), now);
@@ -360,7 +360,7 @@ impl Listener {
     fn accept_registered(&self, socket: &Arc<Socket>) -> Accepted {
         let state = self.shared.lock();
         let is_registered = state.sockets.iter().any(|each| Arc::ptr_eq(each, socket));
-        if is_registered { socket.accept() } else { Accepted::Nobody }
+        if is_registered { socket.accept() } else { Accepted::Empty }
     }
 
     /// True: the next connection of a socket has waited longer than the server's patience, and its

@@ -194,7 +194,7 @@ impl LoopInbox {
                 Accepted::Again => {}
                 // The listener thread detects that waiting connections are not taken, and finds out
                 // why.
-                Accepted::Nobody | Accepted::Exhausted | Accepted::Failed(_) => return None,
+                Accepted::Empty | Accepted::Exhausted | Accepted::Failed(_) => return None,
             }
         };
         // AcqRel: see `put`.

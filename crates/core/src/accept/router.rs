@@ -218,7 +218,7 @@ impl RouterThread {
             match sys::accept(self.listener.as_fd()) {
                 Accepted::Connection(fd) => self.admit(fd, buffer),
                 Accepted::Again => {}
-                Accepted::Nobody => return,
+                Accepted::Empty => return,
                 // Clients that wait here for that long would wait in the kernel otherwise.
                 Accepted::Exhausted => return std::thread::sleep(EXHAUSTED_PAUSE),
                 Accepted::Failed(_) => return self.poller.remove(self.listener.as_fd()),
@@ -411,7 +411,7 @@ mod tests {
         next_of(&app);
         for piece in [&b"TP/1.1\r\nHo"[..], b"st:", b" a\r", b"\n"] {
             std::thread::sleep(Duration::from_millis(20));
-            assert!(matches!(sys::receive_connection(app.as_fd()), Accepted::Nobody));
+            assert!(matches!(sys::receive_connection(app.as_fd()), Accepted::Empty));
             slow.write_all(piece).expect("sent");
         }
         next_of(&app);
@@ -434,7 +434,7 @@ mod tests {
         let silent = served.client(b"");
         silent.shutdown(Shutdown::Write).expect("open");
         assert_eq!(read_all(silent), b"");
-        assert!(matches!(sys::receive_connection(app.as_fd()), Accepted::Nobody));
+        assert!(matches!(sys::receive_connection(app.as_fd()), Accepted::Empty));
     }
 
     #[test]

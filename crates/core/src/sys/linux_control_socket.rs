@@ -155,7 +155,7 @@ pub fn receive_connection(control_socket: BorrowedFd<'_>) -> Accepted {
     match receive_descriptors(control_socket) {
         Ok(mut fds) => fds.pop().map_or(Accepted::Again, Accepted::Connection),
         Err(error) => match error.errno() {
-            libc::EAGAIN => Accepted::Nobody,
+            libc::EAGAIN => Accepted::Empty,
             libc::EINTR => Accepted::Again,
             libc::EMFILE => Accepted::Exhausted,
             errno => Accepted::Failed(errno),
@@ -211,7 +211,7 @@ mod tests {
         for _ in 0..sent {
             assert!(matches!(receive_connection(far.as_fd()), Accepted::Connection(_)));
         }
-        assert!(matches!(receive_connection(far.as_fd()), Accepted::Nobody));
+        assert!(matches!(receive_connection(far.as_fd()), Accepted::Empty));
         assert_eq!(send_connection(near.as_fd(), connection.as_fd()), Passed::Sent);
         drop(near);
         assert!(matches!(receive_connection(far.as_fd()), Accepted::Connection(_)));

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub enum Accepted {
     Connection(OwnedFd),
     /// No connection waits any more.
-    Nobody,
+    Empty,
     /// The client went away before it was accepted, or a signal came: try again.
     Again,
     /// No descriptor or no memory is left: the connection stays in the kernel's queue.
@@ -31,7 +31,7 @@ pub fn accept(listener: BorrowedFd<'_>) -> Accepted {
     match owned(raw, "accept") {
         Ok(fd) => Accepted::Connection(fd),
         Err(error) => match error.errno() {
-            libc::EAGAIN => Accepted::Nobody,
+            libc::EAGAIN => Accepted::Empty,
             libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS => Accepted::Exhausted,
             libc::EBADF | libc::EINVAL | libc::ENOTSOCK | libc::EOPNOTSUPP | libc::EFAULT => {
                 Accepted::Failed(error.errno())

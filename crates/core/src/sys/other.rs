@@ -77,7 +77,7 @@ pub fn pin_library() {}
 #[derive(Debug)]
 pub enum Accepted {
     Connection(OwnedFd),
-    Nobody,
+    Empty,
     Again,
     Exhausted,
     Failed(i32),
