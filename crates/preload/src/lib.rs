@@ -1,13 +1,13 @@
-//! Counts the system calls that a program makes through its C library: for `manycore trace` without any
-//! right. The loader puts this library before the C library (`LD_PRELOAD`), so its functions are called
-//! first; each calls the real one and counts it.
+//! Counts the system calls that a program makes through its C library: for `manycore trace` without
+//! privileges. The loader puts this library before the C library (`LD_PRELOAD`), so its functions are
+//! called first; each calls the real one and counts it.
 //!
-//! Counts lie in a file that `manycore trace` made and named in `MANYCORE_TRACE_COUNTS`: a header, then a
-//! row for each thread. A row is written by its own thread alone, so counting is an addition and no
-//! atomic step. What is not seen: calls that the C library makes by itself (locks of threads, memory of
-//! `malloc`, what `fopen` reads), programs without a C library of their own kind, and programs that may
-//! do more than their user. A process that was forked has a row from its first call on, and another one
-//! from the first call of the program that it runs.
+//! Counts are in a file that `manycore trace` created and named in `MANYCORE_TRACE_COUNTS`: a header,
+//! then a row for each thread. A row is written by its own thread alone, so counting is an addition and
+//! no atomic step. Not counted: calls that the C library makes by itself (locks of threads, memory of
+//! `malloc`, reads of `fopen`), programs without a compatible C library, and programs with more rights
+//! than their user. A forked process has a row from its first call on, and another one from the first
+//! call of the program that it runs.
 //! Not here: reading the file (`src/trace/preload.ts`, which has the same numbers).
 
 // The loader and the file are Linux's; elsewhere the library is empty.
@@ -27,12 +27,12 @@ const HEADER_BYTES: usize = 64;
 /// Process, thread, the thread's name at its first call; then count and errors for each call.
 const ROW_WORDS: usize = HEAD_WORDS + 2 * CALLS;
 const HEAD_WORDS: usize = 2 + NAME_BYTES / 4;
-/// So long are names in the kernel, the zero at the end with them.
+/// Maximum size of a name in the kernel, including the zero at the end.
 const NAME_BYTES: usize = 16;
 const FILE_BYTES: usize = HEADER_BYTES + ROWS as usize * ROW_WORDS * 4;
 
-/// What one call of a function needs: as many registers as the C ABI has for numbers and pointers. Those
-/// that a function does not take do no harm.
+/// Arguments of one call: as many registers as the C ABI has for numbers and pointers. Registers beyond
+/// a function's own arguments do no harm.
 type Real = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> isize;
 
 /// The real function of a name, found at its first call.
@@ -47,7 +47,7 @@ impl Next {
     }
 
     fn address(&self) -> *mut libc::c_void {
-        // Relaxed: every thread that looks for it finds the same.
+        // Relaxed: every thread that searches finds the same address.
         let known = self.found.load(Relaxed);
         if !known.is_null() {
             return known;
@@ -59,11 +59,11 @@ impl Next {
     }
 }
 
-/// Where this thread counts.
+/// The row in which this thread counts.
 #[derive(Clone, Copy)]
 enum Row {
     Unknown,
-    /// There is none, or it is being looked for.
+    /// There is no row, or it is being claimed.
     None,
     At(NonNull<u32>),
 }
@@ -84,7 +84,7 @@ unsafe impl Sync for Mapped {}
 fn count(number: libc::c_long, has_failed: bool) {
     let row = ROW.with(|row| match row.get() {
         Row::Unknown => {
-            row.set(Row::None); // what is called meanwhile by this thread is not counted
+            row.set(Row::None); // calls of this thread meanwhile are not counted
             let claimed = claim().map_or(Row::None, Row::At);
             row.set(claimed);
             claimed
@@ -108,7 +108,7 @@ fn add(row: NonNull<u32>, at: usize, part: u32) {
     let place = unsafe { row.add(at) };
     // SAFETY: aligned and mapped; `manycore trace` reads it when it may be a step behind.
     let word = unsafe { AtomicU32::from_ptr(place.as_ptr()) };
-    // Relaxed, and no atomic addition: nobody else writes here.
+    // Relaxed, and no atomic addition: this row has no other writer.
     word.store(word.load(Relaxed).wrapping_add(part), Relaxed);
 }
 
@@ -145,7 +145,7 @@ fn claim_in(file: &Mapped) -> Option<NonNull<u32>> {
     Some(row)
 }
 
-/// A process that has ended is known by this alone.
+/// Writes the thread's name, which is the only name left once the process has ended.
 fn name(row: NonNull<u32>) {
     let mut name = [0_u8; NAME_BYTES];
     // SAFETY: the kernel writes as many bytes as the buffer has.
@@ -157,7 +157,7 @@ fn name(row: NonNull<u32>) {
 }
 
 fn map_file() -> Option<Mapped> {
-    // SAFETY: the name is NUL-terminated; nobody has changed the environment this early.
+    // SAFETY: the name is NUL-terminated; the environment is unchanged this early.
     let path = unsafe { libc::getenv(c"MANYCORE_TRACE_COUNTS".as_ptr()) };
     if path.is_null() {
         return None;
@@ -193,13 +193,13 @@ unsafe extern "C" {
     ) -> libc::c_int;
 }
 
-/// In a process that was forked: the row that it knows is its parent's, which writes there without
-/// atomic steps.
+/// Leaves the row in a forked process: it belongs to the parent, which writes there without atomic
+/// steps.
 unsafe extern "C" fn leave_row() {
     ROW.with(|row| row.set(Row::Unknown));
 }
 
-/// Calls that newer architectures have in another form alone, as the C library makes them.
+/// Calls that newer architectures have only in another form, named as in the C library.
 #[cfg(target_arch = "x86_64")]
 use libc as calls;
 #[cfg(not(target_arch = "x86_64"))]
@@ -238,7 +238,7 @@ macro_rules! stand_in {
                 let real: Real = unsafe { std::mem::transmute(NEXT.address()) };
                 // SAFETY: the arguments are the caller's.
                 let result = unsafe { real(a, b, c, d, e, f) };
-                // Many return an int: what stands above its 32 bits is nothing.
+                // Many return an int: only its 32 bits are defined.
                 count(calls::$call, result as i32 == -1);
                 result
             }

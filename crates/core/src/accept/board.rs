@@ -65,7 +65,7 @@ pub mod word {
     pub const NEVER_PLACED: usize = 36;
     /// A `state`. Written by the loop; cleared by the supervisor.
     pub const STATE: usize = 128;
-    /// One bit for each listening socket on which the loop wants connections. Written by the loop.
+    /// One bit for each listening socket on which the loop accepts connections. Written by the loop.
     pub const LISTENS: usize = 132;
     /// Maximum number of connections for the loop. Written by the loop.
     pub const LIMIT: usize = 136;

@@ -55,7 +55,7 @@ const BELL: u64 = u64::MAX;
 /// Result of one attempt to accept.
 enum Outcome {
     Placed,
-    /// No loop here wants a connection: it stays in the queue.
+    /// No loop here takes a connection: it stays in the queue.
     Unwanted,
     /// No connection could be accepted.
     Not(Accepted),
@@ -144,8 +144,8 @@ impl Listener {
                 self.shared.bells[self.shared.process as usize].clear();
             }
             for socket in self.watched.clone() {
-                // Another process rings when it leaves a connection to this one; epoll may not report
-                // the socket.
+                // A ring may mean that another process leaves a connection to this one; epoll may not
+                // report the socket.
                 if was_rung || ready.contains(&socket.number().into()) {
                     self.accept_from(&socket);
                 }

@@ -90,13 +90,13 @@ impl LoopInbox {
         self.board.word(self.process, self.index, offset)
     }
 
-    /// True: the loop wants connections of this socket.
+    /// True: the loop takes connections of this socket.
     pub fn listens_to(&self, socket: u32) -> bool {
         // Acquire pairs with the loop's store: it is ready for the sockets in its row.
         self.listens() & (1 << socket) != 0
     }
 
-    /// The sockets on which the loop wants connections, one bit each.
+    /// The sockets whose connections the loop takes, one bit each.
     pub fn listens(&self) -> u32 {
         let is_ready = self.word(word::STATE).load(Acquire) == state::READY;
         if is_ready { self.word(word::LISTENS).load(Acquire) } else { 0 }
@@ -304,7 +304,7 @@ impl LoopInbox {
     }
 }
 
-/// Load in row `[process][index]`; `None` when its loop wants no connection of `socket`.
+/// Load in row `[process][index]`; `None` when its loop takes no connection of `socket`.
 pub fn load_of(board: &Board, process: u32, index: u32, socket: u32, now_ms: u32) -> Option<Load> {
     let read = |offset| board.word(process, index, offset).load(Acquire);
     if read(word::STATE) != state::READY || read(word::LISTENS) & (1 << socket) == 0 {

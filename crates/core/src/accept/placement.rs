@@ -39,7 +39,7 @@ pub struct Turn {
     pub rows: u32,
 }
 
-/// Load of a loop that wants connections, from the scoreboard.
+/// Load of a loop that takes connections, from the scoreboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
     /// Number of the row, counted through all processes.

@@ -44,7 +44,7 @@ impl Shared {
         }
     }
 
-    /// Puts `connection` into the best of `inboxes`; closes it when no loop wants it.
+    /// Puts `connection` into the best of `inboxes`; closes it when no loop takes it.
     pub fn put_into_best(&self, inboxes: &[Arc<LoopInbox>], connection: AcceptedConnection) {
         let now = now_ms();
         let scores = self.scores_of(inboxes, connection.socket, now);
