@@ -1,6 +1,6 @@
 // Loads the native binary once for each thread; `nativeProblem` explains why it did not load. Calls and
-// maps work without it, over other channels: `nativeBinding()` then returns `undefined`. Long (over
-// 400 lines): it declares everything that the binary exports.
+// maps work without it, over other channels: `nativeBinding()` then returns `undefined`.
+// Long (over 400 lines): it declares everything that the binary exports.
 // Not here: what the binding is used for (channels/shm, worker).
 
 import { createRequire } from 'node:module';
