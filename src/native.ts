@@ -135,7 +135,7 @@ export interface NativeLoopInbox {
    * Uint32: a count, then socket number and descriptor for each connection. The reader sets the count
    * to 0 and then owns the descriptors.
    */
-  inbox(): ArrayBuffer;
+  batch(): ArrayBuffer;
   board(): ArrayBuffer;
   /** True: waiting for connections keeps the event loop alive. */
   hold(isHeld: boolean): void;
@@ -267,7 +267,7 @@ export interface NativeBinding {
     listener: number,
   ) => NativeRouter;
   /** `deliver` is called when the batch holds connections. */
-  readonly NativeSeat: new (
+  readonly NativeLoopInbox: new (
     key: number,
     index: number,
     deliver: () => void,
@@ -338,7 +338,7 @@ const exportNames = [
   'reapProgram',
   'NativeAcceptor',
   'NativeRouter',
-  'NativeSeat',
+  'NativeLoopInbox',
   'NativeTracer',
   'NativeCollections',
   'boardLayout',

@@ -91,8 +91,8 @@ export class Loop {
     const native = requireNative();
     this.#options = options;
     const { acceptorKey, index } = options;
-    this.#inbox = callNative(() => new native.NativeSeat(acceptorKey, index, this.#deliver));
-    this.#batch = new Uint32Array(this.#inbox.inbox());
+    this.#inbox = callNative(() => new native.NativeLoopInbox(acceptorKey, index, this.#deliver));
+    this.#batch = new Uint32Array(this.#inbox.batch());
     this.#row = new Row(this.#inbox.board(), options.process, index);
     this.#row.set(boardAt.limit, options.app.maxConnections);
     this.#row.state = 'starting';

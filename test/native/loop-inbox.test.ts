@@ -28,8 +28,8 @@ async function openInbox(t: TestContext) {
     row.add(boardAt.open, -count);
     taken += count;
   };
-  const inbox = new native.NativeSeat(acceptor.key, 0, deliver);
-  const batch = new Uint32Array(inbox.inbox());
+  const inbox = new native.NativeLoopInbox(acceptor.key, 0, deliver);
+  const batch = new Uint32Array(inbox.batch());
   const opened = createServer().listen(0, '127.0.0.1');
   await once(opened, 'listening');
   const { port }: { port: number } = Object(opened.address());

@@ -61,7 +61,7 @@ struct Inner {
     is_ending: Cell<bool>,
 }
 
-#[napi(js_name = "NativeSeat")]
+#[napi]
 pub struct NativeLoopInbox {
     /// `None` once it is closed.
     inner: RefCell<Option<Rc<Inner>>>,
@@ -137,7 +137,7 @@ impl NativeLoopInbox {
 
     /// `[count, socket, fd, socket, fd, …]` as uint32. The reader sets the count to 0 and then owns the
     /// descriptors.
-    #[napi(js_name = "inbox")]
+    #[napi]
     pub fn batch<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
         let inner = self.inner.borrow();
         let batch = inner.as_ref().map(|inner| Arc::clone(&inner.batch));
