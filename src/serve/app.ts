@@ -111,7 +111,7 @@ export function listenWith(
   return true;
 }
 
-/** Watches a server that begins to listen, or a promise of one as from Fastify, unless it handles its errors. */
+/** Watches a server (or Fastify's promise of one) that begins to listen, unless it handles its errors. */
 function orFail(listening: unknown, onFailed: (error: unknown) => void): void {
   if (listening instanceof Promise) listening.catch(onFailed);
   if (!(listening instanceof Server) || listening.listenerCount('error') > 0) return;

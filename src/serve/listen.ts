@@ -238,7 +238,7 @@ export function takeOverListening(hooks: ListenHooks, id: number): void {
         done(0, new ListenHandle(answer.number, answer.address, server, { ...hooks, onClose }));
       }
     };
-    // In a tick of its own: an error of the server's listeners is the program's, no rejection of this promise.
+    // In a tick of its own: an error of the server's listeners is the program's, no rejection here.
     void hooks.requestListen(query).then((answer) => process.nextTick(answered, answer));
   };
   // `isWorker` stays false: otherwise datagram sockets would come here, too.

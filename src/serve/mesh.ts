@@ -62,7 +62,7 @@ export class Mesh {
     this.#arena = undefined;
   }
 
-  /** Forwards a loop's offer of a channel to the member `to`; `fds` stay the caller's. Throws `NATIVE_REFUSED`. */
+  /** Forwards a loop's offer to the member `to`; `fds` stay the caller's. Throws `NATIVE_REFUSED`. */
   offer(process: MemberProcess, loop: number, to: number, fds: readonly number[]): void {
     const id = this.#idOf(process, loop);
     const from = id === undefined ? undefined : this.#members.get(id)?.name;

@@ -31,8 +31,8 @@ export interface Range {
 export type Plan = 'event' | 'prefork' | 'worker' | 'perchild';
 
 /**
- * The policy that chooses a loop for a connection. `least-loaded`: the one with the fewest open connections and requests
- * in flight. `round-robin`: one after the other. `kernel`: the kernel chooses the process, and in it the
+ * The policy that chooses a loop for a connection. `least-loaded`: the one with the fewest open connections
+ * and requests in flight. `round-robin`: one after the other. `kernel`: the kernel chooses the process, and in it the
  * least loaded loop gets it. A blocked loop gets none under any policy. `reuseport`: as `kernel`, and each
  * process has a socket of its own (SO_REUSEPORT), so that processes do not contend for one; a connection
  * waits at the process that the kernel chose, also when all its loops are blocked.

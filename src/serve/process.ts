@@ -115,7 +115,7 @@ export class ServeProcess {
     this.#mesh = new ProcessMesh(this.#descriptors, this.#controlSocketFd, this.#members, postUp);
     this.#threads = this.#makeThreads(postUp);
     this.#up.onMessage = (message) => this.#receive(parseToProcess(message));
-    // Service managers signal every process of a service; a terminal signals a process group, which is not ours.
+    // Service managers signal every process of a service; a terminal signals a group, which is not ours.
     process.on('SIGTERM', () => this.#drain(this.#ticket.drainTimeoutMs));
     for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
     // Ends a blocked main thread after the supervisor's end. Only with pidfds, or it would end at once.

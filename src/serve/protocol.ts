@@ -16,7 +16,7 @@ export interface ListenQuery {
   readonly addressType: number;
   readonly backlog: number;
   readonly isV6Only: boolean;
-  /** Ticket keys of a TLS server, in hex: all loops use the first loop's, so that sessions resume anywhere. */
+  /** Ticket keys of a TLS server, in hex: all loops use those of the first, so that sessions resume. */
   readonly ticketKeys?: string | undefined;
   /** Counts the calls of one loop for the same address: each `listen(0)` is a socket of its own. */
   readonly index: number;
@@ -126,7 +126,7 @@ type ToMember =
 
 export type ToLoop =
   | ToBoth
-  /** The loop's own number, and the members that it offers channels to. The fd, the loop's, is of the arena. */
+  /** The loop's own number, and the members that it offers channels to. The fd is the arena's. */
   | (ToMember & { readonly type: 'members'; readonly fds: readonly number[] })
   /** A channel that another member offers; `fds` are the loop's. */
   | (ToMember & { readonly type: 'offered'; readonly fds: readonly number[] })

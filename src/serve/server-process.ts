@@ -1,5 +1,5 @@
-// The supervisor's handle of one process of the server: starts it with its ticket, exchanges messages over a
-// wire, ends it by a drain and, when that takes too long, by a signal. Not here: when to do so (supervisor.ts).
+// The supervisor's handle of one process of the server: starts it with its ticket, exchanges messages over
+// a wire, ends it by a drain and, when that takes too long, by a signal. Not here: when (supervisor.ts).
 // Long (over 400 lines), because every message of a process, and its end, may change its one state.
 
 import { CodedError } from '../errors.js';

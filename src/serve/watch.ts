@@ -1,6 +1,6 @@
 // Detects blocked loops and stopped processes: a callback that does not return keeps its loop from answering
-// the listener thread's probes, and from taking connections. Reads the scoreboard alone, so that the detection
-// cannot be blocked, too.
+// the listener thread's probes, and from taking connections. Reads the scoreboard alone, so that it cannot
+// be blocked, too.
 // Not here: placement, which notices much sooner (crates/core/src/accept/placement.rs).
 
 import { boardAt, type Row } from './board.js';

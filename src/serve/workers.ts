@@ -191,8 +191,8 @@ export class Workers {
   }
 
   /**
-   * Reclaims the leases of a loop, or of every loop of a process, that has ended. Resolves when no shared worker
-   * runs its tasks any more, and its own workers have exited by themselves.
+   * Reclaims the leases of a loop, or of every loop of a process, that has ended. Resolves when no shared
+   * worker runs its tasks any more, and its own workers have exited by themselves.
    */
   async tenantEnded(process: TenantProcess, loop?: number): Promise<void> {
     const leases = [...this.#leases.values()].filter(
