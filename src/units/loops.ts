@@ -78,7 +78,7 @@ export class Loops implements AsyncDisposable {
   readonly #ownBus: ScopedBus;
   readonly #director: Director;
   readonly #links = new Set<BusLink>();
-  readonly #untell = addSource('loops', this, (loops) => loops.#stats());
+  readonly #unregister = addSource('loops', this, (loops) => loops.#stats());
   #cluster: Promise<Cluster> | undefined;
   #joined: Cluster | undefined;
   #started: Promise<ServedApp> | undefined;
@@ -255,7 +255,7 @@ export class Loops implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    this.#untell();
+    this.#unregister();
     announcements.serverBlocked.unsubscribe(this.#announceBlocked);
     const served = await this.#started?.catch(() => undefined);
     const stopped = await this.#director.close().catch((error: unknown) => ({ error }));
