@@ -5,7 +5,7 @@ import { Chart } from './chart.js';
 import type { History, Moment } from './history.js';
 
 /** As many as there are colours. */
-const mostLoops = 6;
+const maxLoops = 6;
 
 export function Charts({
   history,
@@ -27,7 +27,7 @@ export function Charts({
           values: moments.map(({ lagMs }) => lagMs.get(name)),
         }))}
         format={msText}
-        note={others === 0 ? '' : `The worst ${mostLoops}: ${others} more are in the table.`}
+        note={others === 0 ? '' : `The worst ${maxLoops}: ${others} more are in the table.`}
       />
       {hasPools && (
         <Chart
@@ -51,7 +51,7 @@ function worstLoops(moments: readonly Moment[]): { worst: readonly string[]; oth
     for (const [name, ms = 0] of lagMs) peaks.set(name, Math.max(ms, peaks.get(name) ?? 0));
   }
   const byLag = [...peaks.keys()].sort((a, b) => (peaks.get(b) ?? 0) - (peaks.get(a) ?? 0));
-  const worst = new Set(byLag.slice(0, mostLoops));
+  const worst = new Set(byLag.slice(0, maxLoops));
   return {
     worst: [...peaks.keys()].filter((name) => worst.has(name)),
     others: peaks.size - worst.size,

@@ -25,7 +25,7 @@ const retryMs = 1000;
 /** A look comes each second, and may wait a second for a thread that does not answer. */
 const staleMs = 4000;
 /** A way that is dead may never say so, as after a machine has slept. */
-const patienceMs = 10_000;
+const maxStalledMs = 10_000;
 
 export class Connection {
   readonly #listener: Listener;
@@ -77,7 +77,7 @@ export class Connection {
   async #noteLost(source: EventSource): Promise<void> {
     const status = await fetch('./', {
       method: 'HEAD',
-      signal: AbortSignal.timeout(patienceMs),
+      signal: AbortSignal.timeout(maxStalledMs),
     }).then(
       (response) => response.status,
       () => undefined,
@@ -96,7 +96,7 @@ export class Connection {
   #watch(): void {
     const nowMs = performance.now();
     const silentMs = nowMs - this.#lastMs;
-    if (Math.min(silentMs, nowMs - this.#triedMs) > patienceMs) this.#connect();
+    if (Math.min(silentMs, nowMs - this.#triedMs) > maxStalledMs) this.#connect();
     if (this.#state === 'live' && silentMs > staleMs) this.#enter('stale');
     else if (this.#state !== 'live') this.#listener.onState(this.#state, silentMs);
   }

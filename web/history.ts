@@ -10,8 +10,8 @@ export const windowMs = 30_000;
 const chartMs = 120_000;
 /** A look comes each second, and may wait a second for a thread: after that nothing came. */
 const gapMs = 4000;
-const mostNotes = 8;
-const longestCount = 8;
+const maxNotes = 8;
+const maxLongTasks = 8;
 
 /** A slice on the clock of the page. */
 export interface PlacedSlice {
@@ -133,7 +133,7 @@ export class History {
 
   #note(now: Date, text: string): void {
     this.notes.unshift({ at: now.toLocaleTimeString(), text });
-    this.notes.length = Math.min(this.notes.length, mostNotes);
+    this.notes.length = Math.min(this.notes.length, maxNotes);
   }
 
   /** Of the window, over all threads. */
@@ -146,7 +146,7 @@ export class History {
         return { name, worker, ranMs: endMs - startMs, isFailed };
       })
       .sort((a, b) => b.ranMs - a.ranMs)
-      .slice(0, longestCount);
+      .slice(0, maxLongTasks);
   }
 
   /** Tasks of the window by how long they ran, or waited: `[upper bound in ms, count]`, by rising bounds, without gaps. */

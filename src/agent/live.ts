@@ -4,7 +4,7 @@
 // loader may be gone a second later.
 
 import { clearTimeout, isMainRealm, setTimeout } from '../internal/index.js';
-import type { LookOptions } from './sampler.js';
+import type { SampleOptions } from './sampler.js';
 import type { SourceKind, SourceStats, ThreadStats } from './stats.js';
 
 interface Entry {
@@ -78,12 +78,12 @@ export function sourceStats(): SourceStats[] {
  * meanwhile.
  */
 async function refreshSources(isHeld: boolean): Promise<void> {
-  const asked = [...entries].flatMap((entry) => entry.refresh() ?? []);
-  if (asked.length === 0) return;
+  const pending = [...entries].flatMap((entry) => entry.refresh() ?? []);
+  if (pending.length === 0) return;
   await new Promise<unknown>((resolve) => {
     const timer = setTimeout(resolve, refreshMs);
     if (!isHeld) timer.unref();
-    void Promise.allSettled(asked).then(() => {
+    void Promise.allSettled(pending).then(() => {
       clearTimeout(timer);
       resolve(undefined);
     });
@@ -91,10 +91,10 @@ async function refreshSources(isHeld: boolean): Promise<void> {
 }
 
 /** The present stats of this thread; starts sampling. Needs no socket, and works where it is disabled. */
-export async function ownStats(options: LookOptions = {}): Promise<ThreadStats> {
+export async function ownStats(options: SampleOptions = {}): Promise<ThreadStats> {
   const { threadSampler } = await import('./sampler.js');
   await refreshSources(true);
-  return threadSampler(sourceStats).look(options);
+  return threadSampler(sourceStats).sample(options);
 }
 
 function startSoon(): void {

@@ -42,7 +42,7 @@ export type Question = (typeof questions)[number];
 const questions = ['stats', 'probedStats', 'tasks'] as const;
 
 /** Limit of the length of a question. */
-export const mostQuestionChars = 64;
+export const maxQuestionChars = 64;
 
 export function parseQuestion(line: string): Question | undefined {
   return questions.find((question) => question === line);

@@ -37,22 +37,22 @@ class Watch {
    * is lost.
    */
   readonly #timer: NodeJS.Timeout;
-  #lookedMs = performance.now();
-  #turnMs = this.#lookedMs + windowMs;
+  #measuredMs = performance.now();
+  #turnMs = this.#measuredMs + windowMs;
 
   constructor(gc: GcPauses) {
     this.#gc = gc;
     this.#gc.start();
-    this.#timer = setInterval(() => this.#look(), resolutionMs);
+    this.#timer = setInterval(() => this.#measureDelay(), resolutionMs);
     this.#timer.unref();
     watchCaptures(true);
   }
 
-  #look(): void {
+  #measureDelay(): void {
     const nowMs = performance.now();
-    const lateMs = Math.max(0, nowMs - this.#lookedMs - resolutionMs);
+    const lateMs = Math.max(0, nowMs - this.#measuredMs - resolutionMs);
     this.#delays.record(Math.max(1, Math.round(lateMs * nsPerMs))); // the histogram accepts no 0
-    this.#lookedMs = nowMs;
+    this.#measuredMs = nowMs;
     if (nowMs >= this.#turnMs) this.#turn(nowMs);
   }
 
@@ -77,7 +77,7 @@ class Watch {
   }
 }
 
-export interface LookOptions {
+export interface SampleOptions {
   /** True: a probe measures the wait for libuv's pool. */
   readonly probes?: boolean;
 }
@@ -94,7 +94,7 @@ class Sampler {
   readonly #sources: () => readonly SourceStats[];
   readonly #gc = new GcPauses();
   /** Connections that have asked and may ask again. */
-  readonly #askers = new Set<object>();
+  readonly #readers = new Set<object>();
   #watch: Watch | undefined;
   #end: NodeJS.Timeout | undefined;
 
@@ -102,9 +102,9 @@ class Sampler {
     this.#sources = sources;
   }
 
-  /** The present stats. Sampling goes on for `asker` until `leave`; readers within the program share one. */
-  look({ probes = false, asker = this }: LookOptions & { asker?: object } = {}): ThreadStats {
-    this.#askers.add(asker);
+  /** The present stats. Sampling goes on for `reader` until `release`; readers within the program share one. */
+  sample({ probes = false, reader = this }: SampleOptions & { reader?: object } = {}): ThreadStats {
+    this.#readers.add(reader);
     this.#watch ??= new Watch(this.#gc);
     this.#end ??= setTimeout(() => this.stop(), watchMs).unref();
     this.#end.refresh();
@@ -125,13 +125,13 @@ class Sampler {
     };
   }
 
-  /** Ends sampling for `asker`. */
-  leave(asker: object): void {
-    if (this.#askers.delete(asker) && this.#askers.size === 0) this.stop();
+  /** Ends sampling for `reader`. */
+  release(reader: object): void {
+    if (this.#readers.delete(reader) && this.#readers.size === 0) this.stop();
   }
 
   stop(): void {
-    this.#askers.clear();
+    this.#readers.clear();
     this.#watch?.end();
     this.#watch = undefined;
     clearTimeout(this.#end);
@@ -148,6 +148,6 @@ function processStats(probes: boolean): NonNullable<ThreadStats['process']> {
     rssBytes: process.memoryUsage.rss(),
     userMs: user / usPerMs,
     systemMs: system / usPerMs,
-    poolWaitMs: probes ? poolProbe.look() : undefined,
+    poolWaitMs: probes ? poolProbe.poll() : undefined,
   };
 }

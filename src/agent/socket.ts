@@ -7,8 +7,8 @@ import { createServer, type Socket } from 'node:net';
 import { threadId } from 'node:worker_threads';
 import { onLines, socketPath } from '../internal/index.js';
 import { agentServers, mayBlock } from './own-thread.js';
-import { agentSocket, mostQuestionChars, parseQuestion } from './protocol.js';
-import { type LookOptions, threadSampler } from './sampler.js';
+import { agentSocket, maxQuestionChars, parseQuestion } from './protocol.js';
+import { type SampleOptions, threadSampler } from './sampler.js';
 import type { SourceStats } from './stats.js';
 import { TaskFeed } from './task-feed.js';
 
@@ -62,21 +62,21 @@ function serve(
   let feed: TaskFeed | undefined;
   connection.once('close', () => {
     feed?.end();
-    sampler.leave(connection);
+    sampler.release(connection);
   });
-  const tell = (answer: object): void => void connection.write(`${JSON.stringify(answer)}\n`);
-  const writeStats = async (options: LookOptions = {}): Promise<void> => {
+  const send = (answer: object): void => void connection.write(`${JSON.stringify(answer)}\n`);
+  const writeStats = async (options: SampleOptions = {}): Promise<void> => {
     await refresh();
-    if (!connection.destroyed) tell(sampler.look({ ...options, asker: connection }));
+    if (!connection.destroyed) send(sampler.sample({ ...options, reader: connection }));
   };
   const hasRoom = (): boolean => !connection.writableNeedDrain;
-  const letGo = (): void => void connection.destroy();
-  onLines(connection, mostQuestionChars, (line) => {
+  const disconnect = (): void => void connection.destroy();
+  onLines(connection, maxQuestionChars, (line) => {
     const question = parseQuestion(line);
     // A failure here is a defect of manycore: it must not end the observed program.
-    if (question === 'stats') writeStats().catch(letGo);
-    else if (question === 'probedStats') writeStats({ probes: true }).catch(letGo);
-    else if (question === 'tasks') feed ??= new TaskFeed({ tell, hasRoom, letGo });
+    if (question === 'stats') writeStats().catch(disconnect);
+    else if (question === 'probedStats') writeStats({ probes: true }).catch(disconnect);
+    else if (question === 'tasks') feed ??= new TaskFeed({ send, hasRoom, disconnect });
     else connection.destroy();
   });
 }

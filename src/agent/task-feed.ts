@@ -8,11 +8,11 @@ import type { Bucket, TaskSlice, TaskSpan, WorkerSlice } from './stats.js';
 
 const sliceMs = 100;
 /** Limit of the tasks of one slice. */
-const mostSpans = 100;
+const maxSpans = 100;
 /** Shorter tasks would be invisible on a time line. */
-const shortestSpanMs = 1;
+const minSpanMs = 1;
 /** Time for which a viewer may read nothing. */
-const patienceMs = 5000;
+const maxStalledMs = 5000;
 /** Upper bounds of durations: powers of two from 2^-7 ms (8 µs) on. */
 const lowestPower = -7;
 const bucketCount = 32;
@@ -22,11 +22,11 @@ type Span = Writable<TaskSpan>;
 
 /** The viewer's end. */
 export interface SliceListener {
-  readonly tell: (slice: TaskSlice) => void;
+  readonly send: (slice: TaskSlice) => void;
   /** True: the send buffer has room. */
   readonly hasRoom: () => boolean;
   /** Called when there was no room for too long; nothing is sent afterwards. */
-  readonly letGo: () => void;
+  readonly disconnect: () => void;
 }
 
 export class TaskFeed {
@@ -59,13 +59,13 @@ export class TaskFeed {
   }
 
   readonly #onStart = (message: unknown): void => {
-    const { task = 0, worker = 0, waitedMs = 0, name = '' }: Told = Object(message);
+    const { task = 0, worker = 0, waitedMs = 0, name = '' }: Announced = Object(message);
     countIn(this.#waited, waitedMs);
     this.#running.set(task, { task, worker, name, startMs: performance.now(), isFailed: false });
   };
 
   readonly #onEnd = (message: unknown): void => {
-    const { task = 0, worker = 0, ranMs = 0, name = '' }: Told = Object(message);
+    const { task = 0, worker = 0, ranMs = 0, name = '' }: Announced = Object(message);
     this.#running.delete(task);
     const endMs = performance.now();
     const startMs = endMs - ranMs;
@@ -75,14 +75,14 @@ export class TaskFeed {
     countIn(this.#ran, ranMs);
     const span: Span = { task, worker, name, startMs, endMs, isFailed: false };
     this.#last = span;
-    if (ranMs < shortestSpanMs) return;
+    if (ranMs < minSpanMs) return;
     this.#spans.push(span);
-    if (this.#spans.length >= 2 * mostSpans) this.#spans = longest(this.#spans);
+    if (this.#spans.length >= 2 * maxSpans) this.#spans = longest(this.#spans);
   };
 
   /** A task that failed in its worker ended right before; any other was given up, or lost its worker. */
   readonly #onError = (message: unknown): void => {
-    const { task = 0 }: Told = Object(message);
+    const { task = 0 }: Announced = Object(message);
     const given = this.#running.get(task);
     this.#running.delete(task);
     const ended = this.#last?.task === task ? this.#last : undefined;
@@ -102,11 +102,11 @@ export class TaskFeed {
   #turn(): void {
     const toMs = performance.now();
     if (!this.#listener.hasRoom()) {
-      if (toMs - this.#fromMs > patienceMs) this.#listener.letGo();
+      if (toMs - this.#fromMs > maxStalledMs) this.#listener.disconnect();
       return;
     }
     const running = this.#runningUntil(toMs);
-    this.#listener.tell({
+    this.#listener.send({
       fromMs: this.#fromMs,
       toMs,
       workers: [...this.#workers.values()],
@@ -128,13 +128,13 @@ export class TaskFeed {
     const spans: Span[] = [];
     for (const task of this.#running.values()) {
       this.#countsOf(task.worker).busyMs += endMs - Math.max(task.startMs, this.#fromMs);
-      if (endMs - task.startMs >= shortestSpanMs) spans.push({ ...task, endMs });
+      if (endMs - task.startMs >= minSpanMs) spans.push({ ...task, endMs });
     }
     return longest(spans);
   }
 }
 
-interface Told {
+interface Announced {
   readonly task?: number;
   readonly worker?: number;
   readonly ranMs?: number;
@@ -144,7 +144,7 @@ interface Told {
 
 function longest(spans: Span[]): Span[] {
   const lengthOf = ({ startMs, endMs }: TaskSpan): number => endMs - startMs;
-  return spans.sort((a, b) => lengthOf(b) - lengthOf(a)).slice(0, mostSpans);
+  return spans.sort((a, b) => lengthOf(b) - lengthOf(a)).slice(0, maxSpans);
 }
 
 function countIn(counts: Uint32Array, ms: number): void {

@@ -21,7 +21,7 @@ export class PoolProbe {
    * of a ms) and the delay of the loop. For a job under way it is the wait so far. Starts the next job when none
    * is under way.
    */
-  look(): number | undefined {
+  poll(): number | undefined {
     if (this.#startMs !== undefined) return performance.now() - this.#startMs;
     void this.#begin();
     return this.#waitMs;

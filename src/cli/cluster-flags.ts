@@ -151,13 +151,13 @@ function attempt<T>(field: ClusterField, what: string, read: () => T): T {
 }
 
 /** On stdout who is there, comes and goes. */
-export function tellCluster(cluster: Cluster): void {
-  const tell = (what: string, { host, pid }: ClusterNode): void => {
+export function printCluster(cluster: Cluster): void {
+  const print = (what: string, { host, pid }: ClusterNode): void => {
     console.log(`${what}: ${host}, process ${pid} (${plural(cluster.nodes.length, 'other node')})`);
   };
   console.log(`in the cluster, with ${plural(cluster.nodes.length, 'other node')}`);
-  cluster.on('join', (node) => tell('joined', node));
-  cluster.on('leave', (node) => tell('left', node));
+  cluster.on('join', (node) => print('joined', node));
+  cluster.on('leave', (node) => print('left', node));
   cluster.closed.catch((error: unknown) => {
     console.error(`manycore: the cluster is left: ${messageOf(error)}`);
   });

@@ -2,20 +2,20 @@
 // it, and whether more threads would help them.
 
 import { type BlockingPoolReading, fewestBlockingThreads } from '../blocking-pool/index.js';
-import type { Looks } from './doctor-looks.js';
 import { counted, type Finding, percent, usual } from './doctor-report.js';
+import type { ProcessSamples } from './doctor-samples.js';
 
 /** So many looks must have found jobs waiting: one that did says that there was a moment. */
 const oftenWaiting = 0.2;
 const nearlyAll = 0.9;
 
 /** `cores`: those that the program may use. */
-export function poolFinding(looks: Looks, cores: number): Finding {
-  const { pool, poolProblem } = looks;
+export function poolFinding(samples: ProcessSamples, cores: number): Finding {
+  const { pool, poolProblem } = samples;
   const what = 'blocking pool';
   const last = pool.at(-1);
   if (last?.threads === 0) return { what, state: 'ok', detail: 'nothing has used it yet' };
-  if (looks.poolWaitMs !== undefined) return waitFinding(looks, looks.poolWaitMs, cores);
+  if (samples.poolWaitMs !== undefined) return waitFinding(samples, samples.poolWaitMs, cores);
   if (last === undefined) {
     return { what, state: 'info', detail: poolProblem === '' ? 'not seen' : poolProblem };
   }
@@ -26,12 +26,12 @@ export function poolFinding(looks: Looks, cores: number): Finding {
   const detail =
     most === 0
       ? `${counted(last.threads, 'thread')}, no job waits`
-      : `${counted(last.threads, 'thread')}; ${counted(middle, 'job')} ${middle === 1 ? 'waits' : 'wait'} (median of ${pool.length} looks, at most ${most})`;
+      : `${counted(last.threads, 'thread')}; ${counted(middle, 'job')} ${middle === 1 ? 'waits' : 'wait'} (median of ${pool.length} samples, at most ${most})`;
   if (often < oftenWaiting) return { what, state: 'ok', detail };
   const idle = usual(pool.map(({ idleThreads }) => idleThreads));
   const lookups = usual(pool.map(({ waitingLookups = 0 }) => waitingLookups));
   if (idle > 0 && lookups > 0) return { what, state: 'problem', detail, ...lookupsWait(last) };
-  return { what, state: 'problem', detail, ...jobsWait(looks, last.threads, cores) };
+  return { what, state: 'problem', detail, ...jobsWait(samples, last.threads, cores) };
 }
 
 type Advice = Pick<Finding, 'cost' | 'remedy'>;
@@ -44,9 +44,9 @@ function lookupsWait({ threads }: BlockingPoolReading): Advice {
 }
 
 /** More threads help jobs that wait for something else; those that compute only where a core is free. */
-function jobsWait(looks: Looks, threads: number | undefined, cores: number): Advice {
+function jobsWait(samples: ProcessSamples, threads: number | undefined, cores: number): Advice {
   const cost = 'calls of fs, crypto, zlib and dns.lookup wait before they begin';
-  const own = usual(looks.runnable);
+  const own = usual(samples.runnable);
   const figure = `${own === 0 ? 'none' : own} of its threads ${own > 1 ? 'want' : 'wants'} a core, ${cores} ${cores === 1 ? 'is' : 'are'} granted`;
   const size =
     threads === undefined
@@ -59,9 +59,9 @@ function jobsWait(looks: Looks, threads: number | undefined, cores: number): Adv
     const remedy = `begin fewer jobs at a time, or give it more cores: ${figure}, so ${why}`;
     return { cost, remedy };
   }
-  const all = usual(looks.machineRunnable);
-  if (all >= looks.machineCores) {
-    const why = `no core is free for it: on this machine ${counted(all, 'thread')} ${all > 1 ? 'want' : 'wants'} one of its ${looks.machineCores}`;
+  const all = usual(samples.machineRunnable);
+  if (all >= samples.machineCores) {
+    const why = `no core is free for it: on this machine ${counted(all, 'thread')} ${all > 1 ? 'want' : 'wants'} one of its ${samples.machineCores}`;
     return { cost, remedy: `begin fewer jobs at a time, here or in other programs: ${why}` };
   }
   return more;
@@ -70,14 +70,14 @@ function jobsWait(looks: Looks, threads: number | undefined, cores: number): Adv
 const longWaitMs = 100;
 
 /** Where jobs cannot be counted, and the program has waited as one. Its loop may hear of the end late. */
-function waitFinding(looks: Looks, waitMs: number, cores: number): Finding {
+function waitFinding(samples: ProcessSamples, waitMs: number, cores: number): Finding {
   const what = 'blocking pool';
-  const last = looks.pool.at(-1);
-  const problem = last === undefined ? looks.poolProblem : last.problem;
+  const last = samples.pool.at(-1);
+  const problem = last === undefined ? samples.poolProblem : last.problem;
   const detail = `a job of ours waited ${Math.ceil(waitMs)} ms for a thread; jobs cannot be counted: ${problem}`;
-  const lateMs = looks.threads.find(({ thread }) => thread === 0)?.lag?.maxMs ?? 0;
+  const lateMs = samples.threads.find(({ thread }) => thread === 0)?.lag?.maxMs ?? 0;
   if (waitMs - lateMs < longWaitMs) return { what, state: 'ok', detail };
-  return { what, state: 'problem', detail, ...jobsWait(looks, last?.threads, cores) };
+  return { what, state: 'problem', detail, ...jobsWait(samples, last?.threads, cores) };
 }
 
 /** Where only the threads can be seen, and nobody tells. */
@@ -88,7 +88,7 @@ function threadsFinding(
 ): Finding {
   const what = 'blocking pool';
   const full = shareOf(pool, ({ idleThreads }) => idleThreads === 0);
-  const detail = `${counted(threads, 'thread')}, none idle in ${percent(full)} of ${pool.length} looks; jobs cannot be counted: ${problem}`;
+  const detail = `${counted(threads, 'thread')}, none idle in ${percent(full)} of ${pool.length} samples; jobs cannot be counted: ${problem}`;
   if (full < nearlyAll) return { what, state: 'ok', detail };
   const cost = 'calls of fs, crypto, zlib and dns.lookup may wait before they begin';
   const remedy = `try UV_THREADPOOL_SIZE=${Math.max(2 * threads, cores)}`;

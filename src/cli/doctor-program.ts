@@ -3,28 +3,28 @@
 // in doctor-pool.ts, and what threads tell of themselves in doctor-threads.ts.
 // Not here: where the stats are from (doctor-looks.ts).
 
-import type { Looks } from './doctor-looks.js';
 import { poolFinding } from './doctor-pool.js';
 import { counted, type Finding, percent, usual } from './doctor-report.js';
+import type { ProcessSamples } from './doctor-samples.js';
 import { guessedHeapFinding, threadFindings } from './doctor-threads.js';
 
 /** `cores`: granted to this process; `loops`: event loops in the program, 0 where nobody knows. */
-export function programFindings(looks: Looks, cores: number, loops: number): Finding[] {
-  const count = coresOf(looks, cores);
+export function programFindings(samples: ProcessSamples, cores: number, loops: number): Finding[] {
+  const count = coresOf(samples, cores);
   return [
-    poolFinding(looks, count),
-    ...mainThreadFinding(looks, loops),
-    ...threadFindings(looks),
-    ...threadsOnCores(looks, count),
-    ...quotaFinding(looks),
-    ...guessedHeapFinding(looks, Math.max(loops, 1)),
-    ...descriptorsFinding(looks),
-    ...containerFinding(looks),
+    poolFinding(samples, count),
+    ...mainThreadFinding(samples, loops),
+    ...threadFindings(samples),
+    ...threadsOnCores(samples, count),
+    ...quotaFinding(samples),
+    ...guessedHeapFinding(samples, Math.max(loops, 1)),
+    ...descriptorsFinding(samples),
+    ...containerFinding(samples),
   ];
 }
 
 /** It may have fewer than we have, or more: then nobody here knows what it shares them with. */
-function coresOf({ allowedCores, quota }: Looks, cores: number): number {
+function coresOf({ allowedCores, quota }: ProcessSamples, cores: number): number {
   const allowed = allowedCores === 0 ? cores : allowedCores;
   return Math.max(1, Math.min(cores, allowed, Math.ceil(quota?.cores ?? cores)));
 }
@@ -32,10 +32,10 @@ function coresOf({ allowedCores, quota }: Looks, cores: number): number {
 const nearlyAll = 0.9;
 
 /** Nothing where it is said already that it does not answer. */
-function mainThreadFinding({ mainShare, threads }: Looks, loops: number): Finding[] {
+function mainThreadFinding({ mainShare, threads }: ProcessSamples, loops: number): Finding[] {
   if (threads.some(({ thread, isSilent }) => thread === 0 && isSilent)) return [];
   const what = 'main thread';
-  const detail = `at work in ${percent(mainShare)} of the looks`;
+  const detail = `at work in ${percent(mainShare)} of the samples`;
   if (mainShare < nearlyAll || loops > 1) return [{ what, state: 'ok', detail }];
   const cost = 'while it computes its event loop answers nobody, and one core is all it gets';
   const remedy =
@@ -46,17 +46,17 @@ function mainThreadFinding({ mainShare, threads }: Looks, loops: number): Findin
 }
 
 /** Nothing where there are cores for all, or it wants none. */
-function threadsOnCores(looks: Looks, cores: number): Finding[] {
+function threadsOnCores(samples: ProcessSamples, cores: number): Finding[] {
   const what = 'threads';
-  const [own, all] = [usual(looks.runnable), usual(looks.machineRunnable)];
+  const [own, all] = [usual(samples.runnable), usual(samples.machineRunnable)];
   const cost = 'they take turns: whatever each of them does ends later';
   if (own > cores) {
     const detail = `${own} of its threads want a core at a time, ${cores} ${cores === 1 ? 'is' : 'are'} granted`;
     const remedy = `begin less at a time, and have ${counted(cores, 'thread')} that compute: workers, workers, jobs`;
     return [{ what, state: 'advice', detail, cost, remedy }];
   }
-  if (own === 0 || all <= looks.machineCores) return [];
-  const detail = `${all} threads of this machine want one of its ${counted(looks.machineCores, 'core')}, ${own} of them ${own === 1 ? 'is' : 'are'} of this program`;
+  if (own === 0 || all <= samples.machineCores) return [];
+  const detail = `${all} threads of this machine want one of its ${counted(samples.machineCores, 'core')}, ${own} of them ${own === 1 ? 'is' : 'are'} of this program`;
   const remedy = 'run less beside it, or keep the others to cores of their own (taskset)';
   return [{ what, state: 'advice', detail, cost, remedy }];
 }
@@ -64,7 +64,7 @@ function threadsOnCores(looks: Looks, cores: number): Finding[] {
 /** Once in a while every burst uses its quota up. */
 const oftenHalted = 0.2;
 
-function quotaFinding({ quota }: Looks): Finding[] {
+function quotaFinding({ quota }: ProcessSamples): Finding[] {
   if (quota === undefined) return [];
   const what = 'CPU quota';
   const { cores, periods, halts } = quota;
@@ -78,17 +78,17 @@ function quotaFinding({ quota }: Looks): Finding[] {
 
 const fewLeft = 0.8;
 
-function descriptorsFinding({ openDescriptors, mostDescriptors }: Looks): Finding[] {
+function descriptorsFinding({ openDescriptors, maxDescriptors }: ProcessSamples): Finding[] {
   if (openDescriptors === 0) return [];
   const what = 'descriptors';
-  const detail = `${openDescriptors} of ${mostDescriptors} open`;
-  if (openDescriptors < fewLeft * mostDescriptors) return [{ what, state: 'ok', detail }];
+  const detail = `${openDescriptors} of ${maxDescriptors} open`;
+  if (openDescriptors < fewLeft * maxDescriptors) return [{ what, state: 'ok', detail }];
   const cost = 'at the limit no file opens and no connection is accepted (EMFILE)';
   const remedy = 'ulimit -Hn 65536 before it is started, or close what it leaves open';
   return [{ what, state: 'problem', detail, cost, remedy }];
 }
 
-function containerFinding({ isContained }: Looks): Finding[] {
+function containerFinding({ isContained }: ProcessSamples): Finding[] {
   if (!isContained) return [];
   const detail = 'it has a PID namespace of its own: inside, its processes have other numbers';
   return [{ what: 'container', state: 'info', detail }];

@@ -13,13 +13,13 @@ import {
 } from '../blocking-pool/index.js';
 import { hasCode } from '../errors.js';
 import { messageOf } from '../internal/index.js';
-import { type AskedThread, ProcessThreads, roleOf } from '../observe/index.js';
+import { type PolledThread, ProcessThreads, roleOf } from '../observe/index.js';
 import { bytesIn, namesIn, readStat, textOf } from '../proc/index.js';
 import { type HeapLimit, heapLimitFromOutside } from './doctor-heap-limit.js';
 import { type CpuQuota, quotaOf } from './doctor-quota.js';
 
 /** What was seen of one process of Node. */
-export interface Looks {
+export interface ProcessSamples {
   readonly pid: number;
   /** Its command line, or what it calls itself. */
   readonly command: string;
@@ -54,7 +54,7 @@ export interface Looks {
   readonly heapLimit: HeapLimit | undefined;
   readonly openDescriptors: number;
   /** `Infinity` without one. */
-  readonly mostDescriptors: number;
+  readonly maxDescriptors: number;
 }
 
 /** A thread that tells of itself, as it was asked last. */
@@ -77,23 +77,23 @@ export interface SeenHeap {
   readonly limitBytes: number;
 }
 
-const lookMs = 1000;
-const pauseMs = 25;
+const samplingMs = 1000;
+const samplePauseMs = 25;
 /** Of a command line, which may be a whole program. */
-const longestCommand = 120;
+const maxCommandChars = 120;
 
 /**
  * Resolves after a second, or three where a thread is silent. Rejects with `PROCESS_GONE`, also when it
  * ends meanwhile, with `PROCESS_REFUSED`, `PROCESS_NOT_NODE`, `PROCESS_OTHER_PID_NAMESPACE`.
  */
-export async function lookAt(pid: number): Promise<Looks> {
+export async function sampleProcess(pid: number): Promise<ProcessSamples> {
   const { folder, path, isContained } = nodeProcess(pid);
   const probes = !canCountJobs(pid);
   using threads = new ProcessThreads(pid);
-  const asked = await threads.ask(probes); // from the answer on they measure how late their loops are
+  const first = await threads.poll(probes); // from the answer on they measure how late their loops are
   const before = quotaOf(folder);
-  const { pool, poolProblem, states } = await lookAgain(pid, folder);
-  const last = await threads.ask(probes);
+  const { pool, poolProblem, states } = await sampleRepeatedly(pid, folder);
+  const last = await threads.poll(probes);
   nodeProcess(pid); // what has ended meanwhile was not seen
   const status = textOf(`${folder}/status`);
   const command = textOf(`${folder}/cmdline`)
@@ -103,7 +103,7 @@ export async function lookAt(pid: number): Promise<Looks> {
   const most = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
   return {
     pid,
-    command: command === '' ? path : command.slice(0, longestCommand),
+    command: command === '' ? path : command.slice(0, maxCommandChars),
     isContained,
     pool,
     poolProblem,
@@ -115,11 +115,11 @@ export async function lookAt(pid: number): Promise<Looks> {
     ownBytes: bytesIn(status, 'RssAnon') + bytesIn(status, 'VmSwap'),
     quota: since(before, quotaOf(folder)),
     isStopped: /^[tT]$/.test(readStat(`${folder}/task/${pid}`)?.state ?? ''),
-    threads: seenThreads(asked, last),
+    threads: seenThreads(first, last),
     poolWaitMs: last.find(({ thread }) => thread === 0)?.stats?.process?.poolWaitMs,
     heapLimit: heapLimitFromOutside(pid, folder),
     openDescriptors: namesIn(`${folder}/fd`).length,
-    mostDescriptors: most === undefined ? Number.POSITIVE_INFINITY : Number(most),
+    maxDescriptors: most === undefined ? Number.POSITIVE_INFINITY : Number(most),
   };
 }
 
@@ -130,12 +130,12 @@ interface Many {
 }
 
 /** For a second. */
-async function lookAgain(pid: number, folder: string): Promise<Many> {
+async function sampleRepeatedly(pid: number, folder: string): Promise<Many> {
   const pool: BlockingPoolReading[] = [];
   const states: States[] = [];
   let poolProblem = '';
   const startMs = performance.now();
-  while (performance.now() - startMs < lookMs) {
+  while (performance.now() - startMs < samplingMs) {
     if (poolProblem === '') {
       try {
         pool.push(readBlockingPool(pid));
@@ -145,13 +145,13 @@ async function lookAgain(pid: number, folder: string): Promise<Many> {
       }
     }
     states.push(statesOf(pid, folder));
-    await sleep(pauseMs);
+    await sleep(samplePauseMs);
   }
   return { pool, poolProblem, states };
 }
 
 /** What they told at the end, and before that. */
-function seenThreads(first: readonly AskedThread[], last: readonly AskedThread[]): SeenThread[] {
+function seenThreads(first: readonly PolledThread[], last: readonly PolledThread[]): SeenThread[] {
   return last.map(({ thread, mayBlock, stats }) => {
     const before = first.find((each) => each.thread === thread)?.stats;
     const known = stats ?? before ?? { thread, sources: [] };

@@ -1,26 +1,26 @@
 // What threads that use manycore tell of their loops and heaps, and what follows from it; and of a program
 // that tells nothing the guess that its memory allows.
 
-import type { Looks, SeenHeap, SeenThread } from './doctor-looks.js';
 import { sizeText } from './doctor-machine.js';
 import { type Finding, percent } from './doctor-report.js';
+import type { ProcessSamples, SeenHeap, SeenThread } from './doctor-samples.js';
 
-export function threadFindings(looks: Looks): Finding[] {
+export function threadFindings(samples: ProcessSamples): Finding[] {
   return [
-    ...looks.threads.flatMap((thread) => silentFinding(looks, thread)),
-    ...looks.threads.flatMap(lagFinding),
-    ...looks.threads.flatMap(heapFinding),
+    ...samples.threads.flatMap((thread) => silentFinding(samples, thread)),
+    ...samples.threads.flatMap(lagFinding),
+    ...samples.threads.flatMap(heapFinding),
   ];
 }
 
 /** A thread that computes wants a core in more of the looks than that. */
 const computesShare = 0.5;
 
-function silentFinding(looks: Looks, { thread, role, isSilent }: SeenThread): Finding[] {
+function silentFinding(samples: ProcessSamples, { thread, role, isSilent }: SeenThread): Finding[] {
   if (!isSilent) return [];
-  const { pid, mainShare, isStopped } = looks;
+  const { pid, mainShare, isStopped } = samples;
   const isMain = thread === 0;
-  const share = isMain ? `; at work in ${percent(mainShare)} of the looks` : '';
+  const share = isMain ? `; at work in ${percent(mainShare)} of the samples` : '';
   return [
     {
       what: 'blocked loop',
@@ -90,7 +90,7 @@ function heapRemedy(thread: number, role: string, { usedBytes }: SeenHeap): stri
  * of its own.
  */
 export function guessedHeapFinding(
-  { threads, ownBytes, heapLimit }: Looks,
+  { threads, ownBytes, heapLimit }: ProcessSamples,
   heaps: number,
 ): Finding[] {
   if (threads.length > 0 || heapLimit === undefined || ownBytes === 0) return [];

@@ -7,10 +7,10 @@ import { messageOf } from '../internal/index.js';
 import { remoteServers, type ServerStatus } from '../serve/index.js';
 import { grantedCores } from '../worker/index.js';
 import { channelFindings } from './doctor-channels.js';
-import { lookAt } from './doctor-looks.js';
 import { machineFindings } from './doctor-machine.js';
 import { programFindings } from './doctor-program.js';
 import { type Chapter, isWell, report } from './doctor-report.js';
+import { sampleProcess } from './doctor-samples.js';
 import { loopsByProcess, serverFindings } from './doctor-server.js';
 
 export interface DoctorOptions {
@@ -59,9 +59,9 @@ async function program(pid: number): Promise<Chapter[]> {
   const own = statuses.filter((status) => status.pid === pid);
   if (own.length > 0) return (await Promise.all(own.map((each) => server(each, statuses)))).flat();
   const loops = statuses.map((status) => loopsByProcess(status).get(pid)).find(Boolean) ?? 0;
-  const looks = await lookAt(pid);
-  const findings = programFindings(looks, grantedCores().count, loops);
-  return [{ title: `${looks.command} (process ${pid})`, pid, findings }];
+  const samples = await sampleProcess(pid);
+  const findings = programFindings(samples, grantedCores().count, loops);
+  return [{ title: `${samples.command} (process ${pid})`, pid, findings }];
 }
 
 async function server(status: ServerStatus, all: readonly ServerStatus[]): Promise<Chapter[]> {
@@ -70,7 +70,7 @@ async function server(status: ServerStatus, all: readonly ServerStatus[]): Promi
   const title = `${app}, served by process ${pid}`;
   const processes = [...loopsByProcess(status)].map(async ([each, loops]): Promise<Chapter[]> => {
     try {
-      const findings = programFindings(await lookAt(each), cores, loops);
+      const findings = programFindings(await sampleProcess(each), cores, loops);
       return [{ title: `${app}, process ${each}`, pid: each, findings }];
     } catch (error) {
       if (!(error instanceof CodedError)) throw error;

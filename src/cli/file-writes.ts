@@ -19,7 +19,7 @@ export class FileWrites {
   }
 
   /** Says on standard error what could not be written; whether there is such. */
-  tellFailures(): boolean {
+  printFailures(): boolean {
     for (const { message, code } of this.#failures) console.error(`manycore: ${message} (${code})`);
     return this.#failures.length > 0;
   }

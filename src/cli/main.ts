@@ -12,9 +12,9 @@ import { addClusterFlags } from './cluster-flags.js';
 import type { DashboardFlags } from './dashboard.js';
 import { type DoctorOptions, doctor } from './doctor.js';
 import { wholeNumber } from './flag-values.js';
-import { heedOutput, leaveOutput } from './output.js';
+import { handleOutputErrors, ignoreOutputErrors } from './output.js';
 import { runFile } from './run.js';
-import { asksForUnit, runUnit, takeUnitFlags } from './run-unit.js';
+import { hasUnitFlags, runUnit, takeUnitFlags } from './run-unit.js';
 import { addServe, addServerCommands } from './serve-flags.js';
 import type { TopFlags } from './top.js';
 import { type TraceFlags, traceProgram } from './trace.js';
@@ -33,7 +33,7 @@ function program(): Command {
     .enablePositionalOptions()
     .exitOverride()
     .hook('preAction', (_, command) => {
-      if (longRunning.includes(command.name())) leaveOutput();
+      if (longRunning.includes(command.name())) ignoreOutputErrors();
     })
     .configureOutput({ outputError: (text, write) => write(coded(text)) })
     .showHelpAfterError('(manycore --help shows what there is)')
@@ -172,7 +172,7 @@ async function runProgram(
 ): Promise<void> {
   const before = Object.entries(options).map(([name, value]) => `--${kebab(name)}=${value}`);
   const all = [...before, ...args];
-  if (!asksForUnit(all)) {
+  if (!hasUnitFlags(all)) {
     if (before.length > 0) throw notForProgram(before);
     runFile(file, args);
     return;
@@ -198,7 +198,7 @@ function coded(text: string): string {
   return text.replace(/^error: (.*)/, 'manycore: $1 (OPTION_INVALID)');
 }
 
-heedOutput();
+handleOutputErrors();
 try {
   await program().parseAsync();
 } catch (error) {

@@ -14,12 +14,12 @@ let isFull = false;
 export const outputLost: Promise<void> = lost.promise;
 
 /** From now on until `leaveOutput`. */
-export function heedOutput(): void {
+export function handleOutputErrors(): void {
   process.stdout.on('error', onError);
   process.on('exit', onExit);
 }
 
-export function leaveOutput(): void {
+export function ignoreOutputErrors(): void {
   process.stdout.off('error', onError);
   process.off('exit', onExit);
 }

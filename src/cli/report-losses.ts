@@ -15,29 +15,29 @@ import type {
 const stackFromMs = 5000;
 
 /** From now on, on stderr: of a server, or of the loops of units. */
-export function tellLosses(of: 'server' | 'units'): void {
-  if (of === 'server') subscribe('manycore:server:blocked', tellBlocked);
-  else subscribe('manycore:unit:blocked', tellUnitBlocked);
-  subscribe('manycore:server:lost', tellLost);
-  subscribe('manycore:loop:failed', tellLoopFailed);
-  subscribe('manycore:unit:lost', tellUnitLost);
-  subscribe('manycore:cluster:lost', tellClusterLost);
-  subscribe('manycore:cluster:back', tellClusterBack);
-  subscribe('manycore:cluster:refused', tellClusterRefused);
+export function reportLosses(of: 'server' | 'units'): void {
+  if (of === 'server') subscribe('manycore:server:blocked', reportBlocked);
+  else subscribe('manycore:unit:blocked', reportUnitBlocked);
+  subscribe('manycore:server:lost', reportLost);
+  subscribe('manycore:loop:failed', reportLoopFailed);
+  subscribe('manycore:unit:lost', reportUnitLost);
+  subscribe('manycore:cluster:lost', reportClusterLost);
+  subscribe('manycore:cluster:back', reportClusterBack);
+  subscribe('manycore:cluster:refused', reportClusterRefused);
 }
 
-function tellBlocked(message: unknown): void {
-  const { pid, loop, ...told }: Partial<ServerBlockedMessage> = Object(message);
-  tellCallback(`loop ${loop} of process ${pid}`, told);
+function reportBlocked(message: unknown): void {
+  const { pid, loop, ...details }: Partial<ServerBlockedMessage> = Object(message);
+  reportBlockedCallback(`loop ${loop} of process ${pid}`, details);
 }
 
-function tellLoopFailed(message: unknown): void {
+function reportLoopFailed(message: unknown): void {
   const { pid, loop, why, stack }: Partial<ServerLoopFailedMessage> = Object(message);
   if (stack !== undefined) console.error(stack);
   console.error(`manycore: process ${pid} serves without loop ${loop}, which was to come (${why})`);
 }
 
-function tellLost(message: unknown): void {
+function reportLost(message: unknown): void {
   const { pid, why, stack, delayMs }: Partial<ServerLostMessage> = Object(message);
   if (stack !== undefined) console.error(stack);
   const then = delayMs === undefined ? 'no other is started' : `another starts in ${delayMs} ms`;
@@ -45,21 +45,21 @@ function tellLost(message: unknown): void {
   console.error(`manycore: ${what} (${why}): ${then}`);
 }
 
-function tellUnitBlocked(message: unknown): void {
-  const { pid, loop, units = [], ...told }: Partial<UnitBlockedMessage> = Object(message);
+function reportUnitBlocked(message: unknown): void {
+  const { pid, loop, units = [], ...details }: Partial<UnitBlockedMessage> = Object(message);
   const whose = units.length === 0 ? '' : ` with ${units.join(', ')}`;
-  tellCallback(`loop ${loop}${whose}, in process ${pid},`, told);
+  reportBlockedCallback(`loop ${loop}${whose}, in process ${pid},`, details);
 }
 
 /** At first in one line, later with the stack. */
-function tellCallback(which: string, told: Partial<ServerBlockedMessage>): void {
-  const { blockedMs = 0, place, stack = '' } = told;
+function reportBlockedCallback(which: string, details: Partial<ServerBlockedMessage>): void {
+  const { blockedMs = 0, place, stack = '' } = details;
   const where = place === undefined ? '' : `, at ${place}`;
   console.error(`manycore: ${which} is in one callback for ${blockedMs} ms${where}`);
   if (blockedMs >= stackFromMs && stack !== '') console.error(stack);
 }
 
-function tellUnitLost(message: unknown): void {
+function reportUnitLost(message: unknown): void {
   const { why, next }: Partial<UnitLostMessage> = Object(message);
   if (next === 'otherLoop') {
     console.error(`manycore: instances wait for another loop (${why})`);
@@ -69,17 +69,17 @@ function tellUnitLost(message: unknown): void {
   console.error(`manycore: an instance is lost (${why}): ${then}`);
 }
 
-function tellClusterLost(message: unknown): void {
+function reportClusterLost(message: unknown): void {
   const { unconfirmed = 0 }: Partial<ClusterLostMessage> = Object(message);
   const what = unconfirmed === 1 ? '1 message' : `${unconfirmed} messages`;
   console.error(`manycore: the connection to the NATS server is lost, perhaps with ${what}`);
 }
 
-function tellClusterBack(): void {
+function reportClusterBack(): void {
   console.error('manycore: the NATS server is back');
 }
 
-function tellClusterRefused(message: unknown): void {
+function reportClusterRefused(message: unknown): void {
   const { why }: Partial<ClusterRefusedMessage> = Object(message);
   console.error(`manycore: refused in the cluster (${why})`);
 }

@@ -13,9 +13,9 @@ import {
   clusterFlagIn,
   clusterOptions,
   plural,
-  tellCluster,
+  printCluster,
 } from './cluster-flags.js';
-import { tellLosses } from './tell-losses.js';
+import { reportLosses } from './report-losses.js';
 
 export interface UnitFlags extends ClusterFlags {
   readonly instances?: number | undefined;
@@ -41,7 +41,7 @@ const flagNames: readonly string[] = [...countNames, ...textNames.keys(), 'confi
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** Whether these arguments of `run` have --instances among them: without it a program is run. */
-export function asksForUnit(args: readonly string[]): boolean {
+export function hasUnitFlags(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   const own = end === -1 ? args : args.slice(0, end);
   return own.some((argument) => /^--instances(=|$)/.test(argument));
@@ -103,8 +103,8 @@ export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
   // By it the program is called in `manycore status` and `manycore top`.
   process.argv[1] = resolve(file);
   const loops = new Loops({ processes, loops: loopsPerProcess, control: true, cluster });
-  tellLosses('units');
-  endAtSignals(loops);
+  reportLosses('units');
+  installSignalHandlers(loops);
   try {
     const { name } = await loops.deploy(file, { instances, name: ownName, config, on });
     const count = instances ?? 1;
@@ -115,7 +115,7 @@ export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
     for (const address of await loops.addresses()) {
       console.log(`listening on ${addressText(address)}`);
     }
-    if (loops.cluster !== undefined) tellCluster(loops.cluster);
+    if (loops.cluster !== undefined) printCluster(loops.cluster);
   } catch (error) {
     await loops.close();
     throw error;
@@ -134,7 +134,7 @@ function clusterOf({ cluster: nats, ...flags }: UnitFlags): ClusterOptions | und
   throw new CodedError('OPTION_INVALID', message);
 }
 
-function endAtSignals(loops: Loops): void {
+function installSignalHandlers(loops: Loops): void {
   let isEnding = false;
   const end = (): void => {
     if (isEnding) {

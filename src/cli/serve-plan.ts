@@ -175,10 +175,10 @@ function checkProcessSettings(content: ProcessSettings): void {
   }
   strings('nodeFlags', nodeFlags);
   if (!Array.isArray(affinity)) throw invalid('affinity', affinity, 'an array of numbers of cores');
-  for (const core of affinity) integer('affinity', core, 0, mostCores);
+  for (const core of affinity) integer('affinity', core, 0, maxCoreNumber);
 }
 
-const mostCores = 4095;
+const maxCoreNumber = 4095;
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

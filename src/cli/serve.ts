@@ -26,9 +26,9 @@ import {
   serve,
 } from '../serve/index.js';
 import { keepTo } from '../worker/index.js';
+import { reportLosses } from './report-losses.js';
 import { type ServedApp, type ServeFlags, type ServeSettings, servePlan } from './serve-plan.js';
 import { listenFds, type Notifier, notifier } from './systemd.js';
-import { tellLosses } from './tell-losses.js';
 
 export type { ServeFlags } from './serve-plan.js';
 
@@ -121,7 +121,7 @@ class ServeCommand {
   }
 
   #installSignalHandlers(): void {
-    tellLosses('server');
+    reportLosses('server');
     subscribe('manycore:server:reloaded', (message) => {
       console.log(`${this.#nameOf(message)}reloaded`);
     });

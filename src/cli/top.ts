@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { CodedError } from '../errors.js';
-import { type ProgramView, shortTitle, Viewer } from '../observe/index.js';
+import { ProgramSampler, type ProgramView, shortTitle } from '../observe/index.js';
 import { programColumns } from './top/columns.js';
 import { noPrograms, pageLinesOf, programLines, screenOf } from './top/screen.js';
 import { firstState, pressed, type State, sorted } from './top/state.js';
@@ -29,20 +29,20 @@ export async function showPrograms(
     await watch(pid);
     return;
   }
-  const programs = await lookTwice(pid);
+  const programs = await pollTwice(pid);
   if (json) console.log(JSON.stringify(programs, undefined, 2));
   else for (const line of plainLines(programs, pid)) console.log(plain(line));
 }
 
 /** Rates need a second look. */
-async function lookTwice(pid: number | undefined): Promise<ProgramView[]> {
-  using viewer = new Viewer();
+async function pollTwice(pid: number | undefined): Promise<ProgramView[]> {
+  using sampler = new ProgramSampler();
   const isMeant = (program: ProgramView): boolean => pid === undefined || program.pid === pid;
-  const first = (await viewer.look()).filter(isMeant);
+  const first = (await sampler.sample()).filter(isMeant);
   if (pid !== undefined && first.length === 0) throw notFound(pid);
   if (first.length === 0) return [];
   await pause(refreshMs);
-  return (await viewer.look()).filter(isMeant);
+  return (await sampler.sample()).filter(isMeant);
 }
 
 function notFound(pid: number): CodedError {
@@ -77,9 +77,9 @@ async function watch(pid: number | undefined): Promise<void> {
       'manycore top fills a terminal, and this is none: --once prints a table, --json prints JSON',
     );
   }
-  using viewer = new Viewer();
+  using sampler = new ProgramSampler();
   await new Promise<void>((resolve, reject) => {
-    const view = new View(viewer, pid, (error) => {
+    const view = new View(sampler, pid, (error) => {
       view.close();
       if (error === undefined) resolve();
       else reject(error);
@@ -90,7 +90,7 @@ async function watch(pid: number | undefined): Promise<void> {
 
 /** The view in the terminal, until it is left. */
 class View {
-  readonly #viewer: Viewer;
+  readonly #sampler: ProgramSampler;
   readonly #onEnd: (error: unknown) => void;
   readonly #terminal: Terminal;
   #state: State;
@@ -98,8 +98,8 @@ class View {
   #timer: NodeJS.Timeout | undefined;
   #isLeft = false;
 
-  constructor(viewer: Viewer, pid: number | undefined, onEnd: (error?: unknown) => void) {
-    this.#viewer = viewer;
+  constructor(sampler: ProgramSampler, pid: number | undefined, onEnd: (error?: unknown) => void) {
+    this.#sampler = sampler;
     this.#onEnd = onEnd;
     this.#state = firstState(pid);
     this.#terminal = new Terminal({ onKey: this.#onKey, onChange: () => this.#draw() });
@@ -119,7 +119,7 @@ class View {
   async #refresh(): Promise<void> {
     try {
       if (!this.#state.isPaused) {
-        const programs = await this.#viewer.look();
+        const programs = await this.#sampler.sample();
         if (this.#isLeft) return;
         // Paused while it was asked: what is seen stays.
         if (!this.#state.isPaused) this.#programs = programs;

@@ -14,11 +14,11 @@ export type CallGroup = (typeof callGroups)[number];
 
 const width = 80;
 /** So many lines of each table. */
-const mostCalls = 15;
-const mostRoles = 12;
+const maxCalls = 15;
+const maxRoles = 12;
 const callsOfRequest = 5;
 /** Where each role or thread has a table of its own: so many tables, and so many lines of each. */
-const mostGroups = 12;
+const maxGroups = 12;
 const callsOfGroup = 5;
 
 export function textReport(
@@ -86,7 +86,7 @@ function rolesTable({ roles, calls }: TraceReport): string[] {
   const isCounted = calls.some(({ count }) => count !== null);
   const counts = isCounted ? ['calls'] : [];
   const head = ['role', 'threads', 'user ms', 'system ms', ...counts, 'mostly'];
-  const lines = roles.slice(0, mostRoles).map(({ role, threads, userMs, systemMs, calls: own }) => {
+  const lines = roles.slice(0, maxRoles).map(({ role, threads, userMs, systemMs, calls: own }) => {
     const count = own.reduce((total, call) => total + (call.count ?? 0), 0);
     return [
       clip(role, 24),
@@ -97,12 +97,12 @@ function rolesTable({ roles, calls }: TraceReport): string[] {
       clip(own[0]?.name ?? '', 16),
     ];
   });
-  return table([head, ...lines], new Set([0, head.length - 1]), roles.length - mostRoles);
+  return table([head, ...lines], new Set([0, head.length - 1]), roles.length - maxRoles);
 }
 
 function callsTables(report: TraceReport, by: CallGroup): string[][] {
   const { calls, roles, threads } = report;
-  if (by === 'program') return [callsTable(report, { calls, threads }, mostCalls)];
+  if (by === 'program') return [callsTable(report, { calls, threads }, maxCalls)];
   const cpuMs = ({ userMs, systemMs }: TracedThread): number => userMs + systemMs;
   const all =
     by === 'role'
@@ -119,10 +119,10 @@ function callsTables(report: TraceReport, by: CallGroup): string[][] {
             threads: [thread],
           }));
   const groups = all.filter((group) => group.calls.length > 0);
-  const left = groups.length - mostGroups;
+  const left = groups.length - maxGroups;
   return [
     ...groups
-      .slice(0, mostGroups)
+      .slice(0, maxGroups)
       .map((group) => [clip(group.title, width), ...callsTable(report, group, callsOfGroup)]),
     left > 0 ? [`(${left} more ${by}${left === 1 ? '' : 's'} with calls: --json has all)`] : [],
   ];

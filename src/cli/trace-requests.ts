@@ -31,7 +31,7 @@ export class TracedRequests {
   /** Processes of the servers: what is counted inside of them is known already. */
   readonly #served = new Set<number | undefined>();
   #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
+  #polling: Promise<void> | undefined;
   #hasBegun = false;
   #count = 0;
 
@@ -43,17 +43,17 @@ export class TracedRequests {
 
   /** Counts from here on. */
   async begin(): Promise<void> {
-    await this.look();
+    await this.poll();
     this.#hasBegun = true;
-    this.#timer = setInterval(() => void this.look(), everyMs);
+    this.#timer = setInterval(() => void this.poll(), everyMs);
   }
 
   /** Counts what was answered since the last look. One look at a time. */
-  look(): Promise<void> {
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined;
+  poll(): Promise<void> {
+    this.#polling ??= this.#poll().finally(() => {
+      this.#polling = undefined;
     });
-    return this.#looking;
+    return this.#polling;
   }
 
   /**
@@ -62,8 +62,8 @@ export class TracedRequests {
    */
   async end(inside?: Inside): Promise<CountedRequests | undefined> {
     clearInterval(this.#timer);
-    await this.#looking;
-    await this.look();
+    await this.#polling;
+    await this.poll();
     let count = this.#count;
     const others = (inside?.read() ?? []).filter(({ pid }) => !this.#served.has(pid));
     for (const other of others) {
@@ -73,7 +73,7 @@ export class TracedRequests {
     return this.#last.size + others.length === 0 ? undefined : { count };
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const servers = await this.#servers();
     const pids = new Set<number | undefined>(this.#trace.pids);
     for (const { status } of servers) {

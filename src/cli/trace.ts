@@ -55,8 +55,8 @@ async function traceProcess(pid: number, flags: TraceFlags): Promise<void> {
   );
   await Promise.race([trace.ended, interrupted, after(seconds)]);
   const counted = await requests.end();
-  const said = show(trace.stop(), counted, flags);
-  if (said !== '') console.log(said);
+  const text = show(trace.stop(), counted, flags);
+  if (text !== '') console.log(text);
 }
 
 async function traceCommand(target: readonly string[], flags: TraceFlags): Promise<void> {
@@ -65,7 +65,7 @@ async function traceCommand(target: readonly string[], flags: TraceFlags): Promi
   const requests = new TracedRequests(trace, true);
   void firstSignal(async (signal) => {
     if (!needsForwarding(signal)) return;
-    await requests.look(); // a server that is asked to end tells nothing any more
+    await requests.poll(); // a server that is asked to end tells nothing any more
     command.kill(signal);
   });
   await requests.begin();
@@ -75,8 +75,8 @@ async function traceCommand(target: readonly string[], flags: TraceFlags): Promi
   const ends = command.ended.then(() => false);
   const isCut = await Promise.race(isOver === false ? [ends] : [ends, isOver]);
   const counted = await requests.end(command.requests);
-  const said = show(trace.stop(), counted, flags);
-  if (said !== '') console.error(said);
+  const text = show(trace.stop(), counted, flags);
+  if (text !== '') console.error(text);
   if (isCut) await endProcesses(trace.running);
   const exitCode = await command.ended;
   process.exitCode ??= exitCode;
@@ -125,6 +125,6 @@ function show(
   write(flags.folded, () => foldTimes(report));
   write(flags.foldedCounts, () => foldCounts(report));
   const isWritten = write(flags.output, () => `${text}\n`);
-  if (files.tellFailures()) process.exitCode = 2;
+  if (files.printFailures()) process.exitCode = 2;
   return isWritten ? '' : text;
 }

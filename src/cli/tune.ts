@@ -68,7 +68,7 @@ export async function tuneProgram(
   const report = await search(options, flags.json === true);
   if (flags.json === true) console.log(JSON.stringify(report, undefined, 2));
   else console.log(tuneText(report));
-  if (!report.isComplete) return tellEnd(report);
+  if (!report.isComplete) return printIncomplete(report);
   const isAllWritten = !write || writeAll(report, options, flags);
   if (apply) return runTuned(options, () => startOf(report.advice), needsForwarding);
   return isAllWritten ? 0 : wrongExitCode;
@@ -86,8 +86,8 @@ async function search(options: TuneOptions, isJson: boolean): Promise<TuneReport
   try {
     return await tune(options, {
       signal: controller.signal,
-      onBegin: () => progress.tell('a first run, as it is'),
-      onRun: (run) => progress.tell(progressText(run)),
+      onBegin: () => progress.show('a first run, as it is'),
+      onRun: (run) => progress.show(progressText(run)),
     });
   } finally {
     progress.clear();
@@ -108,7 +108,7 @@ class Progress {
     this.#out = out?.isTTY === true ? out : undefined;
   }
 
-  tell(text: string): void {
+  show(text: string): void {
     const columns = this.#out?.columns ?? 80;
     this.#out?.write(`\r\u001b[K${text.slice(0, columns - 1)}`);
   }
@@ -119,7 +119,7 @@ class Progress {
 }
 
 /** Nothing is written of a search that was not over. */
-function tellEnd({ problem }: TuneReport): number {
+function printIncomplete({ problem }: TuneReport): number {
   if (problem === undefined) {
     console.error('manycore: the search was ended before its time; nothing was written');
     return interruptedExitCode;
@@ -152,7 +152,7 @@ function writeAll(
     });
     if (isWritten && use !== undefined) say(`with them it runs by: ${use.command}`);
   }
-  return !files.tellFailures();
+  return !files.printFailures();
 }
 
 /** Before minutes are spent. */

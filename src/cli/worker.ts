@@ -4,8 +4,8 @@
 import { pathToFileURL } from 'node:url';
 import type { Cluster, WorkerProvider } from '../cluster/index.js';
 import { bus, cluster } from '../units/index.js';
-import { type ClusterFlags, clusterOptions, plural, tellCluster } from './cluster-flags.js';
-import { tellLosses } from './tell-losses.js';
+import { type ClusterFlags, clusterOptions, plural, printCluster } from './cluster-flags.js';
+import { reportLosses } from './report-losses.js';
 
 export interface WorkerFlags extends ClusterFlags {
   readonly workers?: number | undefined;
@@ -18,12 +18,12 @@ export interface WorkerFlags extends ClusterFlags {
 /** Resolves when it lends. Throws as `cluster` and `Cluster.lendWorkers`. */
 export async function runWorker(nats: string, given: WorkerFlags): Promise<void> {
   const { workers, durable, module, drainTimeoutMs, ...flags } = given;
-  tellLosses('units');
+  reportLosses('units');
   const joined = await cluster(clusterOptions(nats, flags));
   try {
     const modules = module?.map((file) => pathToFileURL(file));
     const provider = await joined.lendWorkers(workers, { durable, modules, drainTimeoutMs });
-    endAtSignals(joined, provider);
+    installSignalHandlers(joined, provider);
     await bus.drained(); // the servers know of them
     const tasks = durable || modules ? ', and takes durable tasks' : '';
     console.log(`lends ${plural(provider.workers, 'worker')}${tasks}`);
@@ -31,11 +31,11 @@ export async function runWorker(nats: string, given: WorkerFlags): Promise<void>
     await joined.close();
     throw error;
   }
-  tellCluster(joined);
-  joined.closed.catch(() => process.exit(1)); // told by tellCluster
+  printCluster(joined);
+  joined.closed.catch(() => process.exit(1)); // printCluster prints the reason
 }
 
-function endAtSignals(joined: Cluster, provider: WorkerProvider): void {
+function installSignalHandlers(joined: Cluster, provider: WorkerProvider): void {
   let isEnding = false;
   const end = (): void => {
     if (isEnding) {

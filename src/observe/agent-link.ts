@@ -7,7 +7,7 @@ import { onLines, removeLeftSocket } from '../internal/index.js';
 
 const answerLimitMs = 1000;
 /** A longer answer is none. */
-const mostAnswerChars = 2 ** 24;
+const maxAnswerChars = 2 ** 24;
 
 class AgentLink {
   readonly pid: number;
@@ -17,7 +17,7 @@ class AgentLink {
   readonly #socket: Socket;
   #answer: ((line: string | undefined) => void) | undefined;
   /** A thread that is blocked is not asked again: it would answer all questions when it is back. */
-  #isAsked = false;
+  #isPolling = false;
   #isUnreached = false;
   isClosed = false;
   /** The latest answer. */
@@ -40,8 +40,8 @@ class AgentLink {
       else this.#isUnreached = !isConnected && code !== 'ENOENT';
     });
     this.#socket.on('close', () => this.close());
-    onLines(this.#socket, mostAnswerChars, (line) => {
-      this.#isAsked = false;
+    onLines(this.#socket, maxAnswerChars, (line) => {
+      this.#isPolling = false;
       this.#answer?.(line);
     });
   }
@@ -52,7 +52,7 @@ class AgentLink {
   }
 
   /** `probes`: whether it finds out how long jobs wait for libuv's pool. `undefined`: no answer in time. */
-  async ask(probes = false): Promise<ThreadStats | undefined> {
+  async poll(probes = false): Promise<ThreadStats | undefined> {
     const line = await new Promise<string | undefined>((resolve) => {
       const timer = setTimeout(() => resolve(undefined), answerLimitMs);
       this.#answer = (answer) => {
@@ -60,15 +60,15 @@ class AgentLink {
         resolve(answer);
       };
       if (this.isClosed) this.#answer(undefined);
-      else if (!this.#isAsked) {
-        this.#isAsked = true;
+      else if (!this.#isPolling) {
+        this.#isPolling = true;
         this.#socket.write(probes ? 'probedStats\n' : 'stats\n');
       }
     });
     this.#answer = undefined;
-    const told = line === undefined ? undefined : parseStats(line);
-    this.last = told ?? this.last;
-    return told;
+    const stats = line === undefined ? undefined : parseStats(line);
+    this.last = stats ?? this.last;
+    return stats;
   }
 
   close(): void {
@@ -90,9 +90,9 @@ export class AgentLinks implements Disposable {
 
   /**
    * Asks the threads behind these sockets, and lets go of all others. Threads that have ended give no answer.
-   * `probes`: as in `AgentLink.ask`.
+   * `probes`: as in `AgentLink.poll`.
    */
-  async ask(
+  async poll(
     paths: readonly string[],
     probes: (link: AgentLink) => boolean = () => false,
   ): Promise<Answer[]> {
@@ -101,13 +101,13 @@ export class AgentLinks implements Disposable {
       link.close();
       this.#links.delete(path);
     }
-    const asked = paths.map(async (path) => {
+    const polls = paths.map(async (path) => {
       const link = this.#links.get(path) ?? new AgentLink(path);
       this.#links.set(path, link);
-      const stats = await link.ask(probes(link));
+      const stats = await link.poll(probes(link));
       return stats === undefined && link.isGone ? [] : [{ link, stats }];
     });
-    return (await Promise.all(asked)).flat();
+    return (await Promise.all(polls)).flat();
   }
 
   [Symbol.dispose](): void {

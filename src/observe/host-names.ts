@@ -9,7 +9,7 @@ export function isLoopback(host: string): boolean {
 }
 
 /** `header`: the one called Host. `names`: in lower case; any address is one of ours, and so is `localhost`. */
-export function asksForUs(header: string | undefined, names: readonly string[]): boolean {
+export function isOurHost(header: string | undefined, names: readonly string[]): boolean {
   const name = /^(\[[^\]]*\]|[^:]*)(:\d+)?$/.exec(header ?? '')?.[1] ?? '';
   const bare = name.replace(/^\[(.*)\]$/, '$1').toLowerCase();
   return bare === 'localhost' || names.includes(bare) || isIP(bare) !== 0;

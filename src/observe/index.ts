@@ -2,7 +2,8 @@ export { Dashboard } from './dashboard/dashboard.js';
 export { bytesText, countText, msText, percentText, shortTitle } from './format.js';
 export { busyConcern, isBlockedFor, lagConcern } from './limits.js';
 export { type EndpointOptions, type MetricsEndpoint, serveMetrics } from './metrics/endpoint.js';
-export { type AskedThread, ProcessThreads, type Program, Programs } from './programs.js';
+export { type PolledThread, ProcessThreads, type Program, Programs } from './programs.js';
+export { ProgramSampler } from './sampler.js';
 export { followTasks } from './tasks.js';
 export { roleOf } from './thread-view.js';
 export type {
@@ -15,4 +16,3 @@ export type {
   ThreadView,
   WorkerView,
 } from './view-types.js';
-export { Viewer } from './viewer.js';

@@ -24,20 +24,20 @@ export function sourcesOf(
 }
 
 /** 0 for what is no number. */
-export function numberIn(told: unknown, name: string): number {
-  const value: unknown = Object(told)[name];
+export function numberIn(stats: unknown, name: string): number {
+  const value: unknown = Object(stats)[name];
   return typeof value === 'number' ? value : 0;
 }
 
 /** Empty for what is no text. */
-export function textIn(told: unknown, name: string): string {
-  const value: unknown = Object(told)[name];
+export function textIn(stats: unknown, name: string): string {
+  const value: unknown = Object(stats)[name];
   return typeof value === 'string' ? value : '';
 }
 
 /** The objects of a list; none for what is no list. */
-export function objectsIn(told: unknown, name: string): readonly object[] {
-  const value: unknown = Object(told)[name];
+export function objectsIn(stats: unknown, name: string): readonly object[] {
+  const value: unknown = Object(stats)[name];
   if (!Array.isArray(value)) return [];
   return value.filter((each) => typeof each === 'object' && each !== null);
 }

@@ -1,8 +1,8 @@
 // The row of a pool and those of its workers, from its stats at two looks.
 
 import type { ThreadStats } from '../agent/index.js';
+import { numberIn, objectsIn, sourcesOf, textIn } from './parse-stats.js';
 import { type Processes, perSecond, type Rate, total } from './rates.js';
-import { numberIn, objectsIn, sourcesOf, textIn } from './told.js';
 import type { PoolView, WorkerView } from './view-types.js';
 
 interface ParsedWorker {
@@ -36,18 +36,18 @@ export type ParsedPool = Omit<
 type At = Pick<PoolView, 'pid' | 'thread' | 'id' | 'isSilent'>;
 
 /** Of what another version may tell, what can be read. */
-export function parsePool(told: unknown): ParsedPool {
-  const { waited, ran }: { waited?: unknown; ran?: unknown } = Object(told);
+export function parsePool(value: unknown): ParsedPool {
+  const { waited, ran }: { waited?: unknown; ran?: unknown } = Object(value);
   return {
-    channel: textIn(told, 'channel'),
-    workers: objectsIn(told, 'workers').map(parseWorker),
-    startedWorkers: numberIn(told, 'startedWorkers'),
-    endedWorkers: numberIn(told, 'exitedWorkers'),
-    lostWorkers: numberIn(told, 'lostWorkers'),
-    waitingTasks: numberIn(told, 'waitingTasks'),
-    runningTasks: numberIn(told, 'runningTasks'),
-    completedTasks: numberIn(told, 'completedTasks'),
-    failedTasks: numberIn(told, 'failedTasks'),
+    channel: textIn(value, 'channel'),
+    workers: objectsIn(value, 'workers').map(parseWorker),
+    startedWorkers: numberIn(value, 'startedWorkers'),
+    endedWorkers: numberIn(value, 'exitedWorkers'),
+    lostWorkers: numberIn(value, 'lostWorkers'),
+    waitingTasks: numberIn(value, 'waitingTasks'),
+    runningTasks: numberIn(value, 'runningTasks'),
+    completedTasks: numberIn(value, 'completedTasks'),
+    failedTasks: numberIn(value, 'failedTasks'),
     waitP50Ms: numberIn(waited, 'p50Ms'),
     waitP99Ms: numberIn(waited, 'p99Ms'),
     runP50Ms: numberIn(ran, 'p50Ms'),
@@ -55,22 +55,22 @@ export function parsePool(told: unknown): ParsedPool {
   };
 }
 
-function parseWorker(told: object): ParsedWorker {
-  const kind = textIn(told, 'kind');
-  const pid = numberIn(told, 'pid');
+function parseWorker(value: object): ParsedWorker {
+  const kind = textIn(value, 'kind');
+  const pid = numberIn(value, 'pid');
   return {
-    id: numberIn(told, 'id'),
+    id: numberIn(value, 'id'),
     kind,
     pid: kind === 'process' && pid > 0 ? pid : undefined,
-    state: textIn(told, 'state'),
-    tasksInFlight: numberIn(told, 'tasksInFlight'),
-    tasksDone: numberIn(told, 'tasksDone'),
-    memory: parseMemory(told),
+    state: textIn(value, 'state'),
+    tasksInFlight: numberIn(value, 'tasksInFlight'),
+    tasksDone: numberIn(value, 'tasksDone'),
+    memory: parseMemory(value),
   };
 }
 
-function parseMemory(told: object): ParsedMemory | undefined {
-  const { memory }: { memory?: unknown } = Object(told);
+function parseMemory(value: object): ParsedMemory | undefined {
+  const { memory }: { memory?: unknown } = Object(value);
   const { heap, gc }: { heap?: unknown; gc?: unknown } = Object(memory);
   if (heap === undefined || gc === undefined) return undefined;
   return {

@@ -45,12 +45,12 @@ export class ProcessThreads implements Disposable {
   }
 
   /**
-   * Main thread first; takes a second where one is silent. `probes`: as in `AgentLink.ask`. Rejects with
+   * Main thread first; takes a second where one is silent. `probes`: as in `AgentLink.poll`. Rejects with
    * `RUNTIME_FOLDER_REFUSED`.
    */
-  async ask(probes: boolean): Promise<AskedThread[]> {
+  async poll(probes: boolean): Promise<PolledThread[]> {
     const paths = socketPaths(agentSockets).filter((path) => path.includes(`/agent-${this.#pid}.`));
-    const answers = await this.#links.ask(paths, () => probes);
+    const answers = await this.#links.poll(paths, () => probes);
     return answers
       .map(({ link: { thread, mayBlock }, stats }) => ({ thread, mayBlock, stats }))
       .sort((a, b) => a.thread - b.thread);
@@ -62,7 +62,7 @@ export class ProcessThreads implements Disposable {
 }
 
 /** A thread that has been asked for its stats. */
-export interface AskedThread {
+export interface PolledThread {
   readonly thread: number;
   /** It is that of a unit that may block it: a silent one is not therefore in need of help. */
   readonly mayBlock: boolean;
@@ -75,9 +75,9 @@ export class Programs implements Disposable {
   readonly #links = new AgentLinks();
 
   /** Throws `RUNTIME_FOLDER_REFUSED`. */
-  async look(): Promise<Program[]> {
+  async poll(): Promise<Program[]> {
     const paths = socketPaths(agentSockets);
-    const [answers, servers] = await Promise.all([this.#links.ask(paths), remoteServers()]);
+    const [answers, servers] = await Promise.all([this.#links.poll(paths), remoteServers()]);
     const parents = workerParents(answers.flatMap(({ link }) => link.last ?? []));
     const grown = new Grown(parents);
     for (const { status, answeredMs } of servers) grown.addServer({ ...status, answeredMs });

@@ -27,7 +27,7 @@ export function total(values: readonly (number | undefined)[]): number | undefin
 }
 
 /** `undefined` where nothing is known. */
-export function most(values: readonly (number | undefined)[]): number | undefined {
+export function maxOf(values: readonly (number | undefined)[]): number | undefined {
   const known = values.filter((value) => value !== undefined);
   return known.length === 0 ? undefined : Math.max(...known);
 }

@@ -2,18 +2,18 @@
 
 import { Programs } from './programs.js';
 import { usageOf } from './usage.js';
-import { type Look, pidsOf, viewOf } from './view.js';
+import { type Poll, pidsOf, viewOf } from './view.js';
 import type { ProgramView } from './view-types.js';
 
-export class Viewer implements Disposable {
+export class ProgramSampler implements Disposable {
   readonly #programs = new Programs();
-  #before: Look | undefined;
+  #before: Poll | undefined;
 
   /** Rates are those since the call before. Rejects with `RUNTIME_FOLDER_REFUSED`. */
-  async look(): Promise<ProgramView[]> {
-    const programs = await this.#programs.look();
+  async sample(): Promise<ProgramView[]> {
+    const programs = await this.#programs.poll();
     const usage = usageOf(pidsOf(programs));
-    const now: Look = { atMs: performance.now(), programs, usage };
+    const now: Poll = { atMs: performance.now(), programs, usage };
     const view = viewOf(now, this.#before);
     this.#before = now;
     return view;

@@ -4,13 +4,13 @@
 
 import type { ThreadStats } from '../agent/index.js';
 import { addressesIn, addressText, type LoopStatus, loopsIn } from '../serve/index.js';
+import { type KnownThread, numberIn, objectsIn, sourcesOf, textIn } from './parse-stats.js';
 import type { FoundServer, Program } from './programs.js';
 import { perSecond, type Rate, total } from './rates.js';
-import { type KnownThread, numberIn, objectsIn, sourcesOf, textIn } from './told.js';
 import type { LoopView, ServerView } from './view-types.js';
 
 /** What is told of one, by whatever way. */
-interface Told {
+interface ParsedServer {
   readonly key: string;
   readonly app: string;
   readonly addresses: readonly string[];
@@ -21,8 +21,8 @@ interface Told {
 
 /** With the same at the look before. */
 interface Pair {
-  readonly now: Told;
-  readonly last: Told | undefined;
+  readonly now: ParsedServer;
+  readonly last: ParsedServer | undefined;
   readonly rate: Rate;
 }
 
@@ -31,8 +31,8 @@ export function loopPids(
   servers: readonly FoundServer[],
   threads: readonly ThreadStats[],
 ): number[] {
-  const told = threads.flatMap((thread) => [...serversIn(thread), ...unitsIn(thread)]);
-  return [...servers, ...told].flatMap((server) => pidsOf(server));
+  const reported = threads.flatMap((thread) => [...serversIn(thread), ...unitsIn(thread)]);
+  return [...servers, ...reported].flatMap((server) => pidsOf(server));
 }
 
 function pidsOf({ loops }: { readonly loops: readonly LoopStatus[] }): number[] {
@@ -51,13 +51,13 @@ export function serverViews(
     .filter(({ now }) => now.loops.length > 0 && !found.some((pair) => isSame(pair.now, now)));
   const shown = [...found, ...units];
   const others = byAgent.filter(({ now }) => !shown.some((pair) => isSame(pair.now, now)));
-  const lostOf = (server: Told): number =>
+  const lostOf = (server: ParsedServer): number =>
     byAgent.find(({ now }) => isSame(now, server))?.now.lostProcesses ?? server.lostProcesses;
   return [...shown, ...others].map((pair) => serverView(pair, lostOf(pair.now)));
 }
 
 /** One process may serve several programs, and one program several times. */
-function isSame(one: Told, other: Told): boolean {
+function isSame(one: ParsedServer, other: ParsedServer): boolean {
   const pids = new Set(pidsOf(one));
   if (pidsOf(other).some((pid) => pids.has(pid))) return true;
   const isPlaced = one.addresses.length > 0 && one.app === other.app;
@@ -65,14 +65,14 @@ function isSame(one: Told, other: Told): boolean {
 }
 
 function foundPair(server: FoundServer, earlier: Program | undefined): Pair {
-  const now = toldBy(server);
-  const before = earlier?.servers.find((other) => isSame(toldBy(other), now));
+  const now = parsedFrom(server);
+  const before = earlier?.servers.find((other) => isSame(parsedFrom(other), now));
   const elapsedMs = before === undefined ? 0 : server.answeredMs - before.answeredMs;
   const rate: Rate = (count, was) => perSecond(count, was, elapsedMs);
-  return { now, last: before && toldBy(before), rate };
+  return { now, last: before && parsedFrom(before), rate };
 }
 
-function toldBy({ app, addresses, loops }: FoundServer): Told {
+function parsedFrom({ app, addresses, loops }: FoundServer): ParsedServer {
   const texts = addresses.map(addressText);
   const key = keyOfServer(app, texts);
   return { key, app, addresses: texts, units: [], loops, lostProcesses: 0 };
@@ -85,15 +85,15 @@ function keyOfServer(app: string, addresses: readonly string[]): string {
 
 function pairs(
   { thread, last, rate }: KnownThread,
-  toldIn: (thread: ThreadStats) => readonly Told[],
+  serversOf: (thread: ThreadStats) => readonly ParsedServer[],
 ): Pair[] {
-  const before = last === undefined ? [] : toldIn(last);
-  return toldIn(thread).map((now) => {
+  const before = last === undefined ? [] : serversOf(last);
+  return serversOf(thread).map((now) => {
     return { now, last: before.find((other) => isSame(other, now)), rate };
   });
 }
 
-function serversIn(thread: ThreadStats): Told[] {
+function serversIn(thread: ThreadStats): ParsedServer[] {
   return sourcesOf(thread, 'server').map(({ stats }) => {
     const { addresses, loops }: { addresses?: unknown; loops?: unknown } = Object(stats);
     const app = textIn(stats, 'app');
@@ -109,7 +109,7 @@ function serversIn(thread: ThreadStats): Told[] {
   });
 }
 
-function unitsIn(thread: ThreadStats): Told[] {
+function unitsIn(thread: ThreadStats): ParsedServer[] {
   return sourcesOf(thread, 'loops').map(({ id, stats }) => {
     const { loops }: { loops?: unknown } = Object(stats);
     const units = objectsIn(stats, 'deployments').map((unit) => textIn(unit, 'name'));

@@ -5,7 +5,7 @@ import { agentNameOf, agentSockets, parseSlice, type TaskSlice } from '../agent/
 import { onLines, socketPath, socketPaths } from '../internal/index.js';
 
 /** A longer slice is none. */
-const mostSliceChars = 2 ** 20;
+const maxSliceChars = 2 ** 20;
 
 /**
  * Calls `onSlice` until what is returned is called, or the thread is gone, which calls `onEnd`. Throws
@@ -23,7 +23,7 @@ export function followTasks(
   const socket = createConnection(path ?? socketPath('gone'));
   socket.on('error', () => {}); // closed, then
   socket.on('close', onEnd);
-  onLines(socket, mostSliceChars, (line) => {
+  onLines(socket, maxSliceChars, (line) => {
     const slice = parseSlice(line);
     if (slice !== undefined) onSlice(slice);
   });

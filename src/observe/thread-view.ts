@@ -3,7 +3,7 @@
 import type { ThreadStats } from '../agent/index.js';
 import type { GcStats } from '../heap/index.js';
 import type { SilentThread } from './programs.js';
-import { most, type Processes, total } from './rates.js';
+import { maxOf, type Processes, total } from './rates.js';
 import type { ThreadView } from './view-types.js';
 
 /** `isFirst`: of its process, whose CPU and memory stand in this row. */
@@ -29,7 +29,7 @@ export function threadView(
     heapUsedBytes: heap.usedBytes,
     heapLimitBytes: heap.limitBytes,
     gcShare: last && share((gcMs(now) - gcMs(last)) / elapsedMs),
-    gcMaxMs: most(Object.values(now.gc).map(({ maxMs }: GcStats) => maxMs)),
+    gcMaxMs: maxOf(Object.values(now.gc).map(({ maxMs }: GcStats) => maxMs)),
     rssBytes: isFirst ? (rssBytesOf(pid) ?? now.process?.rssBytes) : undefined,
     cpuShare: isFirst ? (cpuShareOf(pid) ?? ownCpuShare(now, last)) : undefined,
   };

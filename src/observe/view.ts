@@ -4,17 +4,17 @@
 // Not here: asking (programs.ts), /proc (usage.ts), what is shown of it and how (the command line, web/).
 
 import type { SourceStats, ThreadStats } from '../agent/index.js';
+import { type KnownThread, numberIn, sourcesOf } from './parse-stats.js';
 import { parsePool, poolView, processWorkers } from './pool-view.js';
 import type { Program } from './programs.js';
-import { most, type Processes, perSecond, total } from './rates.js';
+import { maxOf, type Processes, perSecond, total } from './rates.js';
 import { loopPids, serverViews } from './server-view.js';
 import { silentView, threadView } from './thread-view.js';
-import { type KnownThread, numberIn, sourcesOf } from './told.js';
 import type { Usage } from './usage.js';
 import type { BusView, PoolView, ProgramView, SummaryView, ThreadView } from './view-types.js';
 
 /** What was found at one moment. */
-export interface Look {
+export interface Poll {
   /** When the usage was read, by a clock that never goes back. */
   readonly atMs: number;
   readonly programs: readonly Program[];
@@ -28,22 +28,22 @@ export function pidsOf(programs: readonly Program[]): Set<number> {
 }
 
 function programPids({ pid, threads, servers, silent }: Program): number[] {
-  const told = [...threads, ...silent.flatMap(({ last }) => last ?? [])];
-  const ofThreads = told.flatMap((thread) => [
+  const reported = [...threads, ...silent.flatMap(({ last }) => last ?? [])];
+  const ofThreads = reported.flatMap((thread) => [
     thread.pid,
     ...processWorkers(thread).map((worker) => worker.pid),
   ]);
-  return [...new Set([pid, ...loopPids(servers, told), ...ofThreads])];
+  return [...new Set([pid, ...loopPids(servers, reported), ...ofThreads])];
 }
 
 /** One view for each program, in the order of the look. */
-export function viewOf(now: Look, before: Look | undefined): ProgramView[] {
+export function viewOf(now: Poll, before: Poll | undefined): ProgramView[] {
   const earlier = new Map(before?.programs.map((program) => [program.pid, program]));
   const processes = processesOf(now, before);
   return now.programs.map((program) => programView(program, earlier.get(program.pid), processes));
 }
 
-function processesOf(now: Look, before: Look | undefined): Processes {
+function processesOf(now: Poll, before: Poll | undefined): Processes {
   const elapsedMs = before === undefined ? 0 : now.atMs - before.atMs;
   return {
     cpuShareOf: (pid = 0) => {
@@ -72,11 +72,11 @@ function programView(
   const pids = programPids(program);
   const summary: SummaryView = {
     loops: loops.length,
-    utilization: most([
+    utilization: maxOf([
       ...loops.map(({ utilization }) => utilization),
       ...servers.flatMap(({ loops }) => loops.map(({ utilization }) => utilization)),
     ]),
-    lagP99Ms: most(loops.map(({ lagP99Ms }) => lagP99Ms)),
+    lagP99Ms: maxOf(loops.map(({ lagP99Ms }) => lagP99Ms)),
     silentThreads: program.silent.filter(({ mayBlock }) => !mayBlock).length,
     workers: total(pools.map(({ workers }) => workers.length)) ?? 0,
     busyWorkers: total(pools.map(({ busyWorkers }) => busyWorkers)) ?? 0,

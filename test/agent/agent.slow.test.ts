@@ -177,8 +177,8 @@ test('who asks within the program watches on when others have gone', async () =>
   sampler.stop();
   await waitFor(async () => (await ownStats()).loop.lag !== undefined);
   const other = {};
-  sampler.look({ asker: other });
-  sampler.leave(other);
+  sampler.sample({ reader: other });
+  sampler.release(other);
   assert.ok((await ownStats()).loop.lag !== undefined);
 });
 

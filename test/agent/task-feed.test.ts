@@ -17,14 +17,14 @@ const work = { pool: 1, name: 'work' };
 
 /** Hears each slice while it `hasRoom`. */
 function listen(t: TestContext) {
-  const heard = { slices: [] as TaskSlice[], hasRoom: true, isGone: false, looks: 0 };
+  const heard = { slices: [] as TaskSlice[], hasRoom: true, isGone: false, checks: 0 };
   const feed = new TaskFeed({
-    tell: (slice) => heard.slices.push(slice),
+    send: (slice) => heard.slices.push(slice),
     hasRoom: () => {
-      heard.looks += 1;
+      heard.checks += 1;
       return heard.hasRoom;
     },
-    letGo: () => {
+    disconnect: () => {
       heard.isGone = true;
     },
   });
@@ -36,10 +36,10 @@ test('a listener without room hears one slice later, with all that happened', as
   const heard = listen(t);
   heard.hasRoom = false;
   for (let task = 1; task <= 3; task += 1) {
-    const before = heard.looks;
+    const before = heard.checks;
     announcements.taskStart.publish({ ...work, task, worker: 1, waitedMs: 3 });
     announcements.taskEnd.publish({ ...work, task, worker: 1, ranMs: 2 });
-    await waitFor(() => heard.looks > before);
+    await waitFor(() => heard.checks > before);
   }
   assert.deepEqual(heard.slices, []);
   heard.hasRoom = true;

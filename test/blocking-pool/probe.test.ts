@@ -9,22 +9,22 @@ test('a look tells of the job that the one before has begun, and there is one at
   const ends: (() => void)[] = [];
   const probe = new PoolProbe(() => new Promise<void>((resolve) => ends.push(resolve)));
   assert.equal(ends.length, 0);
-  assert.equal(probe.look(), undefined);
-  const first = probe.look() ?? Number.NaN;
-  await waitFor(() => (probe.look() ?? 0) > first); // grows while it waits
+  assert.equal(probe.poll(), undefined);
+  const first = probe.poll() ?? Number.NaN;
+  await waitFor(() => (probe.poll() ?? 0) > first); // grows while it waits
   assert.equal(ends.length, 1);
   ends[0]?.();
   await waitFor(() => {
-    probe.look();
+    probe.poll();
     return ends.length === 2;
   });
 });
 
 test('a job that fails has been done, too', async () => {
   const probe = new PoolProbe(() => Promise.reject(new Error('as it should')));
-  assert.equal(probe.look(), undefined);
+  assert.equal(probe.poll(), undefined);
   await new Promise(setImmediate);
-  const waitMs = probe.look();
+  const waitMs = probe.poll();
   await new Promise(setImmediate);
   assert.ok(waitMs !== undefined && waitMs >= 0);
 });

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BlockingPoolReading } from '../../src/blocking-pool/index.js';
-import type { Looks, SeenThread } from '../../src/cli/doctor-looks.js';
 import { programFindings } from '../../src/cli/doctor-program.js';
 import { type Finding, isWell, report } from '../../src/cli/doctor-report.js';
+import type { ProcessSamples, SeenThread } from '../../src/cli/doctor-samples.js';
 import { loopsByProcess, serverFindings } from '../../src/cli/doctor-server.js';
 import type { LoopStatus, ServerStatus } from '../../src/serve/index.js';
 import { unwell } from './findings.js';
@@ -21,7 +21,7 @@ const reading: BlockingPoolReading = {
   method: 'memory',
   problem: '',
 };
-const well: Looks = {
+const well: ProcessSamples = {
   pid: 7,
   command: 'node app.js',
   isContained: false,
@@ -39,7 +39,7 @@ const well: Looks = {
   threads: [],
   heapLimit: { bytes: 4096 * MiB, from: "Node's default" },
   openDescriptors: 20,
-  mostDescriptors: 1024,
+  maxDescriptors: 1024,
 };
 
 const thread: SeenThread = {
@@ -50,7 +50,7 @@ const thread: SeenThread = {
   heap: { usedBytes: 10 * MiB, limitBytes: 512 * MiB },
 };
 
-function of(change: Partial<Looks>, { cores = 2, loops = 0 } = {}): Finding[] {
+function of(change: Partial<ProcessSamples>, { cores = 2, loops = 0 } = {}): Finding[] {
   return programFindings({ ...well, ...change }, cores, loops);
 }
 
@@ -229,7 +229,7 @@ test('a loop that is late is a problem, one callback in a second that was is non
 
 test('descriptors that are nearly used up are a problem', () => {
   assert.deepEqual(unwell(of({ openDescriptors: 900 })), ['descriptors: problem']);
-  assert.deepEqual(unwell(of({ openDescriptors: 900, mostDescriptors: Infinity })), []);
+  assert.deepEqual(unwell(of({ openDescriptors: 900, maxDescriptors: Infinity })), []);
 });
 
 test('a program in a container is told from others', () => {

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { readBlockingPool } from '../../src/blocking-pool/index.js';
-import { lookAt } from '../../src/cli/doctor-looks.js';
+import { sampleProcess } from '../../src/cli/doctor-samples.js';
 import {
   idle,
   saturated,
@@ -87,7 +87,7 @@ test('a flag of ours says nothing of another program, nor of the next one', { sk
   });
   const { pid } = await startProgram(t, idle);
   for (const time of ['first', 'second', 'third']) {
-    assert.equal((await lookAt(pid)).heapLimit, undefined, time);
+    assert.equal((await sampleProcess(pid)).heapLimit, undefined, time);
   }
 });
 
@@ -247,7 +247,7 @@ for (const [what, ran, code] of [
 
 test('a program that ends while it is looked at is PROCESS_GONE', { skip }, async (t) => {
   const { child, pid } = await startProgram(t, idle);
-  const looks = lookAt(pid);
+  const samples = sampleProcess(pid);
   child.kill('SIGKILL');
-  await assert.rejects(looks, { code: 'PROCESS_GONE' });
+  await assert.rejects(samples, { code: 'PROCESS_GONE' });
 });

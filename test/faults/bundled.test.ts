@@ -65,7 +65,7 @@ test('bundled into a program, it tells who looks what it does', async (t) => {
   using programs = new Programs();
   const program = await waitFor(async () => {
     assert.equal(child.exitCode, null);
-    return (await programs.look()).find(({ threads }) => threads.length > 0);
+    return (await programs.poll()).find(({ threads }) => threads.length > 0);
   });
   assert.equal(program.pid, child.pid);
 });

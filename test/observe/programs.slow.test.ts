@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { TaskSlice } from '../../src/agent/index.js';
-import { followTasks, type Program, Programs, Viewer } from '../../src/observe/index.js';
+import { followTasks, type Program, ProgramSampler, Programs } from '../../src/observe/index.js';
 import { waitFor } from '../support/index.js';
 import { ownRuntime } from './runtime.js';
 
@@ -51,7 +51,7 @@ function pretendAgent(
 }
 
 async function found(programs: Programs, isMeant: (program: Program) => boolean): Promise<Program> {
-  return await waitFor(async () => (await programs.look()).find(isMeant));
+  return await waitFor(async () => (await programs.poll()).find(isMeant));
 }
 
 test('a program is found by its pool, and tells what its loop and its workers did', async (t) => {
@@ -73,7 +73,7 @@ test('a program is found by its pool, and tells what its loop and its workers di
   const later = await found(programs, ({ threads }) => (threads[0]?.gc.minor.count ?? 0) > 0);
   assert.ok((later.threads[0]?.gc.minor.totalMs ?? 0) > 0);
   child.send('end');
-  await waitFor(async () => (await programs.look()).length === 0);
+  await waitFor(async () => (await programs.poll()).length === 0);
   assert.deepEqual(readdirSync(runtime), []);
 });
 
@@ -108,13 +108,13 @@ test('a worker that opens a pool belongs to the program of its own pool', async 
   ownRuntime(t);
   const child = fork(new URL('./apps/nested.js', import.meta.url));
   t.after(() => child.kill('SIGKILL'));
-  using viewer = new Viewer();
-  const look = async () => {
-    const programs = await viewer.look();
+  using sampler = new ProgramSampler();
+  const poll = async () => {
+    const programs = await sampler.sample();
     const [program] = programs.filter(({ pools }) => pools.length === 2);
     return program === undefined ? undefined : { program, programs };
   };
-  const { program, programs } = await waitFor(look);
+  const { program, programs } = await waitFor(poll);
   assert.deepEqual(
     programs.map(({ pid, title }) => [pid, title]),
     [[child.pid, fileURLToPath(new URL('./apps/nested.js', import.meta.url))]],
@@ -127,7 +127,7 @@ test('a worker that opens a pool belongs to the program of its own pool', async 
   );
   child.send('block');
   const blocked = await waitFor(async () => {
-    const found = await look();
+    const found = await poll();
     const isSeen = found?.program.threads.some(({ isSilent }) => isSilent);
     return isSeen ? found : undefined;
   });
@@ -141,9 +141,9 @@ test('a socket that a killed program left behind is removed', async (t) => {
   using programs = new Programs();
   await found(programs, ({ threads }) => threads.length > 0);
   child.kill('SIGKILL');
-  await waitFor(async () => (await programs.look()).length === 0 && isEmpty(runtime));
+  await waitFor(async () => (await programs.poll()).length === 0 && isEmpty(runtime));
   writeFileSync(join(runtime, 'agent-999999.0.sock'), '');
-  await waitFor(async () => (await programs.look()).length === 0 && isEmpty(runtime));
+  await waitFor(async () => (await programs.poll()).length === 0 && isEmpty(runtime));
 });
 
 test('what is said by no agent is not believed', async (t) => {
@@ -192,9 +192,9 @@ test('one that tells something odd is shown as far as it can be read, and the ot
     t.after(() => server.close());
   }
   const child = start(t);
-  using viewer = new Viewer();
+  using sampler = new ProgramSampler();
   const views = await waitFor(async () => {
-    const all = await viewer.look();
+    const all = await sampler.sample();
     return all.some(({ pid }) => pid === child.pid) && all;
   });
   const shown = new Map(views.map((view) => [view.pid, view]));
@@ -216,7 +216,7 @@ test('a socket that refuses is left where its process runs', async (t) => {
   for (const name of ofDead) writeFileSync(join(runtime, name), '');
   using programs = new Programs();
   await waitFor(async () => {
-    await programs.look();
+    await programs.poll();
     return readdirSync(runtime).length === 2;
   });
   assert.deepEqual(readdirSync(runtime), names);
@@ -229,9 +229,9 @@ test('a server that a program has opened is shown once, with its restarts', asyn
     t.after(() => child.kill('SIGKILL'));
     // A loop says that it is ready before its supervisor has heard of it: killed then, the start has failed.
     await once(child, 'message');
-    using viewer = new Viewer();
+    using sampler = new ProgramSampler();
     const serverOf = async () => {
-      const program = (await viewer.look()).find(({ pid }) => pid === child.pid);
+      const program = (await sampler.sample()).find(({ pid }) => pid === child.pid);
       assert.ok(program === undefined || program.servers.length <= 1);
       return program?.servers[0];
     };

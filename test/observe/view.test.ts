@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ThreadStats } from '../../src/agent/index.js';
 import type { FoundServer, Program } from '../../src/observe/programs.js';
-import { type Look, pidsOf, viewOf } from '../../src/observe/view.js';
+import { type Poll, pidsOf, viewOf } from '../../src/observe/view.js';
 
 const mib = 2 ** 20;
 const noGc = { count: 0, totalMs: 0, maxMs: 0 };
@@ -38,7 +38,7 @@ function program(changes: Partial<Program> = {}): Program {
   };
 }
 
-function look(atMs: number, programs: Program[], usage: Look['usage'] = new Map()): Look {
+function poll(atMs: number, programs: Program[], usage: Poll['usage'] = new Map()): Poll {
   return { atMs, programs, usage };
 }
 
@@ -46,8 +46,8 @@ function pool(stats: object): ThreadStats['sources'][number] {
   return { kind: 'pool', id: 1, stats };
 }
 
-test('the first look has no rates, and says what is so at a moment', () => {
-  const [view] = viewOf(look(0, [program()]), undefined);
+test('the first poll has no rates, and says what is so at a moment', () => {
+  const [view] = viewOf(poll(0, [program()]), undefined);
   const [main] = view?.threads ?? [];
   assert.equal(main?.utilization, undefined);
   assert.equal(main?.gcShare, undefined);
@@ -71,8 +71,8 @@ test('utilization, garbage and CPU of a loop are those between the looks', () =>
     },
     process: { rssBytes: 60 * mib, userMs: 2400, systemMs: 600 },
   });
-  const before = look(0, [program()]);
-  const [view] = viewOf(look(2000, [program({ threads: [later] })]), before);
+  const before = poll(0, [program()]);
+  const [view] = viewOf(poll(2000, [program({ threads: [later] })]), before);
   const [main] = view?.threads ?? [];
   assert.equal(main?.utilization, 0.75);
   assert.equal(main?.gcShare, 0.25);
@@ -88,13 +88,13 @@ test('CPU and memory come from the system where it tells them, those of workers 
   ];
   const one = program({ threads: [thread({ sources: [pool({ workers })] })] });
   assert.deepEqual([...pidsOf([one])], [10, 20]);
-  const usage = (ownMs: number, workerMs: number): Look['usage'] =>
+  const usage = (ownMs: number, workerMs: number): Poll['usage'] =>
     new Map([
       [10, { cpuMs: ownMs, rssBytes: 70 * mib }],
       [20, { cpuMs: workerMs, rssBytes: 30 * mib }],
     ]);
   const later = program({ threads: [thread({ uptimeMs: 6000, sources: [pool({ workers })] })] });
-  const [view] = viewOf(look(1000, [later], usage(600, 900)), look(0, [one], usage(500, 100)));
+  const [view] = viewOf(poll(1000, [later], usage(600, 900)), poll(0, [one], usage(500, 100)));
   assert.equal(view?.threads[0]?.cpuShare, 0.1);
   assert.equal(view?.threads[0]?.rssBytes, 70 * mib);
   const [process, inThread] = view?.pools[0]?.workers ?? [];
@@ -124,7 +124,7 @@ test('a worker has the heap that it told last, and collected for a share of the 
     return program({ threads: [thread({ uptimeMs, sources: [pool({ workers: [worker] })] })] });
   };
   const seen = (now: unknown, before: unknown) => {
-    const [view] = viewOf(look(2000, [at(7000, now)]), look(0, [at(5000, before)]));
+    const [view] = viewOf(poll(2000, [at(7000, now)]), poll(0, [at(5000, before)]));
     const { heapUsedBytes, heapLimitBytes, gcShare } = view?.pools[0]?.workers[0] ?? {};
     return [heapUsedBytes, heapLimitBytes, gcShare];
   };
@@ -158,8 +158,8 @@ test('a pool has its tasks per second, and so has each of its workers', () => {
   const at = (uptimeMs: number, of: object): Program =>
     program({ threads: [thread({ uptimeMs, sources: [pool(of)] })] });
   const [view] = viewOf(
-    look(2000, [at(7000, stats(300, 20, [150, 170]))]),
-    look(0, [at(5000, stats(100, 10, [50, 60]))]),
+    poll(2000, [at(7000, stats(300, 20, [150, 170]))]),
+    poll(0, [at(5000, stats(100, 10, [50, 60]))]),
   );
   const [found] = view?.pools ?? [];
   assert.equal(found?.tasksPerSecond, 105);
@@ -179,7 +179,7 @@ test('a pool has its tasks per second, and so has each of its workers', () => {
 
 test('a pool of another version of manycore counts what it does not tell as nothing', () => {
   const [view] = viewOf(
-    look(0, [program({ threads: [thread({ sources: [pool({})] })] })]),
+    poll(0, [program({ threads: [thread({ sources: [pool({})] })] })]),
     undefined,
   );
   assert.deepEqual(view?.pools[0]?.workers, []);
@@ -220,9 +220,9 @@ function server(requests: number, changes: Partial<FoundServer> = {}): FoundServ
 }
 
 test('a server has its requests per second, and the busiest loop is that of the program', () => {
-  const before = look(0, [program({ servers: [server(1000)] })]);
+  const before = poll(0, [program({ servers: [server(1000)] })]);
   const [view] = viewOf(
-    look(500, [program({ servers: [server(1600, { answeredMs: 500 })] })]),
+    poll(500, [program({ servers: [server(1600, { answeredMs: 500 })] })]),
     before,
   );
   const [found] = view?.servers ?? [];
@@ -239,16 +239,16 @@ test('a process that takes the place of another begins with no rate', () => {
   const [loop] = restarted.loops;
   assert.ok(loop !== undefined);
   const after = server(5, { answeredMs: 500, loops: [{ ...loop, pid: 31 }] });
-  const before = look(0, [program({ servers: [server(1000)] })]);
-  const [view] = viewOf(look(500, [program({ servers: [after] })]), before);
+  const before = poll(0, [program({ servers: [server(1000)] })]);
+  const [view] = viewOf(poll(500, [program({ servers: [after] })]), before);
   assert.equal(view?.servers[0]?.loops[0]?.requestsPerSecond, undefined);
   assert.equal(view?.servers[0]?.requestsPerSecond, undefined);
 });
 
 test('another program with the same pid begins with no rate', () => {
-  const before = look(0, [program()]);
+  const before = poll(0, [program()]);
   const young = program({ threads: [thread({ uptimeMs: 100 })] });
-  const [view] = viewOf(look(1000, [young]), before);
+  const [view] = viewOf(poll(1000, [young]), before);
   assert.equal(view?.threads[0]?.utilization, undefined);
 });
 
@@ -260,10 +260,10 @@ test('loops with units on them are a server, but where they answer for themselve
     stats: { loops, deployments: [{ id: 'a', name: 'counter' }] },
   };
   const threads = [thread({ sources: [source] })];
-  const [view] = viewOf(look(0, [program({ threads })]), undefined);
+  const [view] = viewOf(poll(0, [program({ threads })]), undefined);
   assert.deepEqual(view?.servers[0]?.units, ['counter']);
   assert.equal(view?.servers[0]?.loops.length, 1);
-  const [known] = viewOf(look(0, [program({ threads, servers: [server(10)] })]), undefined);
+  const [known] = viewOf(poll(0, [program({ threads, servers: [server(10)] })]), undefined);
   assert.equal(known?.servers.length, 1);
   assert.equal(known?.servers[0]?.app, '/app/main.js');
 });
@@ -274,7 +274,7 @@ test('a thread that says nothing has a row, and counts as silent', () => {
     threads: [],
     silent: [{ pid: 10, thread: 0, mayBlock: false, last: undefined }],
   });
-  const [view] = viewOf(look(0, [silent], usage), undefined);
+  const [view] = viewOf(poll(0, [silent], usage), undefined);
   const [row] = view?.threads ?? [];
   assert.equal(row?.isSilent, true);
   assert.equal(row?.rssBytes, 9 * mib);
@@ -288,7 +288,7 @@ test('a served loop is called by its process and its number', () => {
     stats: { server: 10, process: 1, loop: 2 },
   };
   const [view] = viewOf(
-    look(0, [program({ threads: [thread({ sources: [source] })] })]),
+    poll(0, [program({ threads: [thread({ sources: [source] })] })]),
     undefined,
   );
   assert.equal(view?.threads[0]?.role, 'loop 1.2');
@@ -297,7 +297,7 @@ test('a served loop is called by its process and its number', () => {
 test('CPU and memory of a process stand in the row of the first of its threads', () => {
   const usage = new Map([[10, { cpuMs: 5, rssBytes: 9 * mib }]]);
   const threads = [2, 3].map((number) => thread({ thread: number, process: undefined }));
-  const [view] = viewOf(look(0, [program({ threads })], usage), undefined);
+  const [view] = viewOf(poll(0, [program({ threads })], usage), undefined);
   assert.deepEqual(
     view?.threads.map(({ rssBytes }) => rssBytes),
     [9 * mib, undefined],
@@ -320,7 +320,7 @@ test('a bus has its messages per second', () => {
         }),
       ],
     });
-  const [view] = viewOf(look(1000, [at(6000, 30)]), look(0, [at(5000, 10)]));
+  const [view] = viewOf(poll(1000, [at(6000, 30)]), poll(0, [at(5000, 10)]));
   assert.deepEqual(view?.buses, [
     {
       pid: 10,
@@ -337,7 +337,7 @@ test('a bus has its messages per second', () => {
 test('a rate is one of the clock of who counts, whenever the looks were', () => {
   const of = (uptimeMs: number, completedTasks: number): ThreadStats =>
     thread({ uptimeMs, sources: [pool({ completedTasks })] });
-  const before = look(0, [
+  const before = poll(0, [
     program({ threads: [of(5000, 100)], servers: [server(0, { answeredMs: 100 })] }),
   ]);
   // The look waited for another thread: it ended 2 s later, and this one had answered after 1.
@@ -346,7 +346,7 @@ test('a rate is one of the clock of who counts, whenever the looks were', () => 
     servers: [server(500, { answeredMs: 1100 })],
     silent: [{ pid: 10, thread: 4, mayBlock: false, last: undefined }],
   });
-  const [view] = viewOf(look(2000, [later]), before);
+  const [view] = viewOf(poll(2000, [later]), before);
   assert.equal(view?.pools[0]?.tasksPerSecond, 100);
   assert.equal(view.servers[0]?.requestsPerSecond, 500);
 });
@@ -360,7 +360,7 @@ test('a program that does not answer keeps its pools, as they were, without rate
     silent: [{ pid: 10, thread: 0, mayBlock: false, last: of(5000, 100) }],
   });
   assert.deepEqual([...pidsOf([silent])], [10, 20]);
-  const [view] = viewOf(look(2000, [silent]), look(0, [program({ threads: [of(5000, 100)] })]));
+  const [view] = viewOf(poll(2000, [silent]), poll(0, [program({ threads: [of(5000, 100)] })]));
   assert.equal(view?.pools[0]?.isSilent, true);
   assert.equal(view.pools[0].tasksPerSecond, undefined);
   assert.equal(view.pools[0].workers[0]?.pid, 20);
@@ -368,7 +368,7 @@ test('a program that does not answer keeps its pools, as they were, without rate
   assert.equal(view.summary.workers, 1);
   // It is back: its rate is that of the whole time.
   const back = program({ threads: [of(15_000, 1100)] });
-  const [again] = viewOf(look(9000, [back]), look(2000, [silent]));
+  const [again] = viewOf(poll(9000, [back]), poll(2000, [silent]));
   assert.equal(again?.pools[0]?.tasksPerSecond, 100);
   assert.equal(again.pools[0].isSilent, false);
 });
@@ -384,7 +384,7 @@ test('two groups of loops with units are told apart', () => {
   });
   const threads = [thread({ sources: [group(1, 'one'), group(2, 'other')] })];
   const keys = (): (string | undefined)[] => {
-    const [view] = viewOf(look(0, [program({ threads })]), undefined);
+    const [view] = viewOf(poll(0, [program({ threads })]), undefined);
     return view?.servers.map(({ key }) => key) ?? [];
   };
   assert.equal(new Set(keys()).size, 2);

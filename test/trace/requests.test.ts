@@ -109,7 +109,7 @@ test('loops that appear meanwhile, and those that are replaced, count from 0', a
   const requests = new TracedRequests({ pids: [10, 11] }, false, servers);
   await requests.begin();
   loops = [{ pid: 11, loop: 0, requests: 510 }];
-  await requests.look();
+  await requests.poll();
   loops = [
     { pid: 11, loop: 0, requests: 3 },
     { pid: 12, loop: 0, requests: 40 },

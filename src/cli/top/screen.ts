@@ -11,8 +11,8 @@ export interface Size {
   readonly rows: number;
 }
 
-const leastColumns = 60;
-const leastRows = 10;
+const minColumns = 60;
+const minRows = 10;
 /** Above and below what scrolls. */
 const frameRows = 3;
 
@@ -34,8 +34,8 @@ export function screenOf(
   size: Size,
 ): Screen {
   const { columns, rows } = size;
-  if (columns < leastColumns || rows < leastRows) {
-    const text = `too small: ${columns}x${rows}, needs ${leastColumns}x${leastRows}`;
+  if (columns < minColumns || rows < minRows) {
+    const text = `too small: ${columns}x${rows}, needs ${minColumns}x${minRows}`;
     return { lines: [cutLine(words(text), columns)], state };
   }
   const body = bodyOf(programs, state, columns);

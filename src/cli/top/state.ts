@@ -122,11 +122,11 @@ function pressedInProgram(state: State, key: string, pageLines: number): State {
   const step = stepOf(key, pageLines);
   return step === undefined
     ? state
-    : { ...state, scrolled: Math.max(0, Math.min(state.scrolled, mostScrolled) + step) };
+    : { ...state, scrolled: Math.max(0, Math.min(state.scrolled, maxScrolled) + step) };
 }
 
 /** More than anybody has lines: `end` goes as far as there are any. */
-const mostScrolled = 1e6;
+const maxScrolled = 1e6;
 
 function stepOf(key: string, pageLines: number): number | undefined {
   switch (key) {
@@ -141,9 +141,9 @@ function stepOf(key: string, pageLines: number): number | undefined {
     case 'pagedown':
       return pageLines;
     case 'home':
-      return -mostScrolled;
+      return -maxScrolled;
     case 'end':
-      return mostScrolled;
+      return maxScrolled;
     default:
       return undefined;
   }

@@ -27,7 +27,7 @@ export interface Column<Row> {
 }
 
 const gap = 2;
-const leastFlexible = 12;
+const minFlexible = 12;
 /** Of the mark before a chosen row. */
 const markWidth = 2;
 const graphemes = new Intl.Segmenter();
@@ -67,7 +67,7 @@ function widthOf<Row>({ head, text }: Column<Row>, rows: readonly Row[]): number
 
 function fit<Row>(all: readonly Sized<Row>[], room: number): readonly Sized<Row>[] {
   const least = ({ column, width }: Sized<Row>): number =>
-    column.isFlexible ? Math.min(width, leastFlexible) : width;
+    column.isFlexible ? Math.min(width, minFlexible) : width;
   const needed = (some: readonly Sized<Row>[]): number =>
     some.reduce((sum, each) => sum + least(each), gap * (some.length - 1));
   let kept = all;

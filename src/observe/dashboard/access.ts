@@ -6,7 +6,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
-import { asksForUs, isLoopback } from '../host-names.js';
+import { isLoopback, isOurHost } from '../host-names.js';
 
 /** A year: a bookmark works as long as the token stays the same. */
 const cookieSeconds = 365 * 24 * 60 * 60;
@@ -34,7 +34,7 @@ export class Access {
   }
 
   judge(request: IncomingMessage, query: URLSearchParams): Verdict {
-    if (!asksForUs(request.headers.host, this.#names)) return 'misdirected';
+    if (!isOurHost(request.headers.host, this.#names)) return 'misdirected';
     const given = query.get('token');
     if (given !== null) return isSame(given, this.#token) ? 'enters' : 'refused';
     const { cookie = '', authorization = '' } = request.headers;

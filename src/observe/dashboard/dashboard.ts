@@ -22,7 +22,7 @@ export interface DashboardOptions {
 const wrongHost = new Set(['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EINVAL']);
 
 /** A page that has so much of it before it hears less: it sleeps, or its way is slow. */
-const mostUnsentBytes = 2 ** 20;
+const maxUnsentBytes = 2 ** 20;
 
 const headers = {
   'Cache-Control': 'no-store',
@@ -144,8 +144,8 @@ export class Dashboard implements Disposable {
     const pid = Number(query.get('pid') ?? Number.NaN);
     const remove = this.#feed.add({
       pid: Number.isNaN(pid) ? undefined : pid,
-      tell: (event, data) => {
-        if (response.writableLength > mostUnsentBytes) return;
+      send: (event, data) => {
+        if (response.writableLength > maxUnsentBytes) return;
         response.write(`event: ${event}\ndata: ${data}\n\n`);
       },
     });

@@ -2,25 +2,25 @@
 // somebody has opened. Nobody is asked while no page is open.
 
 import { messageOf, packageVersion } from '../../internal/index.js';
+import { ProgramSampler } from '../sampler.js';
 import { followTasks } from '../tasks.js';
 import type { ProgramView } from '../view-types.js';
-import { Viewer } from '../viewer.js';
 import type { TasksEvent, ViewEvent } from './protocol.js';
 
 export interface Page {
   /** The program that it shows. */
   readonly pid: number | undefined;
   /** An event, with its data as JSON; a page that does not keep up may drop it. */
-  readonly tell: (event: 'view' | 'tasks' | 'problem', data: string) => void;
+  readonly send: (event: 'view' | 'tasks' | 'problem', data: string) => void;
 }
 
-const lookMs = 1000;
+const pollMs = 1000;
 
 export class Feed implements Disposable {
   readonly #pages = new Set<Page>();
   /** What ends each, by `pid.thread`. */
   readonly #followed = new Map<string, () => void>();
-  #viewer: Viewer | undefined;
+  #sampler: ProgramSampler | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** The last look, for pages that come between two. */
   #programs: readonly ProgramView[] | undefined;
@@ -28,8 +28,8 @@ export class Feed implements Disposable {
   /** Returns what takes it off again. */
   add(page: Page): () => void {
     this.#pages.add(page);
-    if (this.#viewer === undefined) this.#start();
-    else if (this.#programs !== undefined) this.#tellView([page], this.#programs);
+    if (this.#sampler === undefined) this.#start();
+    else if (this.#programs !== undefined) this.#sendView([page], this.#programs);
     this.#follow();
     return () => {
       this.#pages.delete(page);
@@ -39,45 +39,45 @@ export class Feed implements Disposable {
   }
 
   #start(): void {
-    const viewer = new Viewer();
-    this.#viewer = viewer;
-    const look = async (): Promise<void> => {
+    const sampler = new ProgramSampler();
+    this.#sampler = sampler;
+    const poll = async (): Promise<void> => {
       try {
-        const programs = await viewer.look();
-        if (this.#viewer !== viewer) return;
+        const programs = await sampler.sample();
+        if (this.#sampler !== sampler) return;
         this.#programs = programs;
         this.#follow();
-        this.#tellView(this.#pages, programs);
+        this.#sendView(this.#pages, programs);
       } catch (error) {
         const text = JSON.stringify(messageOf(error));
-        for (const page of this.#pages) page.tell('problem', text);
+        for (const page of this.#pages) page.send('problem', text);
       }
-      if (this.#viewer === viewer) this.#timer = setTimeout(() => void look(), lookMs);
+      if (this.#sampler === sampler) this.#timer = setTimeout(() => void poll(), pollMs);
     };
-    void look();
+    void poll();
   }
 
   #stop(): void {
     clearTimeout(this.#timer);
-    this.#viewer?.[Symbol.dispose]();
-    this.#viewer = undefined;
+    this.#sampler?.[Symbol.dispose]();
+    this.#sampler = undefined;
     this.#programs = undefined;
     this.#follow();
   }
 
   /** Each opened program is put into words once, however many pages show it. */
-  #tellView(pages: Iterable<Page>, programs: readonly ProgramView[]): void {
+  #sendView(pages: Iterable<Page>, programs: readonly ProgramView[]): void {
     const lines = programs.map(({ pid, title, summary }) => ({ pid, title, summary }));
     const version = packageVersion();
     const texts = new Map<number | undefined, string>();
-    for (const { pid, tell } of pages) {
+    for (const { pid, send } of pages) {
       let text = texts.get(pid);
       if (text === undefined) {
         const opened = programs.find((program) => program.pid === pid);
         text = JSON.stringify({ version, programs: lines, opened } satisfies ViewEvent);
         texts.set(pid, text);
       }
-      tell('view', text);
+      send('view', text);
     }
   }
 
@@ -100,19 +100,19 @@ export class Feed implements Disposable {
       try {
         const stop = followTasks(
           { pid, thread },
-          (slice) => this.#tellTasks(program, { pid, thread, slice }),
+          (slice) => this.#sendTasks(program, { pid, thread, slice }),
           () => this.#followed.delete(key),
         );
         this.#followed.set(key, stop);
       } catch {
-        return; // programs cannot be found now: the next look says why, and the one after that tries again
+        return; // programs cannot be found now: the next poll says why, and the one after that tries again
       }
     }
   }
 
-  #tellTasks(program: number, event: TasksEvent): void {
+  #sendTasks(program: number, event: TasksEvent): void {
     const text = JSON.stringify(event);
-    for (const { pid, tell } of this.#pages) if (pid === program) tell('tasks', text);
+    for (const { pid, send } of this.#pages) if (pid === program) send('tasks', text);
   }
 
   [Symbol.dispose](): void {

@@ -10,14 +10,14 @@ const tokenBytes = 32;
 const tokenText = /^[\w-]{43}$/;
 const tokenFile = 'dashboard.token';
 /** Each is lost only to somebody who removes the file in the same moment. */
-const mostTries = 5;
+const maxTries = 5;
 
 /** Made where there is none. Throws `DASHBOARD_START_FAILED`, `RUNTIME_FOLDER_REFUSED`. */
 export function userToken(): string {
   const path = socketPath(tokenFile);
   let cause: unknown;
   try {
-    for (let tries = 0; tries < mostTries; tries += 1) {
+    for (let tries = 0; tries < maxTries; tries += 1) {
       const token = foundAt(path) ?? madeAt(path);
       if (token !== undefined) return token;
     }

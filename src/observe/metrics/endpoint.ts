@@ -9,7 +9,7 @@ import type { Registry } from 'prom-client';
 import { agentServers } from '../../agent/index.js';
 import { CodedError } from '../../errors.js';
 import { integer, messageOf, nodeHttp, ownOptions, string } from '../../internal/index.js';
-import { asksForUs, isLoopback } from '../host-names.js';
+import { isLoopback, isOurHost } from '../host-names.js';
 
 export interface EndpointOptions {
   /** 0 for any that is free. Default: 9464, as OpenTelemetry's exporters have it. */
@@ -43,7 +43,7 @@ export async function serveMetrics(options: EndpointOptions = {}): Promise<Metri
   const registry = textRegistry();
   const refusal = isLoopback(host) ? refusalAt(host) : undefined;
   const server = nodeHttp().createServer((request, response) => {
-    if (refusal !== undefined && !asksForUs(request.headers.host, [])) {
+    if (refusal !== undefined && !isOurHost(request.headers.host, [])) {
       say(response, 403, plain, refusal);
     } else void answer(request, response, registry);
   });

@@ -41,17 +41,19 @@ export function processReadings(
     ...workers.flatMap(({ pid }) => pid ?? []),
   ]);
   return [...all].map((pid) => {
-    const told = threads.find((each) => each.pid === pid && each.process !== undefined)?.process;
+    const reported = threads.find(
+      (each) => each.pid === pid && each.process !== undefined,
+    )?.process;
     const role = pid === rootPid ? 'program' : slots.has(pid) ? 'worker' : 'server';
-    const residentBytes = rssBytesOf(pid) || (told?.rssBytes ?? 0);
+    const residentBytes = rssBytesOf(pid) || (reported?.rssBytes ?? 0);
     return {
       pid,
       role,
       slot: slots.get(pid),
       residentBytes,
       // One source for a process: each rounds in its own way, and a counter must not go down.
-      cpu: readStat(`/proc/${pid}`) ?? told,
-      blockingPool: { ...seenPool(pid), waitMs: told?.poolWaitMs },
+      cpu: readStat(`/proc/${pid}`) ?? reported,
+      blockingPool: { ...seenPool(pid), waitMs: reported?.poolWaitMs },
     };
   });
 }

@@ -53,11 +53,11 @@ async function read(): Promise<ProgramReading> {
   const others = process.env['MANYCORE_AGENT'] === '0' ? [] : otherThreads(rootPid);
   const [own, answers] = await Promise.all([
     ownStats({ probes: !canCountJobs(process.pid) }),
-    links.ask(others, ({ pid, thread }) => thread === 0 && !canCountJobs(pid)),
+    links.poll(others, ({ pid, thread }) => thread === 0 && !canCountJobs(pid)),
   ]);
-  const told = [own, ...answers.flatMap(({ stats }) => stats ?? [])];
-  const ours = processesIn(rootPid, told);
-  const threads = told.filter(({ pid }) => ours.has(pid));
+  const answered = [own, ...answers.flatMap(({ stats }) => stats ?? [])];
+  const ours = processesIn(rootPid, answered);
+  const threads = answered.filter(({ pid }) => ours.has(pid));
   const all = [
     { pid: own.pid, thread: own.thread, mayBlock: mayBlock(), stats: own },
     ...answers.map(({ link: { pid, thread, mayBlock }, stats }) => ({
@@ -89,13 +89,13 @@ async function read(): Promise<ProgramReading> {
  * The first process with those of its servers, as it tells of them or, while it is silent, their loops do, and
  * the workers of all of them.
  */
-function processesIn(rootPid: number, told: readonly ThreadStats[]): ReadonlySet<number> {
-  const ofRoot = told.filter(({ pid }) => pid === rootPid);
-  const loops = told.filter((each) => serverPidOf(each) === rootPid);
+function processesIn(rootPid: number, answered: readonly ThreadStats[]): ReadonlySet<number> {
+  const ofRoot = answered.filter(({ pid }) => pid === rootPid);
+  const loops = answered.filter((each) => serverPidOf(each) === rootPid);
   const ours = new Set([rootPid, ...processesOf(ofRoot), ...loops.map(({ pid }) => pid)]);
   // Goes on over those that are added: workers may have workers.
   for (const pid of ours) {
-    for (const worker of workerPids(told.filter((each) => each.pid === pid))) ours.add(worker);
+    for (const worker of workerPids(answered.filter((each) => each.pid === pid))) ours.add(worker);
   }
   return ours;
 }

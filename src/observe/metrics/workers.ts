@@ -37,7 +37,7 @@ export function workerReadings(
   threads: readonly ThreadStats[],
   silent: readonly ThreadPlace[] = [],
 ): WorkerReading[] {
-  const told = poolsOf(threads).flatMap(({ pid, thread, stats: { workers = [] } }) =>
+  const reported = poolsOf(threads).flatMap(({ pid, thread, stats: { workers = [] } }) =>
     workers.map((worker) => {
       const ofProcess = worker.kind === 'process' ? worker.pid : undefined;
       const key = ofProcess === undefined ? `${pid}.${thread}.${worker.id}` : String(ofProcess);
@@ -45,13 +45,13 @@ export function workerReadings(
     }),
   );
   const quiet = new Set(silent.map(({ pid, thread }) => `${pid}.${thread}`));
-  const keys = new Set(told.map(({ key }) => key));
+  const keys = new Set(reported.map(({ key }) => key));
   for (const [key, worker] of known) {
     const owners = new Set([...worker.owners].filter((owner) => quiet.has(owner)));
     if (keys.has(key) || owners.size > 0) known.set(key, { ...worker, owners });
     else known.delete(key);
   }
-  for (const { key, owner, pid, memory } of told) {
+  for (const { key, owner, pid, memory } of reported) {
     const before = known.get(key);
     known.set(key, {
       slot: before?.slot ?? freeSlot(),

@@ -16,7 +16,7 @@ export function addInstruments(meter: Meter): () => void {
   }));
   const instruments: Observable[] = all.map(({ instrument }) => instrument);
   const observe: BatchObservableCallback = async (result) => {
-    if (!tellsOfProgram()) return;
+    if (!reportsProgram()) return;
     const program = await readProgram();
     for (const { definition, instrument } of all) {
       for (const { value, labels } of definition.read(program)) {
@@ -32,7 +32,7 @@ export function addInstruments(meter: Meter): () => void {
  * All threads and processes of a program are told by one of them, or each would be told many times. What
  * loads this may not know yet what it is in: hence asked when metrics are collected.
  */
-function tellsOfProgram(): boolean {
+function reportsProgram(): boolean {
   return isMainThread && !isInsideWorker() && !isServedProcess();
 }
 

@@ -78,8 +78,8 @@ test('stats in which anything is something else are read, as far as they are rig
         for (const { value } of read(reading)) assert.ok(Number.isFinite(value), name);
       }
       const program = { pid: stats.pid, title: '', servers: [], threads, silent: [] };
-      const look = { programs: [program], usage: new Map() };
-      JSON.stringify(viewOf({ ...look, atMs: 1 }, { ...look, atMs: 0 }));
+      const poll = { programs: [program], usage: new Map() };
+      JSON.stringify(viewOf({ ...poll, atMs: 1 }, { ...poll, atMs: 0 }));
     }),
     { numRuns: 500 },
   );

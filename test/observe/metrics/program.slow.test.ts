@@ -50,7 +50,7 @@ test('a thread of a blocking unit is told, and is not down while it blocks', {
   assert.deepEqual(valuesOf(told, 'manycore_thread_up'), [1, 1]);
   const programs = new Programs();
   t.after(() => programs[Symbol.dispose]());
-  const ours = (await programs.look()).filter(({ threads }) => threads.length > 0);
+  const ours = (await programs.poll()).filter(({ threads }) => threads.length > 0);
   assert.deepEqual(
     ours.map(({ pid, threads }) => [pid, threads.length]),
     [[process.pid, 3]],
