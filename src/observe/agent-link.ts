@@ -1,22 +1,24 @@
-// Connections to the agents of threads (src/agent), over which they are asked again and again: an agent
-// measures what costs something while a connection that has asked is open.
+// Connections to the agents of threads (src/agent), kept open from poll to poll: an agent samples delays and
+// pauses while a connection that has polled it is open.
 
 import { createConnection, type Socket } from 'node:net';
 import { agentNameOf, parseStats, type ThreadStats } from '../agent/index.js';
 import { onLines, removeLeftSocket } from '../internal/index.js';
 
 const answerLimitMs = 1000;
-/** A longer answer is none. */
+/** A longer answer is not parsed. */
 const maxAnswerChars = 2 ** 24;
 
 class AgentLink {
   readonly pid: number;
   readonly thread: number;
-  /** A silent one is not therefore in need of help. */
+  /** True: the thread may block without a limit, so its silence is no problem. */
   readonly mayBlock: boolean;
   readonly #socket: Socket;
   #answer: ((line: string | undefined) => void) | undefined;
-  /** A thread that is blocked is not asked again: it would answer all questions when it is back. */
+  /**
+   * True: a question is unanswered. A blocked thread gets no second one: it would answer all of them later.
+   */
   #isPolling = false;
   #isUnreached = false;
   isClosed = false;
@@ -36,7 +38,7 @@ class AgentLink {
     });
     this.#socket.on('error', ({ code }: NodeJS.ErrnoException) => {
       if (code === 'ECONNREFUSED') removeLeftSocket(path);
-      // As EAGAIN, where as many wait already as may.
+      // Such as EAGAIN: the backlog is full.
       else this.#isUnreached = !isConnected && code !== 'ENOENT';
     });
     this.#socket.on('close', () => this.close());
@@ -46,12 +48,12 @@ class AgentLink {
     });
   }
 
-  /** Whether there is no such thread any more. */
+  /** True: the thread has ended. */
   get isGone(): boolean {
     return this.isClosed && !this.#isUnreached;
   }
 
-  /** `probes`: whether it finds out how long jobs wait for libuv's pool. `undefined`: no answer in time. */
+  /** Returns the present stats; `undefined`: no answer in time. `probes`: with the wait for libuv's pool. */
   async poll(probes = false): Promise<ThreadStats | undefined> {
     const line = await new Promise<string | undefined>((resolve) => {
       const timer = setTimeout(() => resolve(undefined), answerLimitMs);
@@ -80,17 +82,17 @@ class AgentLink {
 
 export interface Answer {
   readonly link: AgentLink;
-  /** `undefined`: no answer in time; it is blocked, or stopped. */
+  /** `undefined`: no answer in time; the thread is blocked or stopped. */
   readonly stats: ThreadStats | undefined;
 }
 
-/** One connection for each thread: one that is blocked accepts no second. */
+/** One connection per thread: a blocked thread accepts no second one. */
 export class AgentLinks implements Disposable {
   readonly #links = new Map<string, AgentLink>();
 
   /**
-   * Asks the threads behind these sockets, and lets go of all others. Threads that have ended give no answer.
-   * `probes`: as in `AgentLink.poll`.
+   * Polls the threads behind these sockets and closes all other links. Threads that have ended are not in the
+   * result. `probes`: as in `AgentLink.poll`.
    */
   async poll(
     paths: readonly string[],

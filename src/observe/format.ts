@@ -1,9 +1,9 @@
-// Stats as people read them, in the terminal and on the page: short, so that they stand in a column.
-// What is not known is a dash.
+// Formats numbers for people, in the terminal and on the page: short texts that fit a column. A missing value
+// is a dash.
 
 const unknown = '-';
 
-/** Without a unit: the column says it. */
+/** Formats a count without a unit, which stands in the head of its column. */
 export function countText(value: number | undefined): string {
   if (value === undefined) return unknown;
   if (value < 9.95 && !Number.isInteger(value)) return value.toFixed(1);
@@ -12,7 +12,7 @@ export function countText(value: number | undefined): string {
   return scaled(value / 1e6, 'M');
 }
 
-/** `share` is 1 for one whole core, or for all of the time. */
+/** Formats a share: 1 is one whole core, or all of the time. */
 export function percentText(share: number | undefined): string {
   return share === undefined ? unknown : `${Math.round(100 * share)}%`;
 }
@@ -37,7 +37,7 @@ function scaled(value: number, unit: string): string {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)}${unit}`;
 }
 
-/** What a program is called where there is little room: the end of its path. */
+/** Short name of a program: the last part of its path. */
 export function shortTitle(title: string): string {
   return title.split(/[/\\]/).at(-1) || title || '?';
 }

@@ -1,14 +1,14 @@
-// By which name a request has come. A page of somebody else's whose name leads here (DNS rebinding) is told
-// apart by it: names can be bound anew to another machine, addresses cannot.
+// Checks the name in the Host header of a request. It exposes a foreign page whose name resolves to this
+// machine (DNS rebinding): a name can be bound to another machine at any time, an address cannot.
 
 import { isIP } from 'node:net';
 
-/** Whether nobody but this machine reaches it. */
+/** True: only this machine can connect to `host`. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** `header`: the one called Host. `names`: in lower case; any address is one of ours, and so is `localhost`. */
+/** True: the Host header is one of `names` (in lower case), `localhost` or any IP address. */
 export function isOurHost(header: string | undefined, names: readonly string[]): boolean {
   const name = /^(\[[^\]]*\]|[^:]*)(:\d+)?$/.exec(header ?? '')?.[1] ?? '';
   const bare = name.replace(/^\[(.*)\]$/, '$1').toLowerCase();

@@ -1,4 +1,4 @@
-// From where on a figure is one to look at, in the terminal and on the page.
+// Limits above which a value is highlighted, in the terminal and on the page.
 
 export type Concern = '' | 'warning' | 'alarm';
 
@@ -6,10 +6,10 @@ const busyShare = 0.7;
 const overloadedShare = 0.9;
 const lateMs = 50;
 const tooLateMs = 200;
-/** A loop without a sign of life for less has a long callback. */
+/** A loop without a heartbeat for less than this is in a long callback. */
 const blockedMs = 1000;
 
-/** Of an event loop's utilization. */
+/** `share`: the utilization of an event loop. */
 export function busyConcern(share: number | undefined): Concern {
   if (share === undefined || share < busyShare) return '';
   return share < overloadedShare ? 'warning' : 'alarm';
@@ -20,7 +20,7 @@ export function lagConcern(ms: number | undefined): Concern {
   return ms < tooLateMs ? 'warning' : 'alarm';
 }
 
-/** `silentMs`: without a sign of life. */
+/** `silentMs`: time since the last heartbeat of the loop. */
 export function isBlockedFor(silentMs: number): boolean {
   return silentMs >= blockedMs;
 }

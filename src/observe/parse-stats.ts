@@ -1,21 +1,21 @@
-// What a thread tells, read one value at a time: it may be of another version of manycore, and tell less,
-// more, or something else.
+// Reads the stats of a thread value by value: another version of manycore may send fewer, more or other
+// values.
 
 import type { SourceKind, SourceStats, ThreadStats } from '../agent/index.js';
 import type { Rate } from './rates.js';
 
-/** A thread that has told something. */
+/** A thread with stats, present or old. */
 export interface KnownThread {
   readonly thread: ThreadStats;
-  /** At the look before. */
+  /** Stats of the previous poll. */
   readonly last: ThreadStats | undefined;
-  /** What it told is old: it does not answer now. */
+  /** True: `thread` is old, because the thread does not answer now. */
   readonly isSilent: boolean;
-  /** Of what it counts, by its own clock. */
+  /** Rates of its counts, by its own clock. */
   readonly rate: Rate;
 }
 
-/** Of all sources of this kind. */
+/** All sources of this kind. */
 export function sourcesOf(
   thread: ThreadStats | undefined,
   kind: SourceKind,
@@ -23,19 +23,19 @@ export function sourcesOf(
   return thread?.sources.filter((source) => source.kind === kind) ?? [];
 }
 
-/** 0 for what is no number. */
+/** Returns the number of that name; 0: it is missing or no number. */
 export function numberIn(stats: unknown, name: string): number {
   const value: unknown = Object(stats)[name];
   return typeof value === 'number' ? value : 0;
 }
 
-/** Empty for what is no text. */
+/** Returns the text of that name; empty: it is missing or no text. */
 export function textIn(stats: unknown, name: string): string {
   const value: unknown = Object(stats)[name];
   return typeof value === 'string' ? value : '';
 }
 
-/** The objects of a list; none for what is no list. */
+/** Returns the objects in the list of that name; none: it is missing or no list. */
 export function objectsIn(stats: unknown, name: string): readonly object[] {
   const value: unknown = Object(stats)[name];
   if (!Array.isArray(value)) return [];

@@ -1,4 +1,4 @@
-// The row of a pool and those of its workers, from its stats at two looks.
+// Rows of a pool and of its workers, from the stats of two polls.
 
 import type { ThreadStats } from '../agent/index.js';
 import { numberIn, objectsIn, sourcesOf, textIn } from './parse-stats.js';
@@ -8,7 +8,7 @@ import type { PoolView, WorkerView } from './view-types.js';
 interface ParsedWorker {
   readonly id: number;
   readonly kind: string;
-  /** `undefined` for a thread: it is in the process of its pool. */
+  /** `undefined`: a thread in the process of its pool. */
   readonly pid: number | undefined;
   readonly state: string;
   readonly tasksInFlight: number;
@@ -17,14 +17,14 @@ interface ParsedWorker {
 }
 
 interface ParsedMemory {
-  /** By the worker's own clock. */
+  /** Time by the worker's own clock. */
   readonly atMs: number;
   readonly heapUsedBytes: number;
   readonly heapLimitBytes: number;
   readonly gcMs: number;
 }
 
-/** What `pool.stats()` returns, as far as it is shown. */
+/** The displayed part of `pool.stats()`. */
 export type ParsedPool = Omit<
   PoolView,
   keyof At | 'busyWorkers' | `${string}PerSecond` | 'workers'
@@ -35,7 +35,7 @@ export type ParsedPool = Omit<
 
 type At = Pick<PoolView, 'pid' | 'thread' | 'id' | 'isSilent'>;
 
-/** Of what another version may tell, what can be read. */
+/** Parses the stats of a pool, possibly of another version: missing numbers are 0. */
 export function parsePool(value: unknown): ParsedPool {
   const { waited, ran }: { waited?: unknown; ran?: unknown } = Object(value);
   return {
@@ -81,7 +81,7 @@ function parseMemory(value: object): ParsedMemory | undefined {
   };
 }
 
-/** Workers of all pools of a thread that are processes. */
+/** Worker processes of all pools of a thread. */
 export function processWorkers(
   thread: ThreadStats,
 ): { readonly id: number; readonly pid: number }[] {

@@ -1,5 +1,6 @@
-// All programs of this user that use manycore, as they are now: agents of threads answer over their sockets
-// (agent-link.ts), servers over theirs (src/serve), and what belongs together is put together.
+// Finds all running programs of this user that use manycore. Agents of threads answer over their sockets
+// (agent-link.ts), servers over their control sockets (src/serve). Threads, workers and servers of one
+// program are grouped here.
 
 import { agentSockets, type ThreadStats } from '../agent/index.js';
 import { socketPaths } from '../internal/index.js';
@@ -9,33 +10,33 @@ import { AgentLinks, type Answer } from './agent-link.js';
 import { processWorkers } from './pool-view.js';
 
 export interface FoundServer extends ServerStatus {
-  /** When it answered, by `performance.now()`. */
+  /** Time of its answer, by `performance.now()`. */
   readonly answeredMs: number;
 }
 
-/** A thread that has a socket and did not answer in time: it is blocked, or stopped. */
+/** A thread that has a socket and did not answer in time: it is blocked or stopped. */
 export interface SilentThread {
   readonly pid: number;
   readonly thread: number;
-  /** A worker, or a unit that may block: its silence says nothing. */
+  /** True for a worker or a unit that may block: its silence is no problem. */
   readonly mayBlock: boolean;
-  /** What it told before. */
+  /** Its latest stats. */
   readonly last: ThreadStats | undefined;
 }
 
-/** What one start of a program has brought about: a process, or a supervisor with its processes. */
+/** Everything that one start of a program started: a process, or a supervisor with its processes. */
 export interface Program {
-  /** Of the process that was started by hand. */
+  /** The process that was started by hand. */
   readonly pid: number;
   /** The path of the program. */
   readonly title: string;
   readonly servers: readonly FoundServer[];
-  /** Those that answered, main threads first. */
+  /** Threads that answered, main threads first. */
   readonly threads: readonly ThreadStats[];
   readonly silent: readonly SilentThread[];
 }
 
-/** The threads of one process; none where it does not use manycore. */
+/** Polls the threads of one process; there are none when it does not use manycore. */
 export class ProcessThreads implements Disposable {
   readonly #pid: number;
   readonly #links = new AgentLinks();
@@ -45,8 +46,8 @@ export class ProcessThreads implements Disposable {
   }
 
   /**
-   * Main thread first; takes a second where one is silent. `probes`: as in `AgentLink.poll`. Rejects with
-   * `RUNTIME_FOLDER_REFUSED`.
+   * Returns the threads, main thread first. Takes a second when one is silent. `probes`: as in
+   * `AgentLink.poll`. Rejects with `RUNTIME_FOLDER_REFUSED`.
    */
   async poll(probes: boolean): Promise<PolledThread[]> {
     const paths = socketPaths(agentSockets).filter((path) => path.includes(`/agent-${this.#pid}.`));
@@ -61,27 +62,27 @@ export class ProcessThreads implements Disposable {
   }
 }
 
-/** A thread that has been asked for its stats. */
+/** The result of polling one thread. */
 export interface PolledThread {
   readonly thread: number;
-  /** It is that of a unit that may block it: a silent one is not therefore in need of help. */
+  /** True: the thread of a unit that may block it, whose silence is no problem. */
   readonly mayBlock: boolean;
-  /** `undefined`: no answer in time; it is blocked, or stopped. */
+  /** `undefined`: no answer in time; the thread is blocked or stopped. */
   readonly stats: ThreadStats | undefined;
 }
 
-/** Asks again and again, over connections that are kept. */
+/** Polls all programs; connections stay open between polls. */
 export class Programs implements Disposable {
   readonly #links = new AgentLinks();
 
-  /** Throws `RUNTIME_FOLDER_REFUSED`. */
+  /** Rejects with `RUNTIME_FOLDER_REFUSED`. */
   async poll(): Promise<Program[]> {
     const paths = socketPaths(agentSockets);
     const [answers, servers] = await Promise.all([this.#links.poll(paths), remoteServers()]);
     const parents = workerParents(answers.flatMap(({ link }) => link.last ?? []));
     const grown = new Grown(parents);
     for (const { status, answeredMs } of servers) grown.addServer({ ...status, answeredMs });
-    // Loops first: they say whose they are, and other threads of their processes go with them. Workers last.
+    // Loops first: they name their server, and other threads of their processes follow them. Workers last.
     const rank = (thread: ThreadStats): number =>
       isLoop(thread) ? 0 : parents.has(thread.pid) ? 2 : 1;
     const threads = answers.flatMap(({ stats }) => stats ?? []);
@@ -95,7 +96,7 @@ export class Programs implements Disposable {
   }
 }
 
-/** Programs while their parts come in: first servers, then threads, last those that are silent. */
+/** Groups parts into programs. Parts are added in this order: servers, threads, silent threads. */
 class Grown {
   readonly #programs = new Map<
     number,
@@ -144,9 +145,9 @@ class Grown {
     return known?.[0] ?? process;
   }
 
-  /** Of a worker the process that is none, and has started it, or the worker that has. */
+  /** For a worker: the first process up the chain of starts that is no worker; for others `pid` itself. */
   #firstOf(pid: number): number {
-    const seen = new Set<number>(); // what is told need not be true
+    const seen = new Set<number>(); // reported parents may form a cycle
     let first = pid;
     for (let at: number | undefined = pid; at !== undefined && !seen.has(at); ) {
       first = at;
@@ -176,7 +177,7 @@ class Grown {
   }
 }
 
-/** 1 for a thread of that process, otherwise 0. */
+/** 1: a thread of that process; 0: any other. For sorting. */
 function isOf(pid: number, thread: ThreadStats): number {
   return thread.pid === pid ? 1 : 0;
 }
@@ -185,7 +186,7 @@ function isLoop({ sources }: ThreadStats): boolean {
   return serverOf(sources) !== undefined;
 }
 
-/** Of each worker that is a process, the one of its pool; of one in several pools, any of theirs. */
+/** Maps each worker process to the process of its pool; for a worker in several pools, any one of them. */
 function workerParents(threads: readonly ThreadStats[]): ReadonlyMap<number, number> {
   return new Map(
     threads.flatMap((thread) =>
@@ -194,13 +195,13 @@ function workerParents(threads: readonly ThreadStats[]): ReadonlyMap<number, num
   );
 }
 
-/** `thread`: one of the program, as far as it has told something. */
+/** `thread`: any thread of the program with stats; `undefined`: none has reported yet. */
 function titleOf(owner: number, thread: ThreadStats | undefined): string {
   const isItsMain = thread?.pid === owner && thread.thread === 0;
   return (isItsMain ? thread.title : programPath(owner)) || (thread?.title ?? '');
 }
 
-/** The pid of the server, where a thread is one of its loops. */
+/** Pid of the server for a thread that is one of its loops; `undefined` for other threads. */
 function serverOf(sources: ThreadStats['sources']): number | undefined {
   const served = sources.find(({ kind }) => kind === 'servedLoop');
   const { server }: { server?: unknown } = Object(served?.stats);

@@ -1,32 +1,32 @@
-// What the rows of a view are reckoned with, between two looks.
+// Arithmetic of views: rates between two polls, sums and maxima of values that may be missing.
 
-/** Counts per second since the look before; `undefined` where that one had nothing of it. */
+/** Converts two counts to a rate per second; `undefined` when the previous poll has no count. */
 export type Rate = (now: number, before: number | undefined) => number | undefined;
 
-/** `elapsedMs`: from one look to the other; 0 where there was none. */
+/** `elapsedMs`: time between the two polls; 0 without a previous one. */
 export function perSecond(
   now: number,
   before: number | undefined,
   elapsedMs: number,
 ): number | undefined {
-  // Less than before: what counts has been started anew.
+  // A smaller count than before: its process or thread was replaced.
   if (before === undefined || elapsedMs <= 0 || now < before) return undefined;
   return ((now - before) * 1000) / elapsedMs;
 }
 
-/** What is known of a process by its number. */
+/** CPU and memory of processes, by pid. */
 export interface Processes {
   readonly cpuShareOf: (pid: number | undefined) => number | undefined;
   readonly rssBytesOf: (pid: number | undefined) => number | undefined;
 }
 
-/** The sum; `undefined` where nothing is known. */
+/** Sum of the defined values; `undefined`: there are none. */
 export function total(values: readonly (number | undefined)[]): number | undefined {
   const known = values.filter((value) => value !== undefined);
   return known.length === 0 ? undefined : known.reduce((sum, value) => sum + value, 0);
 }
 
-/** `undefined` where nothing is known. */
+/** Maximum of the defined values; `undefined`: there are none. */
 export function maxOf(values: readonly (number | undefined)[]): number | undefined {
   const known = values.filter((value) => value !== undefined);
   return known.length === 0 ? undefined : Math.max(...known);

@@ -1,4 +1,4 @@
-// Looks at all programs again and again, and tells what people see of them.
+// Polls all programs and makes views of them.
 
 import { Programs } from './programs.js';
 import { usageOf } from './usage.js';
@@ -9,7 +9,7 @@ export class ProgramSampler implements Disposable {
   readonly #programs = new Programs();
   #before: Poll | undefined;
 
-  /** Rates are those since the call before. Rejects with `RUNTIME_FOLDER_REFUSED`. */
+  /** Returns the present views, with rates since the previous call. Rejects with `RUNTIME_FOLDER_REFUSED`. */
   async sample(): Promise<ProgramView[]> {
     const programs = await this.#programs.poll();
     const usage = usageOf(pidsOf(programs));

@@ -1,6 +1,5 @@
-// The rows of servers and their loops. A server is known by its control socket, by what the agent of its
-// supervisor's thread tells (also where it has no such socket), or as loops with units on them; often by
-// several of these, and is shown once.
+// Rows of servers and their loops. A server is found by its control socket, by the stats of its supervisor's
+// thread (also without such a socket), or as loops with units. One that is found in several ways has one row.
 
 import type { ThreadStats } from '../agent/index.js';
 import { addressesIn, addressText, type LoopStatus, loopsIn } from '../serve/index.js';
@@ -9,7 +8,7 @@ import type { FoundServer, Program } from './programs.js';
 import { perSecond, type Rate, total } from './rates.js';
 import type { LoopView, ServerView } from './view-types.js';
 
-/** What is told of one, by whatever way. */
+/** A server or a group of loops, from any of these sources. */
 interface ParsedServer {
   readonly key: string;
   readonly app: string;
@@ -19,14 +18,14 @@ interface ParsedServer {
   readonly lostProcesses: number;
 }
 
-/** With the same at the look before. */
+/** A server now and at the previous poll. */
 interface Pair {
   readonly now: ParsedServer;
   readonly last: ParsedServer | undefined;
   readonly rate: Rate;
 }
 
-/** The processes of all loops. */
+/** Pids of the processes of all loops. */
 export function loopPids(
   servers: readonly FoundServer[],
   threads: readonly ThreadStats[],
@@ -56,7 +55,9 @@ export function serverViews(
   return [...shown, ...others].map((pair) => serverView(pair, lostOf(pair.now)));
 }
 
-/** One process may serve several programs, and one program several times. */
+/**
+ * Compares processes, then app and addresses: one process may serve several apps, and one app several times.
+ */
 function isSame(one: ParsedServer, other: ParsedServer): boolean {
   const pids = new Set(pidsOf(one));
   if (pidsOf(other).some((pid) => pids.has(pid))) return true;
@@ -78,7 +79,7 @@ function parsedFrom({ app, addresses, loops }: FoundServer): ParsedServer {
   return { key, app, addresses: texts, units: [], loops, lostProcesses: 0 };
 }
 
-/** Where it listens nobody else does. */
+/** Addresses are unique to a server. */
 function keyOfServer(app: string, addresses: readonly string[]): string {
   return `${app} ${addresses.join()}`;
 }

@@ -1,15 +1,15 @@
-// What runs in the workers of a thread, as it ends: told by its agent ten times a second while somebody listens.
+// Follows the tasks in the workers of a thread: its agent sends slices ten times a second while connected.
 
 import { createConnection } from 'node:net';
 import { agentNameOf, agentSockets, parseSlice, type TaskSlice } from '../agent/index.js';
 import { onLines, socketPath, socketPaths } from '../internal/index.js';
 
-/** A longer slice is none. */
+/** A longer slice is dropped. */
 const maxSliceChars = 2 ** 20;
 
 /**
- * Calls `onSlice` until what is returned is called, or the thread is gone, which calls `onEnd`. Throws
- * `RUNTIME_FOLDER_REFUSED`.
+ * Calls `onSlice` for each slice, and `onEnd` when the thread has ended. Returns the function that stops
+ * both. Throws `RUNTIME_FOLDER_REFUSED`.
  */
 export function followTasks(
   of: { readonly pid: number; readonly thread: number },
@@ -21,7 +21,7 @@ export function followTasks(
     return pid === of.pid && thread === of.thread;
   });
   const socket = createConnection(path ?? socketPath('gone'));
-  socket.on('error', () => {}); // closed, then
+  socket.on('error', () => {}); // 'close' follows
   socket.on('close', onEnd);
   onLines(socket, maxSliceChars, (line) => {
     const slice = parseSlice(line);

@@ -1,4 +1,4 @@
-// The row of a thread: its loop, its heap and its collector, from its stats at two looks.
+// Row of a thread: its loop, heap and garbage collector, from the stats of two polls.
 
 import type { ThreadStats } from '../agent/index.js';
 import type { GcStats } from '../heap/index.js';
@@ -6,7 +6,7 @@ import type { SilentThread } from './programs.js';
 import { maxOf, type Processes, total } from './rates.js';
 import type { ThreadView } from './view-types.js';
 
-/** `isFirst`: of its process, whose CPU and memory stand in this row. */
+/** `isFirst`: the first row of its process, which shows the CPU and memory of the process. */
 export function threadView(
   now: ThreadStats,
   last: ThreadStats | undefined,
@@ -35,7 +35,7 @@ export function threadView(
   };
 }
 
-/** Where there is no /proc. */
+/** Substitute for systems without /proc. */
 function ownCpuShare(now: ThreadStats, last: ThreadStats | undefined): number | undefined {
   if (now.process === undefined || last?.process === undefined) return undefined;
   const usedMs =
@@ -51,7 +51,7 @@ function share(value: number): number {
   return Math.min(1, Math.max(0, value));
 }
 
-/** What people call it: `main`, `thread 2`, or in a server `loop 0.1`. */
+/** Role of a thread: `main`, `thread 2`, or in a server `loop 0.1`. */
 export function roleOf({ thread, sources }: Pick<ThreadStats, 'thread' | 'sources'>): string {
   const served = sources.find(({ kind }) => kind === 'servedLoop');
   const { process, loop }: { process?: number; loop?: number } = Object(served?.stats);

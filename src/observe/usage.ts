@@ -1,15 +1,15 @@
-// CPU and memory of processes, read from /proc: workers have no agent, and one that is blocked does not
-// answer. Nothing is known where there is no /proc.
+// CPU and memory of processes, from /proc: workers have no agent, and a blocked thread does not answer. Empty
+// on systems without /proc.
 
 import { rssBytesOf, runningStat } from '../proc/index.js';
 
 export interface Usage {
-  /** User and system time since its start. */
+  /** User and system time since the start of the process. */
   readonly cpuMs: number;
   readonly rssBytes: number;
 }
 
-/** Of those that run. */
+/** Usage of those processes that run, by pid. */
 export function usageOf(pids: Iterable<number>): Map<number, Usage> {
   const found = new Map<number, Usage>();
   for (const pid of pids) {

@@ -1,5 +1,5 @@
-// What people see of the programs that run: plain data, the same for the terminal and the page. What is
-// `undefined` cannot be said yet (a rate needs two looks) or not here (CPU of a worker that is a thread).
+// Views of running programs: plain data, the same for the terminal and the page. A value is `undefined` when
+// it is not available yet (a rate needs two polls) or at all (CPU of a worker thread).
 
 export interface ProgramView {
   readonly pid: number;
@@ -11,22 +11,24 @@ export interface ProgramView {
   readonly buses: readonly BusView[];
 }
 
-/** Of a whole program: sums, and of its loops the worst. Those of workers may be busy: they are not among them. */
+/**
+ * Summary of a program: sums, and the worst of its loops. Loops of workers are left out: they may be busy.
+ */
 export interface SummaryView {
   readonly loops: number;
-  /** Of its busiest loop, 0 to 1. */
+  /** Utilization of the busiest loop, 0 to 1. */
   readonly utilization: number | undefined;
   readonly lagP99Ms: number | undefined;
-  /** But for those that may block. */
+  /** Without threads that may block. */
   readonly silentThreads: number;
   readonly workers: number;
   readonly busyWorkers: number;
   readonly waitingTasks: number;
   readonly tasksPerSecond: number | undefined;
   readonly requestsPerSecond: number | undefined;
-  /** Workers, and processes of servers, that ended without having been asked to, since the start. */
+  /** Workers and server processes that ended unexpectedly, since the start. */
   readonly lost: number;
-  /** Of all its processes: 1 is one core. */
+  /** Sum over all its processes: 1 is one core. */
   readonly cpuShare: number | undefined;
   readonly rssBytes: number | undefined;
 }
@@ -35,11 +37,11 @@ export interface ThreadView {
   readonly pid: number;
   readonly thread: number;
   /**
-   * `main`, `thread 2`, in a server `loop 0.1` (its process and its number there), or `worker 3` where one has
-   * pools of its own.
+   * `main`, `thread 2`, `loop 0.1` in a server (process and number within it), or `worker 3` for a worker
+   * that has pools of its own.
    */
   readonly role: string;
-  /** It did not answer in time: blocked, or stopped. Of its loop nothing is known then. */
+  /** True: no answer in time, blocked or stopped. Values of its loop are `undefined` then. */
   readonly isSilent: boolean;
   readonly utilization: number | undefined;
   readonly lagP50Ms: number | undefined;
@@ -47,11 +49,11 @@ export interface ThreadView {
   readonly lagMaxMs: number | undefined;
   readonly heapUsedBytes: number | undefined;
   readonly heapLimitBytes: number | undefined;
-  /** The share of time in which it collected garbage, 0 to 1. */
+  /** Share of time in garbage collection, 0 to 1. */
   readonly gcShare: number | undefined;
-  /** The longest pause since somebody watches. */
+  /** The longest pause since sampling started. */
   readonly gcMaxMs: number | undefined;
-  /** Of its process; in the row of the first of its threads alone. */
+  /** Memory of its process; only in the row of the first thread of the process. */
   readonly rssBytes: number | undefined;
   readonly cpuShare: number | undefined;
 }
@@ -60,7 +62,7 @@ export interface PoolView {
   readonly pid: number;
   readonly thread: number;
   readonly id: number;
-  /** Its thread does not answer: all of it is as it was before, and there are no rates. */
+  /** True: its thread does not answer. All values are old, and there are no rates. */
   readonly isSilent: boolean;
   readonly channel: string;
   readonly workers: readonly WorkerView[];
@@ -69,51 +71,51 @@ export interface PoolView {
   readonly runningTasks: number;
   readonly tasksPerSecond: number | undefined;
   readonly failedPerSecond: number | undefined;
-  /** Since the pool was opened. */
+  /** Durations since the pool was opened. */
   readonly waitP50Ms: number;
   readonly waitP99Ms: number;
   readonly runP50Ms: number;
   readonly runP99Ms: number;
   readonly failedTasks: number;
   readonly startedWorkers: number;
-  /** Workers that have ended, whatever the reason was. */
+  /** Ended workers, for any reason. */
   readonly endedWorkers: number;
-  /** Of those, the ones that were not asked to. */
+  /** Ended workers that the pool had not closed. */
   readonly lostWorkers: number;
 }
 
 export interface WorkerView {
   readonly id: number;
   readonly kind: string;
-  /** `undefined` for one that is a thread, or not here. */
+  /** `undefined` for a thread, and for a worker on another machine. */
   readonly pid: number | undefined;
   readonly state: string;
   readonly tasksInFlight: number;
   readonly tasksDone: number;
   readonly tasksPerSecond: number | undefined;
-  /** Of its process. */
+  /** CPU of its process. */
   readonly cpuShare: number | undefined;
   readonly rssBytes: number | undefined;
-  /** As it told last: one that is at work tells when its loop comes to it. */
+  /** As last reported: a busy worker reports when its loop gets to it. */
   readonly heapUsedBytes: number | undefined;
   readonly heapLimitBytes: number | undefined;
-  /** The share of time in which it collected garbage, 0 to 1; between two looks at which it has told. */
+  /** Share of time in garbage collection, 0 to 1, between its last two reports. */
   readonly gcShare: number | undefined;
 }
 
 export interface ServerView {
-  /** The same at each look, and of no other. */
+  /** Unique, and the same at each poll. */
   readonly key: string;
-  /** The path of its program; `units` for loops with units on them. */
+  /** Path of its program; `units` for loops with units. */
   readonly app: string;
   readonly addresses: readonly string[];
   readonly units: readonly string[];
   readonly loops: readonly LoopView[];
   readonly openConnections: number;
   readonly requestsPerSecond: number | undefined;
-  /** Connections that were answered by 503 since the start. */
+  /** Connections answered with 503 since the start. */
   readonly turnedAway: number;
-  /** Processes that ended, or lost a loop, without having been asked to, or did not start. */
+  /** Processes that ended unexpectedly, lost a loop, or failed to start. */
   readonly lostProcesses: number;
 }
 
@@ -124,13 +126,13 @@ export interface LoopView {
   readonly state: string;
   readonly utilization: number;
   readonly lagMs: number;
-  /** For so long it has given no sign of life. */
+  /** Time since its last heartbeat. */
   readonly blockedMs: number;
   readonly openConnections: number;
   readonly requestsInFlight: number;
   readonly requestsPerSecond: number | undefined;
   readonly rssBytes: number;
-  /** How the process before ended. */
+  /** Exit of the previous process in this place. */
   readonly lastExit: string | undefined;
 }
 
@@ -140,7 +142,7 @@ export interface BusView {
   readonly id: number;
   readonly sentPerSecond: number | undefined;
   readonly receivedPerSecond: number | undefined;
-  /** Since the start. */
+  /** Counts since the start. */
   readonly undelivered: number;
   readonly dropped: number;
 }

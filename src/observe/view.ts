@@ -1,7 +1,7 @@
-// From two looks at the programs that run to what people see of them: counts become rates, threads, pools
-// and servers get their rows. Pure: what is measured comes in, nothing is asked here. Stats come from
-// programs with other versions of manycore, too: what is not there counts as nothing.
-// Not here: asking (programs.ts), /proc (usage.ts), what is shown of it and how (the command line, web/).
+// Makes views from two polls of the running programs: counts become rates; threads, pools and servers become
+// rows. Pure: measured values are arguments, and nothing is polled here. Stats may come from other versions
+// of manycore: missing values count as 0.
+// Not here: polling (programs.ts), /proc (usage.ts), display (the command line, web/).
 
 import type { SourceStats, ThreadStats } from '../agent/index.js';
 import { type KnownThread, numberIn, sourcesOf } from './parse-stats.js';
@@ -13,16 +13,16 @@ import { silentView, threadView } from './thread-view.js';
 import type { Usage } from './usage.js';
 import type { BusView, PoolView, ProgramView, SummaryView, ThreadView } from './view-types.js';
 
-/** What was found at one moment. */
+/** Result of one poll of all programs. */
 export interface Poll {
-  /** When the usage was read, by a clock that never goes back. */
+  /** Time at which the usage was read, by a monotonic clock. */
   readonly atMs: number;
   readonly programs: readonly Program[];
   /** By pid. */
   readonly usage: ReadonlyMap<number, Usage>;
 }
 
-/** All processes whose CPU and memory are asked for. */
+/** All processes whose CPU and memory a view needs. */
 export function pidsOf(programs: readonly Program[]): Set<number> {
   return new Set(programs.flatMap(programPids));
 }
@@ -36,7 +36,7 @@ function programPids({ pid, threads, servers, silent }: Program): number[] {
   return [...new Set([pid, ...loopPids(servers, reported), ...ofThreads])];
 }
 
-/** One view for each program, in the order of the look. */
+/** One view for each program, in the order of the poll. */
 export function viewOf(now: Poll, before: Poll | undefined): ProgramView[] {
   const earlier = new Map(before?.programs.map((program) => [program.pid, program]));
   const processes = processesOf(now, before);
@@ -93,7 +93,7 @@ function programView(
   return { pid, title, summary, threads, pools, servers, buses };
 }
 
-/** All that have ever told something, with what they told at the look before. */
+/** All threads with stats, present or old, with those of the previous poll. */
 function knownThreads(
   { threads, silent }: Program,
   earlier: Program | undefined,
@@ -116,7 +116,7 @@ function knownThreads(
   return [...answered, ...silenced];
 }
 
-/** The same thread at the last look; not an earlier one with its numbers. */
+/** The same thread at the previous poll; not an earlier thread with the same numbers. */
 function sameThread(
   { pid, thread, uptimeMs }: ThreadStats,
   all: readonly ThreadStats[],
@@ -126,7 +126,7 @@ function sameThread(
   );
 }
 
-/** `workers`: those that are processes, by pid. */
+/** `workers`: worker processes, by pid. */
 function threadViews(
   { silent }: Program,
   known: readonly KnownThread[],

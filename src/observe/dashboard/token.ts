@@ -1,5 +1,6 @@
 // The token of this user: it lies in the private folder, so that it stays the same when the dashboard is
-// started anew; whoever can read it there could ask the programs themselves. Not here: what it opens (access.ts).
+// started anew; whoever can read it there could ask the programs themselves. Not here: what it opens
+// (access.ts).
 
 import { randomBytes } from 'node:crypto';
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -70,7 +70,9 @@ export async function serveMetrics(options: EndpointOptions = {}): Promise<Metri
   };
 }
 
-/** Whoever comes over loopback comes from this machine: a browser on it may do so for a page of a stranger. */
+/**
+ * Whoever comes over loopback comes from this machine: a browser on it may do so for a page of a stranger.
+ */
 function refusalAt(host: string): string {
   return `metrics at ${host} answer to localhost and to addresses, to no other name: ask by one of them, or give serveMetrics the host under which others may ask\n`;
 }

@@ -1,5 +1,6 @@
-// The processes of a program: its own, those of its servers and its workers. Memory and processor time are read
-// from /proc, because not every process has a thread that tells them; elsewhere only what is told is there.
+// The processes of a program: its own, those of its servers and its workers. Memory and processor time are
+// read from /proc, because not every process has a thread that tells them; elsewhere only what is told is
+// there.
 
 import type { ThreadStats } from '../../agent/index.js';
 import { readBlockingPool } from '../../blocking-pool/index.js';

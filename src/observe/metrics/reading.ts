@@ -1,7 +1,7 @@
 // What all metrics are read from: the program that this thread belongs to, as it is now. A program is what
 // one start has brought about: a process with its threads, or a supervisor with all processes and loops of
-// its servers, and the workers of both that have pools of their own. The threads are asked over the sockets of
-// their agents, this one directly. Other programs are not asked: a scrape each second would cost them
+// its servers, and the workers of both that have pools of their own. The threads are asked over the sockets
+// of their agents, this one directly. Other programs are not asked: a scrape each second would cost them
 // something.
 // Not here: what becomes of it (definitions.ts).
 
@@ -86,8 +86,8 @@ async function read(): Promise<ProgramReading> {
 }
 
 /**
- * The first process with those of its servers, as it tells of them or, while it is silent, their loops do, and
- * the workers of all of them.
+ * The first process with those of its servers, as it tells of them or, while it is silent, their loops do,
+ * and the workers of all of them.
  */
 function processesIn(rootPid: number, answered: readonly ThreadStats[]): ReadonlySet<number> {
   const ofRoot = answered.filter(({ pid }) => pid === rootPid);
@@ -102,7 +102,8 @@ function processesIn(rootPid: number, answered: readonly ThreadStats[]): Readonl
 
 /**
  * Sockets of the threads of the first process and of all below it, without this thread's own. Those of killed
- * processes are asked, too, and found to refuse: so each is removed once instead of looked at in every scrape.
+ * processes are asked, too, and found to refuse: so each is removed once instead of looked at in every
+ * scrape.
  */
 function otherThreads(rootPid: number): string[] {
   return socketPaths(agentSockets).filter((path) => {

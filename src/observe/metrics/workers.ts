@@ -1,5 +1,5 @@
-// The workers of a program, and what they told of their memory last. Each has a slot, a number that the next one
-// has when it has ended: workers come and go, and series by their pids would pile up.
+// The workers of a program, and what they told of their memory last. Each has a slot, a number that the next
+// one has when it has ended: workers come and go, and series by their pids would pile up.
 
 import type { ThreadStats } from '../../agent/index.js';
 import type { WorkerSample } from '../../pool/index.js';
@@ -25,7 +25,9 @@ interface KnownWorker extends WorkerReading {
   readonly owners: ReadonlySet<string>;
 }
 
-/** Of the last reading. A process is known by its pid, another worker by who started it and its number there. */
+/**
+ * Of the last reading. A process is known by its pid, another worker by who started it and its number there.
+ */
 const known = new Map<string, KnownWorker>();
 
 /**
