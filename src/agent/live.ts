@@ -1,7 +1,7 @@
 // Registry of the sources of stats in this thread: pools, buses, servers, loops. A source registers when it
-// opens. A second after the first one the socket opens (socket.ts): a shorter program needs none. The registry
-// does not keep a source alive. In a context of node:vm nothing starts: no viewer follows a test file, and its
-// loader may be gone a second later.
+// opens. A second after the first one the socket opens (socket.ts): a shorter program needs none. The
+// registry does not keep a source alive. In a context of node:vm nothing starts: no viewer follows a test
+// file, and its loader may be gone a second later.
 
 import { clearTimeout, isMainRealm, setTimeout } from '../internal/index.js';
 import type { SampleOptions } from './sampler.js';
@@ -29,8 +29,8 @@ const lastIds = new Map<SourceKind, number>();
 let begun: AgentStart | undefined;
 
 /**
- * Registers a source. Neither `read` nor `refresh` may hold the owner. `refresh` fetches stats of other threads
- * before `read`. Returns the function that unregisters it.
+ * Registers a source. Neither `read` nor `refresh` may hold the owner. `refresh` fetches stats of other
+ * threads before `read`. Returns the function that unregisters it.
  */
 export function addSource<Owner extends object>(
   kind: SourceKind,
@@ -74,8 +74,8 @@ export function sourceStats(): SourceStats[] {
 }
 
 /**
- * Refreshes all sources, with a time limit; late ones keep their old stats. `isHeld`: the event loop stays alive
- * meanwhile.
+ * Refreshes all sources, with a time limit; late ones keep their old stats. `isHeld`: the event loop stays
+ * alive meanwhile.
  */
 async function refreshSources(isHeld: boolean): Promise<void> {
   const pending = [...entries].flatMap((entry) => entry.refresh() ?? []);

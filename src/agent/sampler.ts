@@ -1,6 +1,6 @@
 // Samples the stats of this thread. Delays of the loop and pauses of the collector cost time, so they are
-// sampled on demand: from the first question until all connections that asked are closed, or until no question
-// has come for a while.
+// sampled on demand: from the first question until all connections that asked are closed, or until no
+// question has come for a while.
 
 import { createHistogram } from 'node:perf_hooks';
 import { isMainThread, threadId } from 'node:worker_threads';
@@ -33,8 +33,8 @@ class Watch {
   readonly #delays = createHistogram();
   readonly #gc: GcPauses;
   /**
-   * Not `monitorEventLoopDelay`: its `reset` discards the time of its last sample, and a blockage at that moment
-   * is lost.
+   * Not `monitorEventLoopDelay`: its `reset` discards the time of its last sample, and a blockage at that
+   * moment is lost.
    */
   readonly #timer: NodeJS.Timeout;
   #measuredMs = performance.now();
@@ -102,7 +102,9 @@ class Sampler {
     this.#sources = sources;
   }
 
-  /** The present stats. Sampling goes on for `reader` until `release`; readers within the program share one. */
+  /**
+   * The present stats. Sampling goes on for `reader` until `release`; readers within the program share one.
+   */
   sample({ probes = false, reader = this }: SampleOptions & { reader?: object } = {}): ThreadStats {
     this.#readers.add(reader);
     this.#watch ??= new Watch(this.#gc);

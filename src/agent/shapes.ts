@@ -4,8 +4,8 @@
 import type { SourceKind } from './stats.js';
 
 /**
- * The type of a value, the shape of all items of a list, or the shapes of the fields of an object. `any` passes
- * unchecked: its viewer checks it.
+ * The type of a value, the shape of all items of a list, or the shapes of the fields of an object. `any`
+ * passes unchecked: its viewer checks it.
  */
 type Shape =
   | 'number'
@@ -15,7 +15,9 @@ type Shape =
   | readonly [Shape]
   | { readonly [name: string]: Shape };
 
-/** The part of `value` that has this shape; `undefined`: none. Numbers are finite; other fields are left out. */
+/**
+ * The part of `value` that has this shape; `undefined`: none. Numbers are finite; other fields are left out.
+ */
 export function matching(shape: Shape, value: unknown): unknown {
   if (shape === 'any') return value;
   if (shape === 'number') return Number.isFinite(value) ? value : undefined;

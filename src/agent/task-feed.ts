@@ -1,7 +1,7 @@
-// Slices of the work in workers, sent ten times a second to a viewer that draws them. Ten thousand tasks a second
-// are too many to send and to draw: a slice has counts for each worker, durations in buckets, and the longest
-// tasks. A slow viewer gets one longer slice later, and nothing grows meanwhile. A viewer that reads nothing for
-// seconds is disconnected.
+// Slices of the work in workers, sent ten times a second to a viewer that draws them. Ten thousand tasks a
+// second are too many to send and to draw: a slice has counts for each worker, durations in buckets, and the
+// longest tasks. A slow viewer gets one longer slice later, and nothing grows meanwhile. A viewer that reads
+// nothing for seconds is disconnected.
 
 import { announcements, clearInterval, setInterval } from '../internal/index.js';
 import type { Bucket, TaskSlice, TaskSpan, WorkerSlice } from './stats.js';

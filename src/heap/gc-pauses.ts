@@ -1,6 +1,6 @@
-// Counts collections of this thread and the time that they stop it, between `start` and `stop`: in callbacks of
-// V8, by the native binary. Without the binary an observer of `perf_hooks` counts, at far higher cost: Node 24
-// needs some 150 µs for the entry of each collection (docs/design/observe.md).
+// Counts collections of this thread and the time that they stop it, between `start` and `stop`: in callbacks
+// of V8, by the native binary. Without the binary an observer of `perf_hooks` counts, at far higher cost:
+// Node 24 needs some 150 µs for the entry of each collection (docs/design/observe.md).
 
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { type NativeCollections, nativeBinding } from '../native.js';

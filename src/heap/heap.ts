@@ -1,5 +1,5 @@
-// Sizes of the heap of this thread, and the form in which loops and workers report them and the pauses of their
-// collector (gc-pauses.ts counts those).
+// Sizes of the heap of this thread, and the form in which loops and workers report them and the pauses of
+// their collector (gc-pauses.ts counts those).
 
 import { getHeapStatistics } from 'node:v8';
 

@@ -38,7 +38,7 @@ class AgentLink {
     });
     this.#socket.on('error', ({ code }: NodeJS.ErrnoException) => {
       if (code === 'ECONNREFUSED') removeLeftSocket(path);
-      // Such as EAGAIN: the backlog is full.
+      // For instance EAGAIN: the backlog is full.
       else this.#isUnreached = !isConnected && code !== 'ENOENT';
     });
     this.#socket.on('close', () => this.close());

@@ -20,7 +20,7 @@ export interface SilentThread {
   readonly thread: number;
   /** True for a worker or a unit that may block: its silence is no problem. */
   readonly mayBlock: boolean;
-  /** Its latest stats. */
+  /** Stats of its last answer. */
   readonly last: ThreadStats | undefined;
 }
 

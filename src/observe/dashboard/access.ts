@@ -1,17 +1,17 @@
-// Who may see the dashboard: who has the token (token.ts). It comes in the address once; tools send it as a
-// header. A browser gets a cookie for it, and sends that to every server on this machine, whatever its port
-// is: so the cookie is not the token, cannot be turned into it, and goes to one path that nobody can guess.
-// A page of somebody else's whose name leads here is told apart by the name that it asks for (host-names.ts).
+// Access to the dashboard, by token (token.ts). A browser sends the token once in the address and gets a
+// cookie; tools send it as a header. Browsers send cookies to every port of this machine, so the cookie is
+// not the token, does not reveal it, and is limited to a secret path. A foreign page whose name resolves to
+// this machine is detected by the Host header (host-names.ts).
 
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
 import { isLoopback, isOurHost } from '../host-names.js';
 
-/** A year: a bookmark works as long as the token stays the same. */
+/** One year: a bookmark works while the token stays the same. */
 const cookieSeconds = 365 * 24 * 60 * 60;
 
-/** `misdirected`: for a name that is not ours. `enters`: with the token in the address. */
+/** `misdirected`: a foreign Host header. `enters`: the token is in the address. */
 export type Verdict = 'misdirected' | 'refused' | 'enters' | 'granted';
 
 export class Access {
@@ -19,13 +19,13 @@ export class Access {
   readonly #names: readonly string[];
   readonly #cookie: string;
   readonly #secret: string;
-  /** Where the page is for who has the cookie: it starts and ends with a slash. */
+  /** Path of the page for browsers with the cookie; starts and ends with a slash. */
   readonly place: string;
 
-  /** `host`: that it was told to listen on. Cookies of all ports are one: `port` tells them apart. */
+  /** `host`: the address to listen on. `port`: part of the cookie's name, because all ports share cookies. */
   constructor(token: string, { host, port }: { readonly host: string; readonly port: number }) {
     this.#token = token;
-    // Where only this machine comes in, nobody needs its name.
+    // On loopback the name of the machine is not needed.
     const names = isLoopback(host) ? [host] : [host, hostname()];
     this.#names = names.map((name) => name.toLowerCase());
     this.#cookie = `manycore-${port}`;
@@ -48,14 +48,14 @@ export class Access {
     return isGranted ? 'granted' : 'refused';
   }
 
-  /** For who enters. No script sees it, and no other site's page sends it. */
+  /** Cookie for a browser that enters. Scripts cannot read it, and pages of other sites cannot send it. */
   get setCookie(): string {
     const limits = `Path=${this.place}; Max-Age=${cookieSeconds}; HttpOnly; SameSite=Lax`;
     return `${this.#cookie}=${this.#secret}; ${limits}`;
   }
 }
 
-/** In the same time, whatever was given. */
+/** Compares in constant time. */
 function isSame(given: string, wanted: string): boolean {
   return timingSafeEqual(digest(given), digest(wanted));
 }
@@ -64,7 +64,7 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
-/** Nobody gets from it to the token, or to another of these. */
+/** Derives a secret that reveals neither the token nor another derived secret. */
 function derived(token: string, purpose: string): string {
   return createHmac('sha256', token).update(purpose).digest('base64url');
 }

@@ -1,6 +1,6 @@
-// The web page of `manycore dashboard`: its files, and a stream of events for each page that is open. It only
-// tells: nothing can be changed here. Private by default (access.ts). Not here: what is told (feed.ts), the
-// page itself (web/, which the build makes two files of).
+// The web server of `manycore dashboard`: files of the page, and a stream of events for each open page.
+// Read-only. Private by default (access.ts). Not here: the events (feed.ts), the page itself (web/, bundled
+// into two files).
 
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -14,14 +14,14 @@ import { userToken } from './token.js';
 
 export interface DashboardOptions {
   readonly host: string;
-  /** 0: any that is free. */
+  /** 0 chooses a free one. */
   readonly port: number;
 }
 
-/** Why it does not listen, where the port is not to blame. */
+/** Codes of listen errors whose cause is the host, not the port. */
 const wrongHost = new Set(['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EINVAL']);
 
-/** A page that has so much of it before it hears less: it sleeps, or its way is slow. */
+/** A page with more unsent bytes gets no further events: it sleeps, or its connection is slow. */
 const maxUnsentBytes = 2 ** 20;
 
 const headers = {
@@ -60,9 +60,9 @@ export class Dashboard implements Disposable {
   readonly #feed = new Feed();
   readonly #files: ReadonlyMap<string, File>;
   #access: Access | undefined;
-  /** With the token: to be opened once. */
+  /** Address with the token, to be opened once. */
   address = '';
-  /** The same for other machines; `undefined` where they do not reach it. */
+  /** The same for other machines; `undefined`: they cannot connect. */
   addressForOthers: string | undefined;
 
   private constructor(files: ReadonlyMap<string, File>) {
@@ -118,7 +118,7 @@ export class Dashboard implements Disposable {
         'This dashboard wants its token: open the whole address that manycore dashboard has printed.',
       );
     } else if (verdict === 'enters') {
-      // Without the token it may be shown, kept and passed on.
+      // An address without the token is safe to show, store and pass on.
       const { setCookie = '', place = '/' } = this.#access ?? {};
       response.writeHead(303, { ...headers, 'Set-Cookie': setCookie, Location: place });
       response.end();
@@ -153,7 +153,7 @@ export class Dashboard implements Disposable {
     response.once('close', remove);
   }
 
-  /** Pages that are open try to come back. */
+  /** Open pages try to reconnect. */
   [Symbol.dispose](): void {
     this.#feed[Symbol.dispose]();
     this.#server.close();
@@ -161,7 +161,7 @@ export class Dashboard implements Disposable {
   }
 }
 
-/** All addresses of this machine: nothing to open. */
+/** Wildcard addresses, which a browser cannot open. */
 const anyHosts: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 function nameOf(host: string): string {
@@ -174,7 +174,7 @@ interface Target {
   readonly query: URLSearchParams;
 }
 
-/** `undefined` for what no page asks for. No `URL`: it throws for some, and this is what anybody may send. */
+/** Parses a request target; `undefined`: malformed. Not by `URL`, which throws for some texts of a client. */
 function targetOf(text = ''): Target | undefined {
   const [, path, query] = /^(\/(?!\/)[^?#]*)(?:\?(.*))?$/s.exec(text) ?? [];
   return path === undefined ? undefined : { path, query: new URLSearchParams(query) };
@@ -185,7 +185,9 @@ function refuse(response: ServerResponse, status: number, text: string): void {
   response.end(`${text}\n`);
 }
 
-/** Beside the file that this code is in, or where the build puts it when this code is not bundled. */
+/**
+ * Files of the page: beside this file in the bundle, or in the build's folder when this code is not bundled.
+ */
 function pageFiles(): Map<string, File> {
   return new Map([
     ['/', { type: 'text/html; charset=utf-8', content: page }],
@@ -202,7 +204,7 @@ function built(name: string): Buffer {
     try {
       return readFileSync(new URL(place, import.meta.url));
     } catch {
-      // In the other place, then.
+      // Try the next place.
     }
   }
   throw new CodedError(

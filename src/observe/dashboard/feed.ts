@@ -1,5 +1,5 @@
-// What pages are told: one look a second for all of them, and what runs in the workers of those programs that
-// somebody has opened. Nobody is asked while no page is open.
+// Events for pages: one poll a second for all of them, and the tasks in workers of opened programs. Nothing
+// is polled while no page is open.
 
 import { messageOf, packageVersion } from '../../internal/index.js';
 import { ProgramSampler } from '../sampler.js';
@@ -8,9 +8,9 @@ import type { ProgramView } from '../view-types.js';
 import type { TasksEvent, ViewEvent } from './protocol.js';
 
 export interface Page {
-  /** The program that it shows. */
+  /** The opened program; `undefined`: the list. */
   readonly pid: number | undefined;
-  /** An event, with its data as JSON; a page that does not keep up may drop it. */
+  /** Sends an event with JSON data; a slow page may drop it. */
   readonly send: (event: 'view' | 'tasks' | 'problem', data: string) => void;
 }
 
@@ -18,14 +18,14 @@ const pollMs = 1000;
 
 export class Feed implements Disposable {
   readonly #pages = new Set<Page>();
-  /** What ends each, by `pid.thread`. */
+  /** Functions that stop following, by `pid.thread`. */
   readonly #followed = new Map<string, () => void>();
   #sampler: ProgramSampler | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** The last look, for pages that come between two. */
+  /** The last poll, for pages that are opened before the next one. */
   #programs: readonly ProgramView[] | undefined;
 
-  /** Returns what takes it off again. */
+  /** Adds a page; returns the function that removes it. */
   add(page: Page): () => void {
     this.#pages.add(page);
     if (this.#sampler === undefined) this.#start();
@@ -65,7 +65,7 @@ export class Feed implements Disposable {
     this.#follow();
   }
 
-  /** Each opened program is put into words once, however many pages show it. */
+  /** Serializes each opened program once for all its pages. */
   #sendView(pages: Iterable<Page>, programs: readonly ProgramView[]): void {
     const lines = programs.map(({ pid, title, summary }) => ({ pid, title, summary }));
     const version = packageVersion();
@@ -81,7 +81,7 @@ export class Feed implements Disposable {
     }
   }
 
-  /** Exactly the threads with pools of programs that are opened. */
+  /** Follows exactly the threads with pools of opened programs. */
   #follow(): void {
     const opened = new Set([...this.#pages].map(({ pid }) => pid));
     const wanted = (this.#programs ?? [])
@@ -105,7 +105,7 @@ export class Feed implements Disposable {
         );
         this.#followed.set(key, stop);
       } catch {
-        return; // programs cannot be found now: the next poll says why, and the one after that tries again
+        return; // programs cannot be found now: the next poll reports the cause, and a later one tries again
       }
     }
   }

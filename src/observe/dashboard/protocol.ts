@@ -1,6 +1,5 @@
-// What the dashboard tells its pages, as server-sent events with JSON in them. A page comes from the same
-// package as its server: what is told is not checked value by value, and a page that hears of another version
-// loads itself anew.
+// Events from the dashboard to its pages: server-sent events with JSON. Page and server are of the same
+// package, so values are not checked one by one; a page that receives another version reloads itself.
 
 import type { TaskSlice } from '../../agent/index.js';
 import type { ProgramView, SummaryView } from '../view-types.js';
@@ -11,16 +10,16 @@ export interface ProgramLine {
   readonly summary: SummaryView;
 }
 
-/** Once a second, as the event `view`. */
+/** The event `view`, sent once a second. */
 export interface ViewEvent {
-  /** Of manycore: that of the server. */
+  /** Version of manycore of the server. */
   readonly version: string;
   readonly programs: readonly ProgramLine[];
-  /** The one that the page asked for; missing where there is none. */
+  /** The program that the page has opened; missing: none, or it has ended. */
   readonly opened?: ProgramView | undefined;
 }
 
-/** As the event `tasks`, of a thread of the opened program. */
+/** The event `tasks`, for one thread of the opened program. */
 export interface TasksEvent {
   readonly pid: number;
   readonly thread: number;
@@ -35,7 +34,7 @@ export function parseTasks(text: string): TasksEvent {
   return JSON.parse(text) as TasksEvent;
 }
 
-/** What the server cannot do, in its words. */
+/** Parses the event `problem`: the text of a failure in the server. */
 export function parseProblem(text: string): string {
   return String(JSON.parse(text));
 }

@@ -1,6 +1,5 @@
-// The token of this user: it lies in the private folder, so that it stays the same when the dashboard is
-// started anew; whoever can read it there could ask the programs themselves. Not here: what it opens
-// (access.ts).
+// The token of this user, kept in the private folder, so that it stays the same when the dashboard restarts.
+// A process that can read it there could poll the programs directly. Not here: access by token (access.ts).
 
 import { randomBytes } from 'node:crypto';
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,10 +9,12 @@ import { messageOf, socketPath } from '../../internal/index.js';
 const tokenBytes = 32;
 const tokenText = /^[\w-]{43}$/;
 const tokenFile = 'dashboard.token';
-/** Each is lost only to somebody who removes the file in the same moment. */
+/** A try fails only when another process removes the file at the same moment. */
 const maxTries = 5;
 
-/** Made where there is none. Throws `DASHBOARD_START_FAILED`, `RUNTIME_FOLDER_REFUSED`. */
+/**
+ * Returns the token, created at the first call. Throws `DASHBOARD_START_FAILED`, `RUNTIME_FOLDER_REFUSED`.
+ */
 export function userToken(): string {
   const path = socketPath(tokenFile);
   let cause: unknown;
@@ -30,7 +31,7 @@ export function userToken(): string {
   throw new CodedError('DASHBOARD_START_FAILED', message, { cause });
 }
 
-/** `undefined` where there is none, and where what is there is none: that is removed. */
+/** Reads the token; `undefined`: there is none, or a malformed one, which is removed. */
 function foundAt(path: string): string | undefined {
   try {
     const found = readFileSync(path, 'utf8');
@@ -43,7 +44,7 @@ function foundAt(path: string): string | undefined {
   return undefined;
 }
 
-/** `undefined` where another was faster. Under its name it is whole from the first moment on. */
+/** Creates the token; `undefined`: another process was faster. The file appears complete, by a link. */
 function madeAt(path: string): string | undefined {
   const token = randomBytes(tokenBytes).toString('base64url');
   const whole = `${path}.${process.pid}`;

@@ -1,9 +1,8 @@
-// All metrics, in one table: what each is, and how it is had from a program. Prometheus (prometheus.ts),
-// OpenTelemetry (opentelemetry/) and the page docs/metrics.md are made from it or held against it. Names
-// and units are those of OpenTelemetry; Prometheus names follow from them by its rules: the unit behind
-// the name, and `_total` behind a counter. Labels are few and have few values at a time: no function
-// names, no addresses.
-// Long (over 400 lines), because it is one table.
+// Table of all metrics: name, type, unit, help and how to read each from a program. Prometheus
+// (prometheus.ts) and OpenTelemetry (opentelemetry/) are made from it; docs/metrics.md is checked against it.
+// Names and units follow OpenTelemetry; Prometheus names are derived: the unit is appended, and `_total` for
+// a counter. Labels are few and have few values: no function names, no addresses.
+// Over 400 lines, because it is one table.
 
 import type { ThreadStats } from '../../agent/index.js';
 import type { PoolSample } from '../../pool/index.js';
@@ -405,13 +404,13 @@ export const metricDefinitions: readonly MetricDefinition[] = [
 
 const suffixes: Readonly<Record<string, string>> = { s: '_seconds', By: '_bytes', '1': '_ratio' };
 
-/** As Prometheus has it. */
+/** Name in Prometheus. */
 export function prometheusName({ name, type, unit }: MetricDefinition): string {
   const base = `manycore_${name.replaceAll('.', '_')}${suffixes[unit] ?? ''}`;
   return type === 'counter' ? `${base}_total` : base;
 }
 
-/** As OpenTelemetry has it. */
+/** Name in OpenTelemetry. */
 export function openTelemetryName({ name }: MetricDefinition): string {
   return `manycore.${name}`;
 }

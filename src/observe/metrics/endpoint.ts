@@ -1,7 +1,6 @@
-// Where Prometheus asks: HTTP on loopback, unless it is told otherwise, because metrics tell of a program
-// what not everybody needs to know. It never keeps the program alive. Any thread of a program that is not
-// served may open it, and every loop of one that is (its requests count there as those of the program): it
-// answers for the whole program.
+// HTTP endpoint for Prometheus. Default address is loopback, because metrics disclose details of a program.
+// It never keeps the program alive. Any thread may open it, also each loop of a served program (its requests
+// count there as those of the program). It always answers for the whole program.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
@@ -12,17 +11,17 @@ import { integer, messageOf, nodeHttp, ownOptions, string } from '../../internal
 import { isLoopback, isOurHost } from '../host-names.js';
 
 export interface EndpointOptions {
-  /** 0 for any that is free. Default: 9464, as OpenTelemetry's exporters have it. */
+  /** Port to listen on; 0 chooses a free one. Default: 9464, the port of OpenTelemetry's exporters. */
   readonly port?: number | undefined;
-  /** Default: 127.0.0.1. */
+  /** Address to bind. Default: 127.0.0.1. */
   readonly host?: string | undefined;
 }
 
 export interface MetricsEndpoint extends AsyncDisposable {
   readonly port: number;
-  /** As `http://127.0.0.1:9464/metrics`. */
+  /** Address of the metrics, such as `http://127.0.0.1:9464/metrics`. */
   readonly url: string;
-  /** Resolves when nothing listens any more. Twice is fine. */
+  /** Resolves when the endpoint no longer listens. May be called twice. */
   close(): Promise<void>;
 }
 
@@ -31,9 +30,8 @@ const names = new Set(['port', 'host']);
 const plain = 'text/plain; charset=utf-8';
 
 /**
- * Answers `GET /metrics` with all metrics of this program: of all its threads, and of all processes and
- * loops of its servers. Rejects with `OPTION_INVALID`, and with `METRICS_LISTEN_FAILED` where nothing can
- * listen there.
+ * Answers `GET /metrics` with all metrics of this program: its threads, and the processes and loops of its
+ * servers. Rejects with `OPTION_INVALID`, and with `METRICS_LISTEN_FAILED` when it cannot listen there.
  */
 export async function serveMetrics(options: EndpointOptions = {}): Promise<MetricsEndpoint> {
   const given = ownOptions('the options of serveMetrics', options, names);
@@ -48,9 +46,9 @@ export async function serveMetrics(options: EndpointOptions = {}): Promise<Metri
     } else void answer(request, response, registry);
   });
   server.on('connection', (socket) => socket.unref());
-  agentServers.add(server); // what is not the program's may listen in any thread
+  agentServers.add(server); // may listen in any thread, unlike servers of the program
   await new Promise<void>((resolve, reject) => {
-    // Later ones have nobody to tell: a connection that could not be taken.
+    // After 'listening' this has no effect: an error is a connection that could not be accepted.
     server.on('error', (cause) => reject(listenFailed(host, port, cause)));
     server.listen({ port, host }, resolve);
   });
@@ -59,7 +57,7 @@ export async function serveMetrics(options: EndpointOptions = {}): Promise<Metri
   const boundPort = typeof bound === 'object' && bound !== null ? bound.port : port;
   const closed = (): Promise<void> =>
     new Promise((resolve) => {
-      server.close(() => resolve()); // an error: it is closed already
+      server.close(() => resolve()); // an error: closed already
       server.closeAllConnections();
     });
   return {
@@ -70,9 +68,7 @@ export async function serveMetrics(options: EndpointOptions = {}): Promise<Metri
   };
 }
 
-/**
- * Whoever comes over loopback comes from this machine: a browser on it may do so for a page of a stranger.
- */
+/** Text of the refusal: a browser on this machine may send requests over loopback for a foreign page. */
 function refusalAt(host: string): string {
   return `metrics at ${host} answer to localhost and to addresses, to no other name: ask by one of them, or give serveMetrics the host under which others may ask\n`;
 }

@@ -1,6 +1,6 @@
-// The processes of a program: its own, those of its servers and its workers. Memory and processor time are
-// read from /proc, because not every process has a thread that tells them; elsewhere only what is told is
-// there.
+// Processes of a program: its own, those of its servers, and its workers. Memory and CPU time come from
+// /proc, because not every process has a thread that reports them; on other systems only reported values
+// exist.
 
 import type { ThreadStats } from '../../agent/index.js';
 import { readBlockingPool } from '../../blocking-pool/index.js';
@@ -11,21 +11,21 @@ import type { WorkerReading } from './workers.js';
 export interface ProcessReading {
   readonly pid: number;
   readonly role: 'program' | 'server' | 'worker';
-  /** Of a worker: a number that the next one has when this has ended; `undefined` for the others. */
+  /** Slot of a worker, reused by the next worker after its end; `undefined` for other processes. */
   readonly slot: number | undefined;
   readonly residentBytes: number;
-  /** On a core, of all its threads; `undefined` where it cannot be seen. */
+  /** CPU time of all its threads; `undefined` when it is unreadable. */
   readonly cpu: CpuTimes | undefined;
-  /** All `undefined` where nothing can be seen. */
+  /** All fields are `undefined` when nothing is readable. */
   readonly blockingPool: BlockingPoolStats;
 }
 
-/** Of libuv's thread pool, on which fs, crypto, zlib and dns.lookup run. */
+/** Stats of libuv's thread pool, on which fs, crypto, zlib and dns.lookup run. */
 export interface BlockingPoolStats {
   readonly threads: number | undefined;
-  /** Jobs that no thread has begun. */
+  /** Jobs that wait for a thread. */
   readonly waitingJobs: number | undefined;
-  /** How long one waited, where they cannot be counted and a thread tells. */
+  /** Measured wait of one job, when jobs cannot be counted and a thread reports it. */
   readonly waitMs: number | undefined;
 }
 
@@ -52,7 +52,7 @@ export function processReadings(
       role,
       slot: slots.get(pid),
       residentBytes,
-      // One source for a process: each rounds in its own way, and a counter must not go down.
+      // One source per process: the sources round differently, and a counter must not decrease.
       cpu: readStat(`/proc/${pid}`) ?? reported,
       blockingPool: { ...seenPool(pid), waitMs: reported?.poolWaitMs },
     };
@@ -64,6 +64,6 @@ function seenPool(pid: number): Pick<BlockingPoolStats, 'threads' | 'waitingJobs
     const { threads, waitingJobs } = readBlockingPool(pid);
     return { threads, waitingJobs };
   } catch {
-    return { threads: undefined, waitingJobs: undefined }; // it has ended, or cannot be seen
+    return { threads: undefined, waitingJobs: undefined }; // ended, or unreadable
   }
 }

@@ -1,5 +1,5 @@
-// The table of metrics in the format of Prometheus, by prom-client: into a registry of the program, or as
-// text. The values are read when the registry is asked, once for all metrics.
+// Exports the table of metrics to Prometheus by prom-client, into a registry of the program or as text.
+// Values are read when the registry collects, once for all metrics.
 
 import {
   Counter,
@@ -17,7 +17,7 @@ import { readProgram } from './reading.js';
 import type { DurationSample, MetricDefinition } from './scopes.js';
 
 export interface MetricsOptions {
-  /** In front of all names, as `shop_` for `shop_manycore_tasks_failed_total`. Default: nothing. */
+  /** Prefix of all names, such as `shop_` in `shop_manycore_tasks_failed_total`. Default: none. */
   readonly prefix?: string | undefined;
 }
 
@@ -28,8 +28,9 @@ export interface MetricsRegistry {
 }
 
 /**
- * Adds all metrics to a registry of prom-client: they are read whenever it is asked. Throws
- * `METRIC_NAME_TAKEN` where it has one of these names already, and `OPTION_INVALID`; then nothing was added.
+ * Adds all metrics to a registry of prom-client, which reads them at each collection. Throws
+ * `METRIC_NAME_TAKEN` when the registry has one of these names already, and `OPTION_INVALID`; nothing is
+ * added then.
  */
 export function registerMetrics(registry: MetricsRegistry, options: MetricsOptions = {}): void {
   const given = ownOptions('the options of registerMetrics', options, new Set(['prefix']));
@@ -45,7 +46,10 @@ export function registerMetrics(registry: MetricsRegistry, options: MetricsOptio
 
 let ofText: Registry | undefined;
 
-/** All metrics of this program, as Prometheus reads them. Rejects with `RUNTIME_FOLDER_REFUSED`. */
+/**
+ * Returns all metrics of this program in the text format of Prometheus. Rejects with
+ * `RUNTIME_FOLDER_REFUSED`.
+ */
 export async function metricsText(): Promise<string> {
   return await textRegistry().metrics();
 }
@@ -58,7 +62,7 @@ export function textRegistry(): Registry {
   return ofText;
 }
 
-/** One whose counts are not observed here. */
+/** Histogram whose counts come from elsewhere. */
 class ReadHistogram extends Histogram {
   readonly #settings: HistogramConfiguration<string>;
   readonly #read: () => Promise<readonly DurationSample[]>;
@@ -72,12 +76,12 @@ class ReadHistogram extends Histogram {
     this.#read = read;
   }
 
-  /** What registries ask, and what `get()` is made of. */
+  /** Called by registries and by `get()`. */
   async getForPromString(): Promise<object> {
     const { name, help } = this.#settings;
     const values = (await this.#read())
       .flatMap((sample) => linesOf(name, sample))
-      .map((value) => ({ ...value, sharedLabels: {} })); // `get()` adds them to those of each
+      .map((value) => ({ ...value, sharedLabels: {} })); // `get()` merges them into the labels
     return { name, help, type: 'histogram', aggregator: 'sum', values };
   }
 }

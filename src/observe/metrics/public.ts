@@ -1,5 +1,5 @@
-// The public names of 'manycore/metrics': what a program tells Prometheus. Re-exports only; api/metrics.d.ts
-// has their types. Guide: docs/guide/metrics.md; what each metric means: docs/metrics.md.
+// The public names of 'manycore/metrics', the metrics of a program for Prometheus. Re-exports only;
+// api/metrics.d.ts has their types. Guide: docs/guide/metrics.md; what each metric means: docs/metrics.md.
 
 /**
  * Metrics of the whole program for Prometheus.

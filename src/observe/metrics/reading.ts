@@ -1,9 +1,8 @@
-// What all metrics are read from: the program that this thread belongs to, as it is now. A program is what
-// one start has brought about: a process with its threads, or a supervisor with all processes and loops of
-// its servers, and the workers of both that have pools of their own. The threads are asked over the sockets
-// of their agents, this one directly. Other programs are not asked: a scrape each second would cost them
-// something.
-// Not here: what becomes of it (definitions.ts).
+// Reads the program of this thread, from which all metrics are computed. A program is everything that one
+// start started: a process with its threads, or a supervisor with all processes and loops of its servers; and
+// their workers that have pools of their own. Threads are polled over the sockets of their agents, this
+// thread directly. Other programs are not polled: a scrape each second would cost them CPU time.
+// Not here: the metrics (definitions.ts).
 
 import { threadId } from 'node:worker_threads';
 import {
@@ -24,7 +23,7 @@ import { type WorkerReading, workerPids, workerReadings } from './workers.js';
 
 export interface ProgramReading {
   readonly threads: readonly ThreadStats[];
-  /** Those that have a socket, but for threads of units that may block them. */
+  /** Threads that have a socket, without those of units that may block. */
   readonly watched: readonly WatchedThread[];
   readonly processes: readonly ProcessReading[];
   readonly workers: readonly WorkerReading[];
@@ -33,14 +32,14 @@ export interface ProgramReading {
 export interface WatchedThread {
   readonly pid: number;
   readonly thread: number;
-  /** It has answered in time. */
+  /** True: it answered in time. */
   readonly isUp: boolean;
 }
 
 let inFlight: Promise<ProgramReading> | undefined;
 const links = new AgentLinks();
 
-/** Who asks while another does gets the same answer. Rejects with `RUNTIME_FOLDER_REFUSED`. */
+/** Returns the present reading; concurrent calls share one. Rejects with `RUNTIME_FOLDER_REFUSED`. */
 export function readProgram(): Promise<ProgramReading> {
   inFlight ??= read().finally(() => {
     inFlight = undefined;
@@ -71,7 +70,7 @@ async function read(): Promise<ProgramReading> {
     threads,
     all.filter(({ stats }) => stats === undefined),
   );
-  const busy = workerPids(threads); // they do not answer then
+  const busy = workerPids(threads); // a busy worker does not answer
   const watched = all.filter((each) => ours.has(each.pid) && !each.mayBlock && !busy.has(each.pid));
   return {
     threads,
@@ -86,14 +85,14 @@ async function read(): Promise<ProgramReading> {
 }
 
 /**
- * The first process with those of its servers, as it tells of them or, while it is silent, their loops do,
- * and the workers of all of them.
+ * Pids of the program: the first process, those of its servers, and the workers of all of them. Server
+ * processes are reported by the first process or, while it is silent, by their loops.
  */
 function processesIn(rootPid: number, answered: readonly ThreadStats[]): ReadonlySet<number> {
   const ofRoot = answered.filter(({ pid }) => pid === rootPid);
   const loops = answered.filter((each) => serverPidOf(each) === rootPid);
   const ours = new Set([rootPid, ...processesOf(ofRoot), ...loops.map(({ pid }) => pid)]);
-  // Goes on over those that are added: workers may have workers.
+  // Iterates over added pids, too: workers may have workers.
   for (const pid of ours) {
     for (const worker of workerPids(answered.filter((each) => each.pid === pid))) ours.add(worker);
   }
@@ -101,9 +100,8 @@ function processesIn(rootPid: number, answered: readonly ThreadStats[]): Readonl
 }
 
 /**
- * Sockets of the threads of the first process and of all below it, without this thread's own. Those of killed
- * processes are asked, too, and found to refuse: so each is removed once instead of looked at in every
- * scrape.
+ * Sockets of the threads of the first process and all its descendants, without this thread's own. Sockets of
+ * killed processes are polled, too: they refuse and are removed, so that no later scrape checks them again.
  */
 function otherThreads(rootPid: number): string[] {
   return socketPaths(agentSockets).filter((path) => {

@@ -1,5 +1,5 @@
-// What metrics are of: threads, processes, pools, buses, servers and their loops, each with the labels that
-// tell its samples apart. Not here: the metrics (definitions.ts).
+// Scopes of metrics: threads, processes, pools, buses, servers and their loops, each with the labels that
+// distinguish its samples. Not here: the metrics (definitions.ts).
 
 import type { ThreadStats } from '../../agent/index.js';
 import type { BusStats } from '../../bus/index.js';
@@ -17,20 +17,20 @@ export interface Sample {
   readonly value: number;
 }
 
-/** Seconds, bytes, a share of 1, or `{things}` that are counted. */
+/** Seconds, bytes, a share of 1, or counted `{things}`. */
 export type Unit = 's' | 'By' | '1' | `{${string}}`;
 
 export interface MetricDefinition {
-  /** Behind `manycore.`. */
+  /** Name without the prefix `manycore.`. */
   readonly name: string;
-  /** A histogram is one to Prometheus, and to others a counter: its sum. */
+  /** Prometheus gets a histogram as such, OpenTelemetry its sum as a counter. */
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly unit: Unit;
   readonly help: string;
   readonly labels: readonly string[];
-  /** In no order; a label set is there once. */
+  /** Reads all samples, in no order; label sets are unique. */
   readonly read: (program: ProgramReading) => Sample[];
-  /** Of histograms alone. */
+  /** Histograms only. */
   readonly readDurations?: (program: ProgramReading) => DurationSample[];
 }
 
@@ -39,10 +39,10 @@ export interface DurationSample {
   readonly durations: Durations;
 }
 
-/** As a histogram of a pool gives them, or an older version of it. */
+/** Summary of a histogram, possibly of another version. */
 export type Durations = Partial<HistogramSummary>;
 
-/** By the values of one label more; what is `undefined` has no sample. */
+/** Values by one more label; an `undefined` value has no sample. */
 export type Values = Readonly<Record<string, number | undefined>>;
 
 type Row<Of> = readonly [
@@ -51,7 +51,7 @@ type Row<Of> = readonly [
   unit: Unit,
   help: string,
   read: (of: Of) => number | undefined | Values,
-  /** The label whose values `read` tells apart. */
+  /** The label whose values are the keys of what `read` returns. */
   by?: string,
 ];
 

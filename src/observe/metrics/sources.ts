@@ -1,5 +1,5 @@
-// The sources of a thread with their stats, by kind. They come as JSON from threads that may run another
-// version of manycore: a figure that is missing is `undefined`, and its metric has no value then.
+// Sources of threads with their stats, by kind. They arrive as JSON from threads that may run another version
+// of manycore: a missing value is `undefined`, and its metric has no sample then.
 
 import type { SourceKind, ThreadStats } from '../../agent/index.js';
 import type { BusStats } from '../../bus/index.js';
@@ -9,7 +9,7 @@ import type { LoopStatus, ServerStats } from '../../serve/index.js';
 export interface Source<Stats> {
   readonly pid: number;
   readonly thread: number;
-  /** Not given twice in a thread to those of a kind. */
+  /** Unique among the sources of a kind in a thread, and never reused. */
   readonly id: number;
   readonly stats: Partial<Stats>;
 }
@@ -31,7 +31,7 @@ function sourcesOf<Stats>(threads: readonly ThreadStats[], kind: SourceKind): So
   );
 }
 
-/** Loops of servers that a process runs now. */
+/** Server loops that run in a process now. */
 export function loopsOf(
   threads: readonly ThreadStats[],
 ): (LoopStatus & { readonly pid: number })[] {
@@ -44,7 +44,7 @@ export function processesOf(threads: readonly ThreadStats[]): Set<number> {
   return new Set(loopsOf(threads).map(({ pid }) => pid));
 }
 
-/** The process whose server this thread is a loop of. */
+/** Pid of the server that this thread is a loop of; `undefined`: it is none. */
 export function serverPidOf({ sources }: ThreadStats): number | undefined {
   const served = sources.find(({ kind }) => kind === 'servedLoop');
   const { server }: { server?: number } = Object(served?.stats);

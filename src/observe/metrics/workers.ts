@@ -1,5 +1,5 @@
-// The workers of a program, and what they told of their memory last. Each has a slot, a number that the next
-// one has when it has ended: workers come and go, and series by their pids would pile up.
+// Workers of a program with the memory that they reported last. Each has a slot, a number that is reused
+// after its end: workers come and go, and time series by pid would pile up.
 
 import type { ThreadStats } from '../../agent/index.js';
 import type { WorkerSample } from '../../pool/index.js';
@@ -14,26 +14,25 @@ export interface ThreadPlace {
 
 export interface WorkerReading {
   readonly slot: number;
-  /** `undefined` for a thread, and for one on another machine. */
+  /** `undefined` for a thread, and for a worker on another machine. */
   readonly pid: number | undefined;
-  /** `undefined` for one that has not told yet. */
+  /** `undefined`: not reported yet. */
   readonly memory: WorkerMemory | undefined;
 }
 
 interface KnownWorker extends WorkerReading {
-  /** Threads that have it in a pool, or had it when they told last and are silent now. */
+  /** Threads that have it in a pool, or had it in their last answer and are silent now. */
   readonly owners: ReadonlySet<string>;
 }
 
 /**
- * Of the last reading. A process is known by its pid, another worker by who started it and its number there.
+ * Workers of the last reading. The key is the pid of a process, or the owner and number of another worker.
  */
 const known = new Map<string, KnownWorker>();
 
 /**
- * All workers in the pools of these threads; those that several loops share are in the pools of all of them.
- * Those of threads that are there and `silent` are as they were: a slot is not given away because a loop is
- * blocked for a while.
+ * All workers in the pools of these threads; a shared worker is in the pools of several loops. Workers of
+ * `silent` threads are kept as they were, so that no slot is reused while a loop is blocked.
  */
 export function workerReadings(
   threads: readonly ThreadStats[],
@@ -65,7 +64,7 @@ export function workerReadings(
   return [...known.values()];
 }
 
-/** Those that are processes. */
+/** Pids of worker processes. */
 export function workerPids(threads: readonly ThreadStats[]): Set<number> {
   const workers = poolsOf(threads).flatMap(({ stats }) => stats.workers ?? []);
   return new Set(workers.flatMap(({ kind, pid }) => (kind === 'process' ? (pid ?? []) : [])));
@@ -78,13 +77,16 @@ function freeSlot(): number {
   return slot;
 }
 
-/** Parents of one worker are told at different times: its counters must not go down. */
+/**
+ * Returns the newer report: parents of one worker get its reports at different times, and counters must not
+ * fall.
+ */
 function newerOf(one: WorkerMemory | undefined, other: WorkerMemory | undefined) {
   if (one === undefined || other === undefined) return one ?? other;
   return other.atMs < one.atMs ? one : other;
 }
 
-/** Of what another version may tell, what has all its parts. */
+/** Reads memory from stats of any version; `undefined`: a part is missing. */
 function memoryIn({ memory }: WorkerSample): WorkerMemory | undefined {
   const { atMs, heap, gc }: Partial<WorkerMemory> = Object(memory);
   return atMs === undefined || heap === undefined || gc === undefined

@@ -1,4 +1,4 @@
-// A span and what runs in it: errors are written down where they pass, wherever they go from there.
+// A span and the work in it. Errors are recorded where they pass, whoever handles them later.
 
 import type { Context, Span } from '@opentelemetry/api';
 import { messageOf } from '../../internal/index.js';
@@ -17,12 +17,15 @@ export class Activity {
     this.#context = api.trace.setSpan(parent, span);
   }
 
-  /** Calls `work` with the span as the current one, and notes nothing. */
+  /** Calls `work` with the span as the current one; records nothing. */
   inside<R>(work: () => R): R {
     return this.#api.context.with(this.#context, work);
   }
 
-  /** Returns what `work` returns; a promise or a generator of it is watched. Throws what it throws. */
+  /**
+   * Calls `work` and records its error, also that of a returned promise or generator. Throws what `work`
+   * throws.
+   */
   run<R>(work: () => R): R {
     try {
       const result = this.inside(work);
@@ -40,7 +43,7 @@ export class Activity {
     }
   }
 
-  /** The body of a generator runs when it is asked for items. */
+  /** The body of a generator runs in calls of its methods. */
   #watch(result: unknown): void {
     const generator: object | undefined = generatorOf(result);
     if (generator === undefined) return;
@@ -52,7 +55,7 @@ export class Activity {
     }
   }
 
-  /** `failure`: what came of the work, if it is no result; also one that was noted before. */
+  /** Ends the span. `failure`: the error of the work, also one that was recorded before. */
   end(failure?: { readonly error: unknown }): void {
     if (failure !== undefined) this.#note(failure.error);
     this.#span.end();

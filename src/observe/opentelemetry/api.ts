@@ -1,5 +1,5 @@
-// The API of OpenTelemetry, an optional peer: loaded when it is asked for. By `require`, so that who
-// instruments a program need not wait, and because all of it is one module in a process anyway.
+// Loads the API of OpenTelemetry, an optional peer, on demand. By `require`, so that `instrument` is
+// synchronous; the API keeps its state per process, whatever loads it.
 
 import { createRequire } from 'node:module';
 import { CodedError } from '../../errors.js';

@@ -1,6 +1,6 @@
-// Spans of calls and maps at the caller, until they are settled: what fails before a worker has the task, or
-// with its worker, is in no other span. Those of the workers (task-traces.ts) are children of it, one for
-// each try that its worker lived to tell of. Calls outside of a trace stay as they are.
+// Spans of calls and maps at the caller, until they settle: a failure before a worker has the task, or with
+// its worker, is in no other span. Spans of the workers (task-traces.ts) are its children, one for each try
+// that its worker survived. Calls outside of a trace get none.
 
 import type { Tracer } from '@opentelemetry/api';
 import type { AnyFunction } from '../../context/index.js';

@@ -1,4 +1,4 @@
-// The table of metrics as observable instruments of OpenTelemetry: read when its SDK collects.
+// Exports the table of metrics as observable instruments of OpenTelemetry, read when the SDK collects.
 
 import { isMainThread } from 'node:worker_threads';
 import type { BatchObservableCallback, Meter, MetricOptions, Observable } from '@opentelemetry/api';
@@ -8,7 +8,7 @@ import { metricDefinitions, openTelemetryName } from '../metrics/definitions.js'
 import { readProgram } from '../metrics/reading.js';
 import type { MetricDefinition } from '../metrics/scopes.js';
 
-/** Returns what takes them away again. */
+/** Adds all instruments; returns the function that removes them. */
 export function addInstruments(meter: Meter): () => void {
   const all = metricDefinitions.map((definition) => ({
     definition,
@@ -29,8 +29,8 @@ export function addInstruments(meter: Meter): () => void {
 }
 
 /**
- * All threads and processes of a program are told by one of them, or each would be told many times. What
- * loads this may not know yet what it is in: hence asked when metrics are collected.
+ * True: this thread reports the metrics of the whole program. Only one thread may, or all would be reported
+ * many times. Checked at collection: when this module loads, the role of the process may not be set yet.
  */
 function reportsProgram(): boolean {
   return isMainThread && !isInsideWorker() && !isServedProcess();

@@ -1,5 +1,5 @@
-// Spans of messages on the bus: a message that is sent within a trace has it in its headers, and its handler
-// runs in a span that is a child of the sender's. Messages outside of a trace stay as they are.
+// Spans of messages on the bus: a message that is sent within a trace carries the trace in its headers, and
+// its handler runs in a child span of the sender's. Messages outside of a trace get none.
 
 import type { Tracer } from '@opentelemetry/api';
 import type { BusHeaders, HandledMessage, MessageTrace } from '../../bus/index.js';
@@ -19,7 +19,7 @@ export class MessageTraces implements MessageTrace {
     const { context, propagation } = this.#api;
     const own: Record<string, string> = {};
     propagation.inject(context.active(), own);
-    return { ...headers, ...own }; // a message that is passed on has those of an earlier sender
+    return { ...headers, ...own }; // a forwarded message has headers of an earlier sender
   }
 
   inbound({ address, headers }: HandledMessage, handle: () => unknown): unknown {

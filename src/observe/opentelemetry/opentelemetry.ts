@@ -14,9 +14,9 @@ import { MessageTraces } from './message-traces.js';
 import { TaskTraces } from './task-traces.js';
 
 export interface InstrumentOptions {
-  /** Default: the global one. */
+  /** Provider of meters. Default: the global one. */
   readonly meterProvider?: MeterProvider | undefined;
-  /** Default: the global one. */
+  /** Provider of tracers. Default: the global one. */
   readonly tracerProvider?: TracerProvider | undefined;
 }
 
@@ -25,10 +25,10 @@ const names = new Set(['meterProvider', 'tracerProvider']);
 let removeInstruments: (() => void) | undefined;
 
 /**
- * From now on tasks and messages that are sent within a trace run in spans of their own, and all metrics of
- * the program are told, by its first process alone. Call it after the SDK was started, in a module that
- * workers load too (`node --import`). A second call takes the place of the first. Throws
- * `OPENTELEMETRY_MISSING`, `OPTION_INVALID`.
+ * Starts tracing and metrics: tasks and messages that are sent within a trace get spans, and the first
+ * process exports all metrics of the program. Call it after the SDK was started, in a module that workers
+ * load, too (`node --import`). A second call replaces the first. Throws `OPENTELEMETRY_MISSING`,
+ * `OPTION_INVALID`.
  */
 export function instrument(options: InstrumentOptions = {}): void {
   const given = ownOptions('the options of instrument', options, names);
@@ -45,7 +45,7 @@ export function instrument(options: InstrumentOptions = {}): void {
   beforeLeaving(() => flush(tracerProvider ?? globalTracerProvider(api)));
 }
 
-/** The SDK's: the API has one in between. */
+/** The provider of the SDK, which the API wraps in a proxy. */
 function globalTracerProvider({ trace }: Api): object {
   const provider = trace.getTracerProvider();
   return 'getDelegate' in provider && typeof provider.getDelegate === 'function'
@@ -53,7 +53,7 @@ function globalTracerProvider({ trace }: Api): object {
     : provider;
 }
 
-/** A worker leaves soon after its last task, and SDKs send spans later. */
+/** Sends pending spans: a worker exits soon after its last task, and SDKs export in batches. */
 async function flush(provider: object): Promise<void> {
   if ('forceFlush' in provider && typeof provider.forceFlush === 'function') {
     await provider.forceFlush();

@@ -1,11 +1,9 @@
-// Spans of tasks. To the context layer this is a storage that was announced by propagate(): what it "holds"
-// at a call is the trace of the caller, as the headers that OpenTelemetry's propagators make of it, and to
-// "run in it", in the worker, is to run in a span that is a child of the caller's. So traces travel as all
-// storages do, and calls outside of a trace travel as without this. A worker that does not know it just runs
-// the task.
+// Spans of tasks. To the context layer this class is an async storage registered by propagate(). Its store at
+// a call is the trace of the caller, as headers made by OpenTelemetry's propagators. Running in the store, in
+// the worker, means running in a child span of the caller's. So traces travel as all storages do, and calls
+// outside of a trace cost nothing. A worker without this storage just runs the task.
 //
-// One span for a task; for a map one for each chunk, not for each item: a million spans tell nobody
-// anything.
+// One span for a task; for a map one for each chunk, not each item: a million spans are useless.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Attributes, Context, Tracer } from '@opentelemetry/api';
@@ -15,7 +13,7 @@ import type { Api } from './api.js';
 
 interface Carried {
   readonly headers: Readonly<Record<string, string>>;
-  /** Of the caller's clock. */
+  /** Time of the call, by the caller's clock. */
   readonly sentMs: number;
 }
 
@@ -30,11 +28,11 @@ export class TaskTraces extends AsyncLocalStorage<Carried> {
     this.#tracer = tracer;
   }
 
-  /** `undefined` where the caller is in no trace. */
+  /** `undefined`: the caller is in no trace. */
   override getStore(): Carried | undefined {
     const { context, propagation, trace } = this.#api;
     const active = context.active();
-    // Other propagators have something to say outside of a trace, too, such as baggage.
+    // Some propagators, such as baggage, inject headers outside of a trace, too.
     if (trace.getSpanContext(active) === undefined) return undefined;
     const headers: Record<string, string> = {};
     propagation.inject(active, headers);
@@ -66,7 +64,7 @@ export class TaskTraces extends AsyncLocalStorage<Carried> {
     const attributes: Attributes = {
       'code.function.name': called,
       'manycore.worker': workerNumber(),
-      // The mapper of a map was sent once, long before its chunks.
+      // The mapper of a map is sent once, long before its chunks.
       ...(chunk === undefined && { 'manycore.task.wait': secondsSince(sentMs) }),
       ...(chunk !== undefined && { 'manycore.map.items': chunk.count }),
     };
