@@ -1,6 +1,6 @@
-// What `run` and `worker` are told of a cluster, and what they tell of it. Everybody can read command lines:
-// what is secret comes from a file or from the environment, and flags hold paths. What comes from the environment
-// is taken out of it: workers and loops, and what they start, would inherit it.
+// Cluster flags of `run` and `worker`, and the lines that they print of a cluster. Command lines are public,
+// so secrets come from files, whose paths the flags hold, or from the environment. Secrets are removed from
+// the environment: workers, loops and their children would inherit them.
 
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -13,28 +13,40 @@ const secretVariable = 'MANYCORE_CLUSTER_SECRET';
 const passwordVariable = 'MANYCORE_CLUSTER_PASSWORD';
 const tokenVariable = 'MANYCORE_CLUSTER_TOKEN';
 
-/** By the field that commander makes of each: the flag, what it takes, and what that is. */
+/** `[flag, value, description]`, by the field that commander makes of the flag. */
 const clusterFlags = {
-  clusterName: ['cluster-name', 'name', 'which of the clusters there (default: manycore)'],
-  clusterSecret: ['cluster-secret', 'file', `what all its nodes know (or ${secretVariable})`],
-  clusterUser: ['cluster-user', 'name', 'who we are to the NATS server'],
-  clusterPassword: ['cluster-password', 'file', `and our password (or ${passwordVariable})`],
-  clusterToken: ['cluster-token', 'file', `or a token (or ${tokenVariable})`],
-  clusterCreds: ['cluster-creds', 'file', 'or credentials as nsc writes them'],
-  clusterTlsCa: [
-    'cluster-tls-ca',
+  clusterName: ['cluster-name', 'name', 'name of the cluster (default: manycore)'],
+  clusterSecret: [
+    'cluster-secret',
     'file',
-    'TLS: the authority that signed its certificate, as PEM',
+    `file with the shared secret of the cluster (or ${secretVariable})`,
   ],
-  clusterTlsCert: ['cluster-tls-cert', 'file', 'TLS: our certificate, as PEM'],
-  clusterTlsKey: ['cluster-tls-key', 'file', 'and its key'],
+  clusterUser: ['cluster-user', 'name', 'user name for the NATS server'],
+  clusterPassword: [
+    'cluster-password',
+    'file',
+    `file with the password for the NATS server (or ${passwordVariable})`,
+  ],
+  clusterToken: [
+    'cluster-token',
+    'file',
+    `file with the token for the NATS server (or ${tokenVariable})`,
+  ],
+  clusterCreds: [
+    'cluster-creds',
+    'file',
+    'credentials file for the NATS server, as written by nsc',
+  ],
+  clusterTlsCa: ['cluster-tls-ca', 'file', 'TLS certificate authority of the NATS server (PEM)'],
+  clusterTlsCert: ['cluster-tls-cert', 'file', 'TLS client certificate for the NATS server (PEM)'],
+  clusterTlsKey: ['cluster-tls-key', 'file', 'TLS private key of the client certificate (PEM)'],
 } as const;
 
 type ClusterField = keyof typeof clusterFlags;
 
 export type ClusterFlags = { readonly [Field in ClusterField]?: string | undefined };
 
-/** Each flag, without its dashes, with its field. */
+/** Fields by flag, without its dashes. */
 export const clusterFields: ReadonlyMap<string, ClusterField> = new Map(
   fields().map((field) => [clusterFlags[field][0], field]),
 );
@@ -44,7 +56,7 @@ function fields(): ClusterField[] {
   return Object.keys(clusterFlags).filter(isField);
 }
 
-/** For `--help`, and for commander to take. */
+/** Adds the flags to a command. */
 export function addClusterFlags(command: Command): Command {
   for (const [flag, value, what] of Object.values(clusterFlags)) {
     command.option(`--${flag} <${value}>`, what);
@@ -72,7 +84,7 @@ export function clusterOptions(nats: string, flags: ClusterFlags): ClusterOption
   };
 }
 
-/** What the environment has of them, and has no more afterwards. Processes that are started get what they need. */
+/** Takes the secrets out of the environment. Started processes get those that they need by other ways. */
 function takeSecrets() {
   const {
     [secretVariable]: secret,
@@ -83,7 +95,7 @@ function takeSecrets() {
   return { secret, password, token };
 }
 
-/** `password` and `token` are those of the environment. */
+/** `password` and `token` come from the environment. */
 function credentials(
   flags: ClusterFlags,
   password: string | undefined,
@@ -105,7 +117,7 @@ function missingPassword(user: string): never {
   throw new CodedError('OPTION_INVALID', `--cluster-user ${user} has no password: ${way}`);
 }
 
-/** `undefined` where no flag is about it: a URL may ask for TLS all the same. */
+/** `undefined`: no TLS flag was given. A URL may still select TLS. */
 function tlsOptions(flags: ClusterFlags): NatsOptions['tls'] {
   const caFile = readable('clusterTlsCa', flags);
   const certFile = readable('clusterTlsCert', flags);
@@ -126,13 +138,13 @@ function needs(given: ClusterField, missing: ClusterField): CodedError {
   return new CodedError('OPTION_INVALID', message);
 }
 
-/** What is in the file that the flag names. */
+/** Reads the file that the flag names. */
 function secretIn(field: ClusterField, flags: ClusterFlags): string | undefined {
   const file = flags[field];
   return file && attempt(field, 'holds it', () => readFileSync(file, 'utf8').trim());
 }
 
-/** The path of the file that the flag names: each loop reads it, and again for each connection. */
+/** Checks the file that the flag names; returns its path. Each loop reads it for each connection. */
 function readable(field: ClusterField, flags: ClusterFlags): string | undefined {
   const file = flags[field];
   if (file === undefined) return undefined;
@@ -150,7 +162,7 @@ function attempt<T>(field: ClusterField, what: string, read: () => T): T {
   }
 }
 
-/** On stdout who is there, comes and goes. */
+/** Prints the nodes of the cluster on stdout, and each that joins or leaves. */
 export function printCluster(cluster: Cluster): void {
   const print = (what: string, { host, pid }: ClusterNode): void => {
     console.log(`${what}: ${host}, process ${pid} (${plural(cluster.nodes.length, 'other node')})`);

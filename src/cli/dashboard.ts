@@ -1,4 +1,4 @@
-// `manycore dashboard`: shows in a browser what the manycore programs of this user do, until it is ended.
+// `manycore dashboard`: serves a live page of the manycore programs of this user, until a signal ends it.
 
 import { once } from 'node:events';
 import { Dashboard } from '../observe/index.js';
@@ -9,7 +9,7 @@ export interface DashboardFlags {
   readonly host?: string;
 }
 
-/** The same each time, so that a page that is open finds it again; any other where it is taken. */
+/** Fixed, so that an open page reconnects after a restart; when it is taken, any free port is used. */
 const usualPort = 7420;
 
 /** Rejects with `OPTION_INVALID`, `DASHBOARD_START_FAILED`, `RUNTIME_FOLDER_REFUSED`. */

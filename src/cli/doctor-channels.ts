@@ -1,5 +1,5 @@
-// What of manycore works here, found out by trying: the native binary, the inspector, and each channel by
-// a worker that answers over it.
+// Tests which parts of manycore work here: the native binary, the inspector, and each kind of channel, by a
+// worker that answers over it.
 
 import inspector from 'node:inspector';
 import { messageOf } from '../internal/index.js';
@@ -7,7 +7,7 @@ import { nativeBinding, nativeProblem } from '../native.js';
 import { Pool, type PoolOptions } from '../pool/index.js';
 import type { Finding } from './doctor-report.js';
 
-/** Takes as long as four workers need to start. */
+/** Findings of all parts; takes as long as the start of four workers. */
 export async function channelFindings(): Promise<Finding[]> {
   const findings = [...native(), inspectorFinding()];
   findings.push(await channel('shm', 'process'), await channel('socket', 'process'));

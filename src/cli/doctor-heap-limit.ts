@@ -1,5 +1,5 @@
-// The limit of V8's heap of a program that does not tell it, as far as it follows from how it was started.
-// Not here: what threads tell that use manycore (doctor-looks.ts).
+// Infers the limit of V8's heap from the way a program was started, for programs that do not report it.
+// Not here: limits reported by threads that use manycore (doctor-samples.ts).
 
 import { getHeapStatistics } from 'node:v8';
 import { nodeProcess } from '../blocking-pool/index.js';
@@ -7,7 +7,7 @@ import { textOf } from '../proc/index.js';
 
 const limitFlag = /--max[-_]old[-_]space[-_]size=(\d+)/g;
 
-/** In MiB; the last one counts. */
+/** Limit in MiB; of several flags the last one counts. */
 function limitIn(flags: string): number | undefined {
   const megabytes = [...flags.matchAll(limitFlag)].at(-1)?.[1];
   return megabytes === undefined ? undefined : Number(megabytes);
@@ -15,11 +15,11 @@ function limitIn(flags: string): number | undefined {
 
 export interface HeapLimit {
   readonly bytes: number;
-  /** Where it is from, for people. */
+  /** Origin of the limit, for the report. */
   readonly from: string;
 }
 
-/** From its flags, else ours where it runs the same Node and neither has any; `undefined` for others. */
+/** The limit by its flags, or our own when it runs the same Node and neither has flags; else `undefined`. */
 export function heapLimitFromOutside(pid: number, folder: string): HeapLimit | undefined {
   const options = /(?:^|\0)NODE_OPTIONS=([^\0]*)/.exec(textOf(`${folder}/environ`))?.[1] ?? '';
   for (const [text, from] of [
@@ -32,7 +32,9 @@ export function heapLimitFromOutside(pid: number, folder: string): HeapLimit | u
   return defaultLimit(pid, folder);
 }
 
-/** Nobody knows it of a process of a server, which may have flags from its configuration. */
+/**
+ * The default limit of Node. `undefined` for a server process, which may have flags from its configuration.
+ */
 function defaultLimit(pid: number, folder: string): HeapLimit | undefined {
   const isOurNode = nodeProcess(pid).executable === nodeProcess().executable;
   const ownFlags = [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].join(' ');
@@ -47,7 +49,10 @@ function hasNamedItself(commandLine: string): boolean {
   return commandLine.startsWith('manycore ');
 }
 
-/** A program that has named itself has written over its flags: a server's process has its parent's. */
+/**
+ * Flags of a process. A process with its own title has overwritten them; a server process has its parent's
+ * flags.
+ */
 function flagsOf(pid: number, folder: string): string {
   const own = textOf(`${folder}/cmdline`);
   if (!hasNamedItself(own)) return own;

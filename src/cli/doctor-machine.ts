@@ -1,6 +1,6 @@
-// What this machine grants: cores, and quotas that Node does not see; descriptors; what the environment
-// says of thread pools; and which rights `manycore trace` would have. Each figure comes from a file of the
-// kernel that says it, and one that is not there leaves its line out.
+// Findings about this machine: cores, and quotas that Node does not see; descriptors; sizes of thread pools
+// in the environment; rights of `manycore trace`. Each value comes from a file of the kernel; a missing file
+// leaves its line out.
 
 import { accessSync, constants, statfsSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
@@ -32,7 +32,7 @@ function versions(): Finding {
   return { what: 'versions', state: 'info', detail };
 }
 
-/** `seen`: what `os.availableParallelism()` says; `listed`: the length of `os.cpus()`. */
+/** `seen`: `os.availableParallelism()`; `listed`: the length of `os.cpus()`. */
 export function coresFinding(
   { count, reason }: GrantedCores,
   seen: number,
@@ -45,7 +45,7 @@ export function coresFinding(
     ...(listed === count ? [] : [`os.cpus() lists ${listed}`]),
   ];
   if (wrong.length === 0) return { what, state: 'info', detail };
-  // Whoever counts os.cpus() was told not to; the other figure is what Node itself goes by.
+  // Node's documentation discourages os.cpus() for this; Node itself uses the other count.
   const isQuota = seen > count && !reason.startsWith('MANYCORE_CORES');
   return {
     what,
@@ -58,7 +58,7 @@ export function coresFinding(
   };
 }
 
-/** Nothing where the environment does not say a size. */
+/** Empty when the environment sets no size. */
 export function poolSizeFinding(given: string | undefined, cores: number): Finding[] {
   if (given === undefined) return [];
   const what = 'UV_THREADPOOL_SIZE';
@@ -84,7 +84,7 @@ export function poolSizeFinding(given: string | undefined, cores: number): Findi
 
 const fewDescriptors = 4096;
 
-/** Node raises its own limit as far as it may: the second figure counts. */
+/** Node raises its soft limit to the hard limit, the second number. */
 export function descriptorsFinding(limits: string): Finding[] {
   const most = /^Max open files\s+\S+\s+(\S+)/m.exec(limits)?.[1];
   if (most === undefined) return [];
@@ -102,7 +102,7 @@ export function descriptorsFinding(limits: string): Finding[] {
   ];
 }
 
-/** `granted`: what the control group allows, in bytes; 0 or more than there is where it says nothing. */
+/** `granted`: limit of the control group in bytes; 0, or more than the machine has: no limit. */
 export function memoryFinding(granted: number, heapLimit: number): Finding[] {
   if (granted === 0 || granted >= totalmem()) return [];
   const what = 'memory';
@@ -114,7 +114,7 @@ export function memoryFinding(granted: number, heapLimit: number): Finding[] {
   return [{ what, state: 'advice', detail, cost, remedy }];
 }
 
-/** The rest is for buffers, code, stacks. */
+/** Share of memory for the heap; the rest is for buffers, code and stacks. */
 const heapShare = 0.75;
 
 function sharedMemoryFinding(): Finding[] {
@@ -128,14 +128,14 @@ function sharedMemoryFinding(): Finding[] {
   }
 }
 
-/** What bears on tracing with the kernel's help. */
+/** Conditions of tracing with the kernel's help. */
 export interface TraceRights {
-  /** Capabilities that are missing, by name. */
+  /** Names of missing capabilities. */
   readonly missing: readonly string[];
-  /** Whether numbers of processes are here what they are to the kernel: not so in a container. */
+  /** True: pids are those of the kernel, as outside of containers. */
   readonly hasOuterPids: boolean;
   readonly hasTypes: boolean;
-  /** kernel.perf_event_paranoid; empty where unknown. */
+  /** kernel.perf_event_paranoid; empty: unknown. */
   readonly paranoid: string;
   readonly isTracefsReadable: boolean;
 }
@@ -151,7 +151,7 @@ function rightsHere(): TraceRights | undefined {
   };
 }
 
-/** Nothing on systems that have none of it. */
+/** Empty on systems without these facilities. */
 export function traceFinding(rights: TraceRights | undefined): Finding[] {
   if (rights === undefined) return [];
   const what = 'rights for trace';
@@ -186,7 +186,7 @@ export function traceFinding(rights: TraceRights | undefined): Finding[] {
   ];
 }
 
-/** Of kernel.yama.ptrace_scope: whether a process may look into others of its user. */
+/** `scope`: kernel.yama.ptrace_scope, by which a process may or may not inspect others of its user. */
 export function debuggingFinding(scope: string): Finding[] {
   if (!(Number(scope) > 0)) return [];
   const what = 'look into others';
@@ -195,7 +195,7 @@ export function debuggingFinding(scope: string): Finding[] {
   return [{ what, state: 'info', detail, cost, remedy: 'run doctor PID as root' }];
 }
 
-/** In the largest unit of which there is at least one. */
+/** Formats a size in the largest unit that gives at least 1. */
 export function sizeText(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   const at = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), units.length - 1);

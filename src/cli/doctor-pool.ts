@@ -1,15 +1,15 @@
-// What the thread pool of a program means, of which it was looked at again and again: whether jobs wait in
-// it, and whether more threads would help them.
+// Finding about the thread pool of a program, from repeated samples: whether jobs wait in it, and whether
+// more threads would help them.
 
 import { type BlockingPoolReading, fewestBlockingThreads } from '../blocking-pool/index.js';
 import { counted, type Finding, percent, usual } from './doctor-report.js';
 import type { ProcessSamples } from './doctor-samples.js';
 
-/** So many looks must have found jobs waiting: one that did says that there was a moment. */
+/** Least share of samples with waiting jobs for a problem: a single one is a short burst. */
 const oftenWaiting = 0.2;
 const nearlyAll = 0.9;
 
-/** `cores`: those that the program may use. */
+/** `cores`: number of cores that the program may use. */
 export function poolFinding(samples: ProcessSamples, cores: number): Finding {
   const { pool, poolProblem } = samples;
   const what = 'blocking pool';
@@ -43,7 +43,7 @@ function lookupsWait({ threads }: BlockingPoolReading): Advice {
   };
 }
 
-/** More threads help jobs that wait for something else; those that compute only where a core is free. */
+/** More threads help jobs that wait for something else; computing jobs only gain while a core is free. */
 function jobsWait(samples: ProcessSamples, threads: number | undefined, cores: number): Advice {
   const cost = 'calls of fs, crypto, zlib and dns.lookup wait before they begin';
   const own = usual(samples.runnable);
@@ -69,7 +69,7 @@ function jobsWait(samples: ProcessSamples, threads: number | undefined, cores: n
 
 const longWaitMs = 100;
 
-/** Where jobs cannot be counted, and the program has waited as one. Its loop may hear of the end late. */
+/** Finding from a probe job, when jobs cannot be counted. The loop may see the end of the probe late. */
 function waitFinding(samples: ProcessSamples, waitMs: number, cores: number): Finding {
   const what = 'blocking pool';
   const last = samples.pool.at(-1);
@@ -80,7 +80,7 @@ function waitFinding(samples: ProcessSamples, waitMs: number, cores: number): Fi
   return { what, state: 'problem', detail, ...jobsWait(samples, last?.threads, cores) };
 }
 
-/** Where only the threads can be seen, and nobody tells. */
+/** Finding from thread states alone, when jobs cannot be counted and no probe ran. */
 function threadsFinding(
   pool: readonly BlockingPoolReading[],
   { threads, problem }: BlockingPoolReading,

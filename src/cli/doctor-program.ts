@@ -1,14 +1,14 @@
-// What the stats of a program that runs mean: which of them cost something, what, and what mends it. All
-// advice follows from a figure that stands beside it. Here is what is seen from outside; the thread pool is
-// in doctor-pool.ts, and what threads tell of themselves in doctor-threads.ts.
-// Not here: where the stats are from (doctor-looks.ts).
+// Findings about a running program: problems, their cost and their remedies. Each advice stands beside the
+// number that it follows from. This file covers values seen from outside; the thread pool is in
+// doctor-pool.ts, values reported by threads are in doctor-threads.ts.
+// Not here: sampling (doctor-samples.ts).
 
 import { poolFinding } from './doctor-pool.js';
 import { counted, type Finding, percent, usual } from './doctor-report.js';
 import type { ProcessSamples } from './doctor-samples.js';
 import { guessedHeapFinding, threadFindings } from './doctor-threads.js';
 
-/** `cores`: granted to this process; `loops`: event loops in the program, 0 where nobody knows. */
+/** `cores`: granted to this process; `loops`: number of event loops in the program, 0: unknown. */
 export function programFindings(samples: ProcessSamples, cores: number, loops: number): Finding[] {
   const count = coresOf(samples, cores);
   return [
@@ -23,7 +23,7 @@ export function programFindings(samples: ProcessSamples, cores: number, loops: n
   ];
 }
 
-/** It may have fewer than we have, or more: then nobody here knows what it shares them with. */
+/** Cores of the program, at most ours: with more than ours, other users of them are unknown here. */
 function coresOf({ allowedCores, quota }: ProcessSamples, cores: number): number {
   const allowed = allowedCores === 0 ? cores : allowedCores;
   return Math.max(1, Math.min(cores, allowed, Math.ceil(quota?.cores ?? cores)));
@@ -31,7 +31,7 @@ function coresOf({ allowedCores, quota }: ProcessSamples, cores: number): number
 
 const nearlyAll = 0.9;
 
-/** Nothing where it is said already that it does not answer. */
+/** Empty when another finding already reports the main thread as silent. */
 function mainThreadFinding({ mainShare, threads }: ProcessSamples, loops: number): Finding[] {
   if (threads.some(({ thread, isSilent }) => thread === 0 && isSilent)) return [];
   const what = 'main thread';
@@ -45,14 +45,14 @@ function mainThreadFinding({ mainShare, threads }: ProcessSamples, loops: number
   return [{ what, state: 'advice', detail, cost, remedy }];
 }
 
-/** Nothing where there are cores for all, or it wants none. */
+/** Empty when there are cores for all threads, or the program needs none. */
 function threadsOnCores(samples: ProcessSamples, cores: number): Finding[] {
   const what = 'threads';
   const [own, all] = [usual(samples.runnable), usual(samples.machineRunnable)];
   const cost = 'they take turns: whatever each of them does ends later';
   if (own > cores) {
     const detail = `${own} of its threads want a core at a time, ${cores} ${cores === 1 ? 'is' : 'are'} granted`;
-    const remedy = `begin less at a time, and have ${counted(cores, 'thread')} that compute: workers, workers, jobs`;
+    const remedy = `begin less at a time, and have ${counted(cores, 'thread')} that compute: workers, jobs`;
     return [{ what, state: 'advice', detail, cost, remedy }];
   }
   if (own === 0 || all <= samples.machineCores) return [];
@@ -61,7 +61,7 @@ function threadsOnCores(samples: ProcessSamples, cores: number): Finding[] {
   return [{ what, state: 'advice', detail, cost, remedy }];
 }
 
-/** Once in a while every burst uses its quota up. */
+/** Least share of halted periods for a problem: any burst uses up a quota now and then. */
 const oftenHalted = 0.2;
 
 function quotaFinding({ quota }: ProcessSamples): Finding[] {

@@ -1,19 +1,19 @@
-// The CPU quota of a process, which its control groups set: how many cores, and how often the kernel has
-// halted the group because it was used up. Version 1 and version 2 of cgroups(7). The quota of this
-// process is known to the native binary (crates/core/src/cpu/cgroup.rs); here it is that of any other.
+// Reads the CPU quota of any process from its control groups: number of cores, and how often the kernel
+// halted the group because the quota was used up. Versions 1 and 2 of cgroups(7). For the own process the
+// native binary reads it (crates/core/src/cpu/cgroup.rs).
 
 import { join } from 'node:path';
 import { textOf } from '../proc/index.js';
 
-/** Of the tightest of the groups that a process is in. */
+/** Quota of the tightest of the groups of a process. */
 export interface CpuQuota {
   readonly cores: number;
-  /** Times that the quota was given out while there was work, and those of them in which it was used up. */
+  /** Number of enforcement periods with work, and of those in which the quota was used up. */
   readonly periods: number;
   readonly halts: number;
 }
 
-/** `undefined` without one. */
+/** `folder`: the process in /proc. `undefined`: no quota. */
 export function quotaOf(folder: string): CpuQuota | undefined {
   const groups = groupsOf(textOf(`${folder}/cgroup`), textOf('/proc/self/mountinfo'));
   const quotas = groups.flatMap((group) => readQuota(group) ?? []);
@@ -31,7 +31,7 @@ export function groupsOf(membership: string, mounts: string): string[] {
 }
 
 interface Mount {
-  /** The group that is seen at `point`. */
+  /** The group that is mounted at `point`. */
   readonly root: string;
   readonly point: string;
 }
@@ -47,7 +47,7 @@ function mountOf(mounts: string, kind: string, controller: string): Mount | unde
   return undefined;
 }
 
-/** In a container the mount shows the group itself as its root. */
+/** Folders of a group and its ancestors. In a container the mount has the group itself as its root. */
 function upwards(mount: Mount | undefined, group: string): string[] {
   if (mount === undefined) return [];
   const root = mount.root.replace(/\/$/, '');

@@ -1,33 +1,33 @@
-// What `manycore doctor` finds, as people and programs read it: lines that fit into 80 columns, and under
-// each that is not well what it costs and how to mend it.
+// Report of `manycore doctor` as text: lines of at most 80 columns, with cost and remedy under each finding
+// that is not well.
 
 import { median } from '../internal/index.js';
 
 /**
- * `ok` and `info` need nothing; `advice` is something that could be better; `problem` costs something now;
- * `missing` is something that manycore does without.
+ * `ok`, `info`: nothing to do; `advice`: room for improvement; `problem`: costs something now; `missing`:
+ * manycore works without it.
  */
 export type State = 'ok' | 'info' | 'advice' | 'problem' | 'missing';
 
 export interface Finding {
   readonly what: string;
   readonly state: State;
-  /** With its figure. */
+  /** The finding with its numbers. */
   readonly detail: string;
   readonly cost?: string;
-  /** What to do; `undefined` when nothing is to be done. */
+  /** Advice; `undefined`: nothing to do. */
   readonly remedy?: string;
 }
 
-/** A program that runs, or one of the processes of a server. */
+/** Findings of the machine, of a running program, or of one server process. */
 export interface Chapter {
   readonly title: string;
-  /** `undefined`: of the machine. */
+  /** `undefined`: the machine. */
   readonly pid?: number;
   readonly findings: readonly Finding[];
 }
 
-/** Whether nothing is missing, and nothing costs something now. */
+/** True: no finding is `missing` or a `problem`. */
 export function isWell(chapters: readonly Chapter[]): boolean {
   return findingsOf(chapters).every(({ state }) => state !== 'missing' && state !== 'problem');
 }
@@ -42,7 +42,7 @@ const marks: Readonly<Record<State, string>> = {
 const markWidth = 7;
 const lineWidth = 80;
 
-/** As text. */
+/** Formats the chapters as text, with a verdict at the end. */
 export function report(chapters: readonly Chapter[]): string {
   const width = Math.max(...findingsOf(chapters).map(({ what }) => what.length));
   const texts = chapters.map(({ title, findings }) => {
@@ -63,7 +63,7 @@ function linesOf({ state, what, detail, cost, remedy }: Finding, width: number):
   ];
 }
 
-/** `text` in lines of at most 80 columns, unless one word is longer; all but the first begin with `more`. */
+/** Wraps `text` at 80 columns, except a longer word; all lines but the first begin with `more`. */
 function wrapped(text: string, indent: string, more = ''): string[] {
   const lines: string[] = [];
   let line = indent;
@@ -96,12 +96,12 @@ export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** Of a share of 1. */
+/** Formats a share of 1. */
 export function percent(share: number): string {
   return `${Math.round(100 * share)} %`;
 }
 
-/** Of counts their median, as a count. */
+/** Median of counts, rounded to a count. */
 export function usual(counts: readonly number[]): number {
   return Math.round(median(counts));
 }

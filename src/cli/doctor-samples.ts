@@ -1,7 +1,7 @@
-// A program that runs, looked at from outside for a second: its thread pool and the states of its threads
-// again and again, its memory at the end. From proc(5); nothing in it changes. Only one that uses manycore
-// is asked something, before and behind that second: its threads tell of their loops and heaps, which nobody
-// sees from outside. Not here: what the stats mean (doctor-program.ts).
+// Samples a running program from outside for a second: its thread pool and thread states repeatedly, its
+// memory at the end. By proc(5); nothing in the program changes. Threads that use manycore are also polled,
+// before and after that second, for their loops and heaps, which are invisible from outside. Not here: what
+// the samples mean (doctor-program.ts).
 
 import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,83 +18,82 @@ import { bytesIn, namesIn, readStat, textOf } from '../proc/index.js';
 import { type HeapLimit, heapLimitFromOutside } from './doctor-heap-limit.js';
 import { type CpuQuota, quotaOf } from './doctor-quota.js';
 
-/** What was seen of one process of Node. */
+/** Samples of one process of Node. */
 export interface ProcessSamples {
   readonly pid: number;
-  /** Its command line, or what it calls itself. */
+  /** Command line, or process title. */
   readonly command: string;
-  /** Whether its numbers of processes are others than ours, as in a container. */
+  /** True: it is in another PID namespace, as in a container. */
   readonly isContained: boolean;
-  /** One for each look; empty where the pool cannot be seen, as `poolProblem` says. */
+  /** One reading per sample; empty when the pool is unreadable, with the reason in `poolProblem`. */
   readonly pool: readonly BlockingPoolReading[];
   readonly poolProblem: string;
   /**
-   * How long a job waited for its pool that was begun for this; `undefined` where jobs are counted, or nobody
-   * tells.
+   * Measured wait of a probe job for its pool; `undefined` when jobs can be counted, or no thread reports it.
    */
   readonly poolWaitMs: number | undefined;
-  /** For each look: how many of its threads ran, or could have run had a core been free. */
+  /** Per sample: number of its threads that ran, or could have run on a free core. */
   readonly runnable: readonly number[];
-  /** The same of the whole machine, without this process. */
+  /** The same for the whole machine, without this process. */
   readonly machineRunnable: readonly number[];
   readonly machineCores: number;
-  /** The share of the looks in which its main thread was one of them, 0 to 1. */
+  /** Share of the samples in which its main thread was one of them, 0 to 1. */
   readonly mainShare: number;
-  /** By a signal or a debugger, at the end. */
+  /** True: stopped by a signal or a debugger, at the end. */
   readonly isStopped: boolean;
-  /** Those that tell of themselves; empty where it does not use manycore. */
+  /** Threads with an agent; empty when it does not use manycore. */
   readonly threads: readonly SeenThread[];
-  /** How many cores its main thread may run on; 0 where unknown. */
+  /** Number of cores that its main thread may run on; 0: unknown. */
   readonly allowedCores: number;
-  /** While it was looked at; `undefined` without a quota. */
+  /** Quota with the counts of that second; `undefined` without a quota. */
   readonly quota: CpuQuota | undefined;
-  /** Memory that is its own, swapped or not, in bytes: heaps, buffers, and what native code has. */
+  /** Private memory, swapped or not, in bytes: heaps, buffers, and memory of native code. */
   readonly ownBytes: number;
-  /** As it was started; `undefined` where that says nothing. */
+  /** Inferred from its start; `undefined`: unknown. */
   readonly heapLimit: HeapLimit | undefined;
   readonly openDescriptors: number;
-  /** `Infinity` without one. */
+  /** `Infinity`: no limit. */
   readonly maxDescriptors: number;
 }
 
-/** A thread that tells of itself, as it was asked last. */
+/** A thread with an agent, as of the last poll. */
 export interface SeenThread {
   /** 0: the main thread. */
   readonly thread: number;
   /** `main`, `thread 2`, or in a server `loop 0.1`. */
   readonly role: string;
-  /** It did not answer within a second, and is none that may block. */
+  /** True: no answer within a second, from a thread that may not block. */
   readonly isSilent: boolean;
-  /** How late its timers were in the last second; `undefined` where it cannot say. */
+  /** Delays of its timers in the last second; `undefined`: not reported. */
   readonly lag: { readonly p99Ms: number; readonly maxMs: number } | undefined;
-  /** `undefined` where it did not answer. */
+  /** `undefined`: no answer. */
   readonly heap: SeenHeap | undefined;
 }
 
 export interface SeenHeap {
-  /** The least of two looks: what is garbage by then counts, too. */
+  /** The lesser of two polls; it includes garbage. */
   readonly usedBytes: number;
   readonly limitBytes: number;
 }
 
 const samplingMs = 1000;
 const samplePauseMs = 25;
-/** Of a command line, which may be a whole program. */
+/** Limit of the displayed command line, which may contain a whole program. */
 const maxCommandChars = 120;
 
 /**
- * Resolves after a second, or three where a thread is silent. Rejects with `PROCESS_GONE`, also when it
- * ends meanwhile, with `PROCESS_REFUSED`, `PROCESS_NOT_NODE`, `PROCESS_OTHER_PID_NAMESPACE`.
+ * Samples a process; takes a second, or three when a thread is silent. Rejects with `PROCESS_GONE`, also when
+ * it ends meanwhile, with `PROCESS_REFUSED`, `PROCESS_NOT_NODE`, `PROCESS_OTHER_PID_NAMESPACE`.
  */
 export async function sampleProcess(pid: number): Promise<ProcessSamples> {
   const { folder, path, isContained } = nodeProcess(pid);
   const probes = !canCountJobs(pid);
   using threads = new ProcessThreads(pid);
-  const first = await threads.poll(probes); // from the answer on they measure how late their loops are
+  const first = await threads.poll(probes); // starts the sampling of their delays
   const before = quotaOf(folder);
   const { pool, poolProblem, states } = await sampleRepeatedly(pid, folder);
   const last = await threads.poll(probes);
-  nodeProcess(pid); // what has ended meanwhile was not seen
+  nodeProcess(pid); // throws when it has ended meanwhile
   const status = textOf(`${folder}/status`);
   const command = textOf(`${folder}/cmdline`)
     .replace(/[\0\s]+/g, ' ')
@@ -129,7 +128,7 @@ interface Many {
   readonly states: readonly States[];
 }
 
-/** For a second. */
+/** Samples pool and threads for a second. */
 async function sampleRepeatedly(pid: number, folder: string): Promise<Many> {
   const pool: BlockingPoolReading[] = [];
   const states: States[] = [];
@@ -150,7 +149,7 @@ async function sampleRepeatedly(pid: number, folder: string): Promise<Many> {
   return { pool, poolProblem, states };
 }
 
-/** What they told at the end, and before that. */
+/** Combines the polls before and after that second. */
 function seenThreads(first: readonly PolledThread[], last: readonly PolledThread[]): SeenThread[] {
   return last.map(({ thread, mayBlock, stats }) => {
     const before = first.find((each) => each.thread === thread)?.stats;
@@ -168,7 +167,7 @@ function seenThreads(first: readonly PolledThread[], last: readonly PolledThread
   });
 }
 
-/** The stats of `after`, counted from `before` on. */
+/** The counts of `after` since `before`. */
 function since(before: CpuQuota | undefined, after: CpuQuota | undefined): CpuQuota | undefined {
   if (after === undefined) return undefined;
   const { cores, periods, halts } = after;
@@ -183,8 +182,8 @@ interface States {
 }
 
 /**
- * Not times: what they say of a program depends on what else the machine does. A thread that wants a core
- * is one that runs or could, however long it gets one.
+ * Counts runnable threads: those that run or wait for a core. Not CPU times, which depend on the load of the
+ * machine.
  */
 function statesOf(pid: number, folder: string): States {
   const runnable = namesIn(`${folder}/task`).filter((name) => {
@@ -196,7 +195,7 @@ function statesOf(pid: number, folder: string): States {
   return { runnable: runnable.length, isMainRunnable, machineRunnable: all - 1 };
 }
 
-/** Of a list such as `0-2,5`. */
+/** Counts the cores of a list such as `0-2,5`. */
 function countOf(list: string): number {
   return list
     .split(',')

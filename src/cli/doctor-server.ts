@@ -1,5 +1,5 @@
-// What a server that runs says of its loops, as `manycore status` shows it, and what follows from that. Its
-// processes are looked at one by one besides (doctor-program.ts).
+// Findings about a running server, from the status of its loops as in `manycore status`. Its processes are
+// also sampled one by one (doctor-program.ts).
 
 import type { LoopStatus, ServerStatus } from '../serve/index.js';
 import { counted, type Finding } from './doctor-report.js';
@@ -22,7 +22,7 @@ export function serverFindings(
   ];
 }
 
-/** The processes that serve, and how many loops each has. */
+/** Number of loops by process. */
 export function loopsByProcess({ loops }: ServerStatus): Map<number, number> {
   const counts = new Map<number, number>();
   for (const { pid, state } of loops) {
@@ -53,7 +53,7 @@ function sizeFinding(own: number, all: number, cores: number): Finding {
   };
 }
 
-/** Below it is what long callbacks are. */
+/** Shorter silences are long callbacks. */
 const blockedMs = 1000;
 
 function blockedFinding(line: LoopStatus): Finding[] {

@@ -1,5 +1,5 @@
-// What threads that use manycore tell of their loops and heaps, and what follows from it; and of a program
-// that tells nothing the guess that its memory allows.
+// Findings about loops and heaps, from stats of threads that use manycore; and for other programs a guess
+// from their memory.
 
 import { sizeText } from './doctor-machine.js';
 import { type Finding, percent } from './doctor-report.js';
@@ -13,7 +13,7 @@ export function threadFindings(samples: ProcessSamples): Finding[] {
   ];
 }
 
-/** A thread that computes wants a core in more of the looks than that. */
+/** A computing thread is runnable in more than this share of the samples. */
 const computesShare = 0.5;
 
 function silentFinding(samples: ProcessSamples, { thread, role, isSilent }: SeenThread): Finding[] {
@@ -60,9 +60,9 @@ function lagFinding({ role, lag }: SeenThread): Finding[] {
   ];
 }
 
-/** V8 begins to collect more often, and has little left for a peak. */
+/** Share of the limit above which V8 collects more often and has little left for a peak. */
 const nearLimit = 0.75;
-/** What V8 has of the limit for young objects alone, unless it is told otherwise. */
+/** Default part of the limit that V8 reserves for young objects. */
 const youngBytes = 48 * 1024 ** 2;
 
 function heapFinding({ thread, role, heap }: SeenThread): Finding[] {
@@ -85,9 +85,9 @@ function heapRemedy(thread: number, role: string, { usedBytes }: SeenHeap): stri
 }
 
 /**
- * Nothing where threads tell, or the limit is unknown. From outside nobody sees how much of its memory is
- * heap: far below the limit it cannot be near it, and else nobody knows. Each loop has a heap with a limit
- * of its own.
+ * Empty when threads report their heaps, or the limit is unknown. The heap's part of the memory is invisible
+ * from outside: memory far below the limit rules out a full heap, more memory proves nothing. Each loop has a
+ * heap with its own limit.
  */
 export function guessedHeapFinding(
   { threads, ownBytes, heapLimit }: ProcessSamples,

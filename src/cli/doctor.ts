@@ -1,6 +1,5 @@
-// `manycore doctor`: what this machine allows, and how the servers of this user do; `manycore doctor PID`:
-// how one program does. Each finding has its own file beside this one. Exit code 1 says that something is
-// missing, or costs something now.
+// `manycore doctor`: diagnoses this machine and the servers of this user; `manycore doctor PID`: one program.
+// Findings are made in the files beside this one. Exit code 1: something is missing, or is a problem now.
 
 import { CodedError, hasCode } from '../errors.js';
 import { messageOf } from '../internal/index.js';
@@ -18,9 +17,9 @@ export interface DoctorOptions {
 }
 
 /**
- * Prints what was found; resolves with the exit code: 0 all is well, 1 something is not. Throws
- * `PROCESS_GONE`, `PROCESS_REFUSED`, `PROCESS_NOT_NODE`, `PROCESS_OTHER_PID_NAMESPACE` for a `pid` that is no program
- * of Node that can be looked into.
+ * Prints the findings; resolves with the exit code: 0 all is well, 1 something is not. Rejects with
+ * `PROCESS_GONE`, `PROCESS_REFUSED`, `PROCESS_NOT_NODE` or `PROCESS_OTHER_PID_NAMESPACE` when `pid` is no
+ * program of Node that can be inspected.
  */
 export async function doctor(pid: number | undefined, { json }: DoctorOptions): Promise<number> {
   const chapters = pid === undefined ? await everything() : await program(pid);
@@ -42,7 +41,7 @@ async function everything(): Promise<Chapter[]> {
   return [{ title: 'This machine', findings }, ...chapters.flat()];
 }
 
-/** Those that run, or why nobody can know. */
+/** Running servers, or the error that prevents finding them. */
 async function servers(): Promise<ServerStatus[] | CodedError> {
   try {
     return (await remoteServers()).map(({ status }) => status);
@@ -52,7 +51,7 @@ async function servers(): Promise<ServerStatus[] | CodedError> {
   }
 }
 
-/** A server, one of its processes, or any other program. */
+/** Diagnoses a server, one of its processes, or any other program. */
 async function program(pid: number): Promise<Chapter[]> {
   const found = await servers();
   const statuses = found instanceof CodedError ? [] : found;
@@ -84,7 +83,7 @@ async function server(status: ServerStatus, all: readonly ServerStatus[]): Promi
   return [own, ...(await Promise.all(processes)).flat()];
 }
 
-/** `findings` are those of the machine. */
+/** The report as JSON; its `findings` are those of the machine. */
 function asJson(chapters: readonly Chapter[], isGood: boolean): string {
   const findings = chapters.filter(({ pid }) => pid === undefined).flatMap((each) => each.findings);
   const programs = chapters.filter(({ pid }) => pid !== undefined);

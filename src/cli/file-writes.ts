@@ -1,12 +1,12 @@
-// Files that a command writes at its end: one that cannot be written keeps neither the others nor what is
-// printed from it. What was found in minutes is not lost because a disk is full.
+// Files that a command writes at its end. A file that cannot be written prevents neither the other files nor
+// the printed output: the result of minutes is not lost because a disk is full.
 
 import { CodedError } from '../errors.js';
 
 export class FileWrites {
   readonly #failures: CodedError[] = [];
 
-  /** Whether it was written. Throws what is no error of ours. */
+  /** Runs `write`; true: it succeeded. Rethrows errors that are no `CodedError`. */
   do(write: () => void): boolean {
     try {
       write();
@@ -18,7 +18,7 @@ export class FileWrites {
     }
   }
 
-  /** Says on standard error what could not be written; whether there is such. */
+  /** Prints the failures on standard error; true: there were any. */
   printFailures(): boolean {
     for (const { message, code } of this.#failures) console.error(`manycore: ${message} (${code})`);
     return this.#failures.length > 0;

@@ -1,9 +1,9 @@
-// Values of flags, as commander hands them over.
+// Parsers of flag values, for commander.
 
 import { InvalidArgumentError } from 'commander';
 import type { Range, StatusAddress } from '../serve/index.js';
 
-/** `4`, or `2..8`. */
+/** Parses `4` or `2..8`. */
 export function countOrRange(text: string): number | Range {
   const [, min, max] = /^(\d+)\.\.(\d+)$/.exec(text) ?? [];
   if (min !== undefined && max !== undefined) return { min: Number(min), max: Number(max) };
@@ -11,7 +11,7 @@ export function countOrRange(text: string): number | Range {
   throw new InvalidArgumentError('It must be a whole number, or two of them: 2..8');
 }
 
-/** `9000`, or `10.0.0.1:9000`. */
+/** Parses `9000` or `10.0.0.1:9000`. */
 export function hostAndPort(text: string): number | StatusAddress {
   const [, host, port] = /^(?:(.+):)?(\d+)$/.exec(text) ?? [];
   if (port === undefined) throw new InvalidArgumentError('It must be PORT or HOST:PORT');
@@ -19,13 +19,13 @@ export function hostAndPort(text: string): number | StatusAddress {
   return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
 }
 
-/** 0 or more. */
+/** Parses a whole number, 0 or more. */
 export function wholeNumber(text: string): number {
   if (/^\d+$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a whole number');
 }
 
-/** Above 0, whole or not. */
+/** Parses a number above 0, whole or not. */
 export function aNumber(text: string): number {
   const number = Number(text);
   if (text.trim() !== '' && number > 0 && Number.isFinite(number)) return number;

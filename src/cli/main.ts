@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// The command: which subcommands there are and what flags they take. Each has a file of its own that
-// does the work. A wrong command line is one sentence and exit code 2. The flags of servers and of tune
-// are many, and in serve-flags.ts and tune-flags.ts.
+// The command `manycore`: its subcommands and their flags. Each subcommand has its own file for the work. A
+// wrong command line gives one sentence and exit code 2. Flags of servers and of tune are in serve-flags.ts
+// and tune-flags.ts.
 
 import { Command, CommanderError, Option } from 'commander';
 import { CodedError } from '../errors.js';
@@ -23,7 +23,7 @@ import { addTuneCommand } from './tune-flags.js';
 import { runWorker, type WorkerFlags } from './worker.js';
 
 const usageExitCode = 2;
-/** What they run goes on whatever becomes of its output. */
+/** Commands whose programs keep running when their output is lost. */
 const longRunning = ['run', 'serve', 'worker'];
 
 function program(): Command {
@@ -43,7 +43,7 @@ function program(): Command {
   addServe(root);
   addServerCommands(root);
   addWorker(root);
-  root.commandsGroup('See and mend:');
+  root.commandsGroup('Observe and tune:');
   addTop(root);
   addDashboard(root);
   addDoctor(root);
@@ -55,16 +55,19 @@ function program(): Command {
 function addRun(root: Command): void {
   const run = root
     .command('run')
-    .description('run a program with its workers already starting, or a unit on event loops')
-    .argument('<file>', 'the program, or with --instances the module of a unit')
-    .argument('[args...]', 'arguments of the program, all of them after --')
-    .option('--instances <count>', 'it is a unit: so many instances, spread over the loops')
-    .option('--processes <count>', 'for a unit: processes that its loops are in')
-    .option('--loops <count>', 'for a unit: event loops in each process')
-    .option('--name <text>', 'of the unit')
-    .option('--on <where>', 'loop, or blocking: each instance in a thread of its own')
-    .option('--config <json>', 'what its instances get as config')
-    .option('--cluster <url>', 'put the bus on NATS: nats://HOST:PORT, or several with commas')
+    .description('run a program with its workers started ahead, or a unit on event loops')
+    .argument('<file>', 'file of the program, or with --instances the module of a unit')
+    .argument('[args...]', 'arguments of the program; after -- all of them')
+    .option(
+      '--instances <count>',
+      'run FILE as a unit with this many instances, spread over the loops',
+    )
+    .option('--processes <count>', 'processes for the loops of a unit')
+    .option('--loops <count>', 'event loops per process for a unit')
+    .option('--name <text>', 'name of the unit (default: its class, function or file)')
+    .option('--on <where>', 'where instances of the unit run: loop, or blocking (a thread each)')
+    .option('--config <json>', 'config for the instances of the unit, as JSON')
+    .option('--cluster <url>', 'connect the bus to NATS: nats://HOST:PORT, comma-separated')
     .passThroughOptions()
     .allowUnknownOption()
     .action(runProgram);
@@ -75,13 +78,20 @@ function addWorker(root: Command): void {
   const worker = root
     .command('worker')
     .description('lend workers of this machine to the pools of a cluster')
-    .requiredOption('--nats <url>', 'its NATS server: nats://HOST:PORT, or several with commas')
-    .option('--workers <count>', 'so many (default: as many as cores)', wholeNumber)
-    .option('--durable', 'take durable tasks, too, which JetStream keeps')
-    .option('--module <file...>', 'in a cluster without a secret: whose exports tasks may call')
+    .requiredOption('--nats <url>', 'NATS server of the cluster: nats://HOST:PORT, comma-separated')
+    .option(
+      '--workers <count>',
+      'number of workers to lend (default: number of cores)',
+      wholeNumber,
+    )
+    .option('--durable', 'also run durable tasks, which JetStream stores')
+    .option(
+      '--module <file...>',
+      'modules whose exports tasks may call (for a cluster without a secret)',
+    )
     .option(
       '--drain-timeout-ms <ms>',
-      'how long tasks may take once it is to end (default: 30000)',
+      'time limit for running tasks at shutdown, in ms (default: 30000)',
       wholeNumber,
     )
     .action(({ nats, ...flags }: WorkerFlags & { readonly nats: string }) =>
@@ -93,10 +103,10 @@ function addWorker(root: Command): void {
 function addTop(root: Command): void {
   root
     .command('top')
-    .description('what the programs do that run and use manycore, in this terminal')
-    .argument('[pid]', 'of one program', wholeNumber)
-    .option('--once', 'print one table, and end')
-    .option('--json', 'print JSON, once')
+    .description('show running programs that use manycore in this terminal')
+    .argument('[pid]', 'pid of one program (default: all)', wholeNumber)
+    .option('--once', 'print one table and exit')
+    .option('--json', 'print JSON once and exit')
     .showHelpAfterError('(manycore top --help shows the flags; manycore dashboard is a web page)')
     .action(async (pid: number | undefined, flags: TopFlags) => {
       const { showPrograms } = await import('./top.js');
@@ -107,13 +117,13 @@ function addTop(root: Command): void {
 function addDashboard(root: Command): void {
   root
     .command('dashboard')
-    .description('the same as a live page for your browser')
+    .description('show running programs that use manycore as a live web page')
     .option(
       '--port <port>',
-      'where it listens (default: 7420, or any where that is taken)',
+      'port to bind (default: 7420, or any free port when it is taken)',
       wholeNumber,
     )
-    .option('--host <address>', 'and on which address (default: 127.0.0.1, this machine alone)')
+    .option('--host <address>', 'address to bind (default: 127.0.0.1, this machine only)')
     .action(async (flags: DashboardFlags) => {
       const { showDashboard } = await import('./dashboard.js');
       await showDashboard(flags);
@@ -122,17 +132,17 @@ function addDashboard(root: Command): void {
 
 const doctorExitCodes = `
 Exit code:
-  0  all is well, or could be better (ADVICE)
-  1  something does not work (MISSING) or costs something now (PROBLEM)
-  2  the program cannot be looked into`;
+  0  all is well, or has room for improvement (ADVICE)
+  1  something does not work (MISSING) or is a problem now (PROBLEM)
+  2  the program cannot be inspected`;
 
 function addDoctor(root: Command): void {
   root
     .command('doctor')
-    .description('what is wrong here or with a program that runs, and what mends it')
+    .description('diagnose this machine or a running program, and suggest remedies')
     .argument(
       '[pid]',
-      'of one program of Node (default: the machine and all your servers)',
+      'pid of one Node.js program (default: the machine and all your servers)',
       wholeNumber,
     )
     .option('--json', 'print the findings as JSON')
@@ -145,26 +155,32 @@ function addDoctor(root: Command): void {
 function addTrace(root: Command): void {
   root
     .command('trace')
-    .description('what a program asks of the kernel: system calls by name, thread and role')
-    .argument('<target...>', 'a process number, or after -- a command to start')
-    .option('--seconds <count>', 'so long (default: 5; a command: until it ends)', wholeNumber)
-    .addOption(
-      new Option('--method <name>', 'how (default: the best that works)').choices(traceMethods),
+    .description('count the system calls of a program by name, thread and role')
+    .argument('<target...>', 'pid of a process, or after -- a command to start')
+    .option(
+      '--seconds <count>',
+      'duration of the trace in seconds (default: 5; a command: until it ends)',
+      wholeNumber,
     )
     .addOption(
-      new Option('--by <what>', 'what has a table of calls of its own (default: program)')
+      new Option('--method <name>', 'tracing method (default: the best that works here)').choices(
+        traceMethods,
+      ),
+    )
+    .addOption(
+      new Option('--by <what>', 'one table of calls per program, role or thread (default: program)')
         .choices(callGroups)
         .conflicts('json'),
     )
-    .option('--json', 'print JSON: all of them')
+    .option('--json', 'print the whole report as JSON')
     .option('-o, --output <file>', 'write the report to a file')
-    .option('--folded <file>', 'write times as folded stacks, for a flame graph')
-    .option('--folded-counts <file>', 'and counts of calls')
+    .option('--folded <file>', 'write times as folded stacks to a file, for a flame graph')
+    .option('--folded-counts <file>', 'write counts of calls as folded stacks to a file')
     .showHelpAfterError('(manycore trace --help shows the flags; a command stands after --)')
     .action((target: string[], flags: TraceFlags) => traceProgram(target, flags));
 }
 
-/** Flags of a unit stand before or behind its file; a program has its own behind it. */
+/** Flags of a unit stand before or after its file; those of a program only after it. */
 async function runProgram(
   file: string,
   args: readonly string[],
@@ -193,7 +209,7 @@ function kebab(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** What commander says of a wrong command line, as all else is said. */
+/** Formats an error text of commander like all other errors. */
 function coded(text: string): string {
   return text.replace(/^error: (.*)/, 'manycore: $1 (OPTION_INVALID)');
 }

@@ -1,7 +1,7 @@
-// Standard output, for all commands that say something and end. What `console` cannot write it forgets, and
-// what commander cannot write ends Node with a stack; here a full disk is one sentence and exit code 2, and a
-// pipe that nobody reads any more (`| head`) is quiet. A command goes on meanwhile: it may have files to
-// write. Not for programs that we run, and servers: these go on as they do under Node itself.
+// Errors of standard output, for all commands that print a result and exit. `console` ignores failed writes,
+// and a failed write of commander ends Node with a stack. Here a full disk gives one sentence and exit code
+// 2, and a closed pipe (`| head`) is silent. The command goes on meanwhile: it may have files to write. Not
+// for programs that we run, and servers: they behave as under Node itself.
 
 import { CodedError } from '../errors.js';
 import { defer, messageOf } from '../internal/index.js';
@@ -10,10 +10,10 @@ const failedExitCode = 2;
 const lost = defer<void>();
 let isFull = false;
 
-/** Resolves when what was said went nowhere. */
+/** Resolves when standard output is lost. */
 export const outputLost: Promise<void> = lost.promise;
 
-/** From now on until `leaveOutput`. */
+/** Installs the handlers, until `ignoreOutputErrors`. */
 export function handleOutputErrors(): void {
   process.stdout.on('error', onError);
   process.on('exit', onExit);

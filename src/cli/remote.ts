@@ -1,4 +1,4 @@
-// `manycore status`, `reload`, `scale`: what is asked of servers that run in other processes.
+// `manycore status`, `reload`, `scale`: requests to servers that run in other processes.
 
 import { CodedError } from '../errors.js';
 import {
@@ -19,14 +19,14 @@ export async function showStatus(pid: number | undefined, isJson: boolean): Prom
   else for (const each of shown) console.log(table(each));
 }
 
-/** Throws `SERVE_CONTROL_FAILED`. */
+/** Reloads all servers of one process. Rejects with `SERVE_CONTROL_FAILED`. */
 export async function reloadServer(pid: number | undefined): Promise<void> {
   const found = await serversOf(pid);
   await Promise.all(found.map((server) => server.reload()));
   console.log('reloaded');
 }
 
-/** Throws `SERVE_CONTROL_FAILED`. */
+/** Scales the only server of one process. Rejects with `SERVE_CONTROL_FAILED`. */
 export async function scaleServer(
   processes: number | Range,
   pid: number | undefined,
@@ -43,7 +43,7 @@ export async function scaleServer(
   console.log(`serving from ${count} process${max === 1 ? '' : 'es'}`);
 }
 
-/** Those of one process: of the only one that there is, unless it is named. */
+/** Servers of the process `pid`, or of the only process that serves. */
 async function serversOf(pid: number | undefined): Promise<RemoteServer[]> {
   const all = await remoteServers();
   const found = all.filter(({ status }) => pid === undefined || status.pid === pid);

@@ -1,4 +1,4 @@
-// What `serve` and `run` say of processes and loops that block, fail or end.
+// Messages of `serve`, `run` and `worker` about processes and loops that block, fail or end.
 
 import { subscribe } from 'node:diagnostics_channel';
 import type {
@@ -11,10 +11,10 @@ import type {
   UnitLostMessage,
 } from '../internal/index.js';
 
-/** A callback that takes less long is told of without its stack, in ms. */
+/** A shorter callback, in ms, is reported without its stack. */
 const stackFromMs = 5000;
 
-/** From now on, on stderr: of a server, or of the loops of units. */
+/** Starts to print them on stderr, for a server or for the loops of units. */
 export function reportLosses(of: 'server' | 'units'): void {
   if (of === 'server') subscribe('manycore:server:blocked', reportBlocked);
   else subscribe('manycore:unit:blocked', reportUnitBlocked);
@@ -51,7 +51,7 @@ function reportUnitBlocked(message: unknown): void {
   reportBlockedCallback(`loop ${loop}${whose}, in process ${pid},`, details);
 }
 
-/** At first in one line, later with the stack. */
+/** Prints one line, and for a long callback also the stack. */
 function reportBlockedCallback(which: string, details: Partial<ServerBlockedMessage>): void {
   const { blockedMs = 0, place, stack = '' } = details;
   const where = place === undefined ? '' : `, at ${place}`;

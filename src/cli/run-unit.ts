@@ -1,5 +1,5 @@
-// `manycore run UNIT --instances N`: a unit on event loops of its own, in the foreground. TERM and INT
-// undeploy it; a second one ends everything at once.
+// `manycore run UNIT --instances N`: runs a unit on its own event loops, in the foreground. TERM and INT
+// undeploy it; a second signal ends everything at once.
 
 import { resolve } from 'node:path';
 import type { ClusterOptions } from '../cluster/index.js';
@@ -30,7 +30,7 @@ export interface UnitFlags extends ClusterFlags {
 }
 
 const countNames = ['instances', 'processes', 'loops'] as const;
-/** Each with the field that it sets. */
+/** Flags with the fields that they set. */
 const textNames = new Map([
   ['name', 'name'] as const,
   ['cluster', 'cluster'] as const,
@@ -40,7 +40,7 @@ const flagNames: readonly string[] = [...countNames, ...textNames.keys(), 'confi
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** Whether these arguments of `run` have --instances among them: without it a program is run. */
+/** True: the arguments of `run` contain --instances; without it a program is run. */
 export function hasUnitFlags(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   const own = end === -1 ? args : args.slice(0, end);
@@ -48,8 +48,8 @@ export function hasUnitFlags(args: readonly string[]): boolean {
 }
 
 /**
- * The flags of a unit among the arguments of `run`, and what is left; after `--` all is the program's.
- * Throws `OPTION_INVALID`.
+ * Separates the flags of a unit from the other arguments of `run`; those after `--` are never flags. Throws
+ * `OPTION_INVALID`.
  */
 export function takeUnitFlags(args: readonly string[]): { flags: UnitFlags; rest: string[] } {
   const flags: Writable<UnitFlags> = {};
@@ -96,11 +96,11 @@ function wrongFlag(name: string, what: string): CodedError {
   return new CodedError('OPTION_INVALID', `--${name} is ${what}: it must be ${wanted}`);
 }
 
-/** Resolves when all instances run. Throws what `Loops` and `deploy` throw. */
+/** Resolves when all instances run. Rejects with the errors of `Loops` and `deploy`. */
 export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
   const { processes, loops: loopsPerProcess, instances, name: ownName, config, on } = flags;
   const cluster = clusterOf(flags);
-  // By it the program is called in `manycore status` and `manycore top`.
+  // The name of the program in `manycore status` and `manycore top`.
   process.argv[1] = resolve(file);
   const loops = new Loops({ processes, loops: loopsPerProcess, control: true, cluster });
   reportLosses('units');

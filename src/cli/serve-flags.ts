@@ -1,4 +1,4 @@
-// The flags of `manycore serve`, and of the commands to its servers that run: status, reload, scale.
+// Flags of `manycore serve`, and of the commands for running servers: status, reload, scale.
 
 import { type Command, Option } from 'commander';
 import { countOrRange, hostAndPort, wholeNumber } from './flag-values.js';
@@ -10,46 +10,53 @@ export function addServe(root: Command): void {
   root
     .command('serve')
     .description('serve a program from several processes and event loops')
-    .argument('[app]', 'the program: it listens, or exports what can')
-    .argument('[args...]', 'its arguments; those with a dash after --')
-    .option('-P, --processes <count>', 'processes: 4, or 2..8 to follow the load', countOrRange)
-    .option('--max-processes <count>', 'as many as scale may ask for later', wholeNumber)
-    .option('-L, --loops <count>', 'event loops in each process', countOrRange)
-    .addOption(
-      new Option('--plan <name>', 'who comes and goes with the load (default: event)').choices([
-        'event',
-        'prefork',
-        'worker',
-        'perchild',
-      ]),
+    .argument('[app]', 'the program: it listens itself, or exports an app')
+    .argument('[args...]', 'arguments of the program; those with a dash after --')
+    .option(
+      '-P, --processes <count>',
+      'number of processes: 4, or 2..8 to follow the load',
+      countOrRange,
+    )
+    .option('--max-processes <count>', 'upper limit for manycore scale', wholeNumber)
+    .option(
+      '-L, --loops <count>',
+      'event loops per process: 2, or 1..4 to follow the load',
+      countOrRange,
     )
     .addOption(
-      new Option('--placement <name>', 'who gets a connection (default: least-loaded)').choices([
-        'least-loaded',
-        'round-robin',
-        'kernel',
-        'reuseport',
-      ]),
+      new Option(
+        '--plan <name>',
+        'what follows the load: processes, loops or nothing (default: event)',
+      ).choices(['event', 'prefork', 'worker', 'perchild']),
+    )
+    .addOption(
+      new Option(
+        '--placement <name>',
+        'which loop gets a new connection (default: least-loaded)',
+      ).choices(['least-loaded', 'round-robin', 'kernel', 'reuseport']),
     )
     .option(
       '--port <port>',
-      'where an exported app listens (default: PORT, else 3000)',
+      'port to bind for an exported app (default: PORT, else 3000)',
       wholeNumber,
     )
-    .option('--host <address>', 'and on which address (default: all)')
-    .option('--unix <path>', 'or on which Unix socket')
-    .option('--status <address>', 'show the status as a page at PORT or HOST:PORT', hostAndPort)
+    .option('--host <address>', 'address to bind (default: all addresses)')
+    .option('--unix <path>', 'Unix socket to bind instead of a port')
+    .option('--status <address>', 'serve a status page at PORT or HOST:PORT', hostAndPort)
     .option('--metrics <address>', 'serve metrics for Prometheus at PORT or HOST:PORT', hostAndPort)
-    .option('--tls-cert <file>', 'speak TLS for an exported app: the certificate, as PEM')
-    .option('--tls-key <file>', 'and its key')
-    .option('--http2', 'and HTTP/2')
-    .option('--static <folder>', 'instead of a program: serve files')
-    .option('--cgi <folder>', 'instead of a program: run CGI programs, under /cgi-bin/')
-    .option('--user <name>', 'whose the processes are (for root)')
-    .option('--group <name>', 'and of which group')
-    .option('--reload-on-change', 'reload when a file beside the program changes')
-    .option('--config <file>', 'options as JSON (default: manycore.config.json, without an app)')
-    .option('--pid-file <path>', 'write the number of this process to a file while it runs')
+    .option('--tls-cert <file>', 'TLS certificate (PEM), for an exported app')
+    .option('--tls-key <file>', 'TLS private key (PEM)')
+    .option('--http2', 'speak HTTP/2 over TLS')
+    .option('--static <folder>', 'serve the files of a folder instead of a program')
+    .option(
+      '--cgi <folder>',
+      'run the CGI programs of a folder under /cgi-bin/ instead of a program',
+    )
+    .option('--user <name>', 'run server processes as this user (root only)')
+    .option('--group <name>', 'run server processes as this group (root only)')
+    .option('--reload-on-change', 'reload when a file in the folder of the program changes')
+    .option('--config <file>', 'options file, JSON (default without an app: manycore.config.json)')
+    .option('--pid-file <path>', 'write the pid of this process to a file while it runs')
     .showHelpAfterError(
       '(manycore serve --help shows the flags; those of the program stand after --)',
     )
@@ -62,21 +69,21 @@ export function addServe(root: Command): void {
 export function addServerCommands(root: Command): void {
   root
     .command('status')
-    .description('what the loops of the running servers do')
-    .argument('[pid]', 'of one server', wholeNumber)
+    .description('show the loops of running servers')
+    .argument('[pid]', 'pid of one server (default: all)', wholeNumber)
     .option('--json', 'print JSON')
     .action((pid: number | undefined, options: { json?: boolean }) =>
       showStatus(pid, options.json === true),
     );
   root
     .command('reload')
-    .description('start every process of a running server anew, without losing a request')
-    .argument('[pid]', 'of the server, where several run', wholeNumber)
+    .description('restart every process of a running server without losing a request')
+    .argument('[pid]', 'pid of the server, when several run', wholeNumber)
     .action(reloadServer);
   root
     .command('scale')
-    .description('serve from so many processes from now on')
-    .argument('<processes>', '4, or 2..8 to follow the load', countOrRange)
-    .argument('[pid]', 'of the server, where several run', wholeNumber)
+    .description('change the number of processes of a running server')
+    .argument('<processes>', 'number of processes: 4, or 2..8 to follow the load', countOrRange)
+    .argument('[pid]', 'pid of the server, when several run', wholeNumber)
     .action(scaleServer);
 }

@@ -1,5 +1,5 @@
-// What `manycore serve` is to do: flags, and a configuration file, whose keys are the options of `serve`
-// and those of the command. A flag counts more than the file.
+// Plan of `manycore serve`, from its flags and a configuration file, whose keys are the options of `serve`
+// and of the command. A flag overrides the file.
 
 import { existsSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -16,37 +16,37 @@ import type { StartConfig } from '../tune/index.js';
 
 /** One app to serve. */
 export interface ServedApp {
-  /** The program. */
+  /** Path of the program. */
   readonly app: string;
-  /** Changes below this folder reload it; folders of files and CGI programs need none. */
+  /** Folder whose changes reload the app; `undefined` for folders of files and CGI programs. */
   readonly folder: string | undefined;
   readonly options: ServeOptions;
 }
 
-/** Of the whole command. */
+/** Options of the whole command. */
 export interface ServeSettings extends ProcessSettings {
   readonly pidFile?: string | undefined;
   readonly reloadOnChange?: boolean | undefined;
-  /** Where Prometheus asks: a port of loopback, or of another address. */
+  /** Endpoint for Prometheus: a port on loopback, or port and host. */
   readonly metrics?: number | EndpointOptions | undefined;
 }
 
-/** How the processes of all apps are started; `manycore tune` finds such. */
+/** Options for starting the processes of all apps; `manycore tune` writes such. */
 interface ProcessSettings {
-  /** Variables of their environment, where the command's own does not have them. */
+  /** Environment variables; those of the command itself override them. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Flags of Node, which those of the command's own come after. */
+  /** Flags of Node, before those of the command itself. */
   readonly nodeFlags?: readonly string[] | undefined;
-  /** The numbers of the cores that they may run on. */
+  /** Numbers of the cores that they may run on. */
   readonly affinity?: readonly number[] | undefined;
 }
 
-/** What a configuration may have for an app, beside options. */
+/** Keys of an app in a configuration, besides options. */
 interface AppConfig extends ServeOptions {
   readonly app?: string;
-  /** Instead of a program: a folder of files. */
+  /** Folder of files to serve instead of a program. */
   readonly static?: string;
-  /** A folder of CGI programs, under /cgi-bin/. */
+  /** Folder of CGI programs to run under /cgi-bin/. */
   readonly cgi?: string;
 }
 
@@ -58,15 +58,15 @@ export interface ServeFlags extends AppConfig, ServeSettings {
 }
 
 interface Config extends AppConfig, ServeSettings {
-  /** Several apps, each with options of its own that count more than those beside `apps`. */
+  /** Several apps, each with its own options, which override those beside `apps`. */
   readonly apps?: readonly AppConfig[];
-  /** Why `manycore tune` has set what: for people. */
+  /** Reasons of `manycore tune` for its values; ignored. */
   readonly reasons?: unknown;
 }
 
 const defaultConfig = 'manycore.config.json';
 
-/** Throws `CLI_FILE_NOT_FOUND`, `OPTION_INVALID`. */
+/** Combines flags and configuration. Throws `CLI_FILE_NOT_FOUND`, `OPTION_INVALID`. */
 export function servePlan(
   app: string | undefined,
   args: readonly string[],
@@ -112,7 +112,7 @@ function readConfig(
   isNamed: boolean,
 ): { content: Config; folder: string; file?: string } {
   const file = resolve(path ?? defaultConfig);
-  // The one that happens to lie here is for this folder's app, not for one that was named.
+  // A default file in this folder is not for an app named on the command line.
   if (path === undefined && (isNamed || !existsSync(file))) {
     return { content: {}, folder: process.cwd() };
   }
@@ -127,8 +127,8 @@ function readConfig(
 }
 
 /**
- * What the configuration says of how programs are started, for one that `manycore serve` does not start.
- * Throws `OPTION_INVALID` for a file that `manycore serve` would not take either.
+ * Reads from a configuration how programs are started, for a program that `manycore serve` does not start.
+ * Throws `OPTION_INVALID` for a file that `manycore serve` would reject, too.
  */
 export function startConfig(path: string): StartConfig {
   const { content, folder, file = path } = readConfig(path, true);
@@ -140,7 +140,7 @@ export function startConfig(path: string): StartConfig {
   return { file, apps: names, env, nodeFlags, affinity, processes, loops };
 }
 
-/** Whose the processes would be, and where certificates lie, is for `serve` alone. */
+/** Checks the options without user, group and certificates, which only `serve` can check. */
 function checkOptions(config: Omit<Config, 'apps' | keyof ProcessSettings>): void {
   const { app, static: files, cgi, pidFile, reloadOnChange, metrics, reasons, ...options } = config;
   fillServeOptions({ ...options, tls: undefined, user: undefined, group: undefined });
@@ -148,7 +148,7 @@ function checkOptions(config: Omit<Config, 'apps' | keyof ProcessSettings>): voi
 
 const paths = ['app', 'static', 'cgi', 'unix', 'pidFile', 'cert', 'key'];
 
-/** What is used before `serve` looks at its options. Throws `OPTION_INVALID`. */
+/** Checks the keys that are used before `serve` checks its options. Throws `OPTION_INVALID`. */
 function checkConfig(content: unknown): asserts content is Config {
   if (!isObject(content)) throw invalid('it', content, 'an object');
   const { apps = [], tls = {}, reloadOnChange = false, metrics = 0 } = content;
@@ -184,7 +184,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Paths in a file are seen from its folder. */
+/** Resolves the paths of a configuration against its folder. */
 function atFolder(config: AppConfig, folder: string): AppConfig {
   const at = (path: string): string => resolve(folder, path);
   const { app, static: files, cgi, unix, tls } = config;
@@ -198,7 +198,7 @@ function atFolder(config: AppConfig, folder: string): AppConfig {
   };
 }
 
-/** What is missing is for `serve` to say. */
+/** Leaves missing paths to the checks of `serve`. */
 function tlsAtFolder(tls: TlsOptions, at: (path: string) => string): TlsOptions {
   const { cert, key }: Partial<TlsOptions> = tls;
   return {
@@ -266,7 +266,7 @@ function folderFor(name: string, given: string): string {
   throw new CodedError('CLI_FILE_NOT_FOUND', `there is no folder ${path}: give one for ${name}`);
 }
 
-/** `undefined` for what is not there, or not for this user. */
+/** `undefined`: the path does not exist, or is inaccessible. */
 function statsOf(path: string): Stats | undefined {
   try {
     return statSync(path);

@@ -1,6 +1,6 @@
-// `manycore serve`: the supervisor in the foreground. Signals are those of Apache and nginx: TERM and INT
-// end the server once what it holds is answered, a second one at once; HUP and USR2 start every process
-// anew; TTIN and TTOU serve from one process more or less.
+// `manycore serve`: runs the supervisor in the foreground. Signals are those of Apache and nginx: TERM and
+// INT drain and end the server, a second one ends it at once; HUP and USR2 restart every process; TTIN and
+// TTOU add or remove one process.
 
 import { subscribe } from 'node:diagnostics_channel';
 import {
@@ -32,7 +32,7 @@ import { listenFds, type Notifier, notifier } from './systemd.js';
 
 export type { ServeFlags } from './serve-plan.js';
 
-/** Resolves when the server listens. Throws what `servePlan` and `serve` throw. */
+/** Resolves when the server listens. Rejects with the errors of `servePlan` and `serve`. */
 export async function serveApp(
   app: string | undefined,
   args: readonly string[],
@@ -44,7 +44,7 @@ export async function serveApp(
   await command.start(settings);
 }
 
-/** What processes that we start get from us. What was said to this command itself counts more. */
+/** Applies settings that started processes inherit; environment and flags of this command override them. */
 function prepareProcesses({ env = {}, nodeFlags = [], affinity = [] }: ServeSettings): void {
   for (const [name, value] of Object.entries(env)) process.env[name] ??= value;
   process.execArgv.unshift(...nodeFlags);
@@ -65,7 +65,7 @@ class ServeCommand {
     if (pidFile !== undefined) checkPidFile(pidFile);
     let endpoint: MetricsEndpoint | undefined;
     try {
-      // First, so that nothing has to be ended when it fails.
+      // First, so that a failure leaves nothing to close.
       if (metrics !== undefined) {
         endpoint = await serveMetrics(typeof metrics === 'number' ? { port: metrics } : metrics);
       }
@@ -88,7 +88,7 @@ class ServeCommand {
     this.#notifier.ready(this.#size());
   }
 
-  /** With its name, where there are several. */
+  /** Rethrows an error, with the name of its app when there are several. */
   #refuse(app: string, error: unknown): never {
     if (this.#apps.length === 1 || !(error instanceof CodedError)) throw error;
     throw new CodedError(error.code, `${app}: ${error.message}`, { cause: error.cause });
@@ -114,7 +114,7 @@ class ServeCommand {
     return `serving from ${processes(this.#servers.flatMap(({ pids }) => pids).length)}`;
   }
 
-  /** Of the app that a message is about, where there are several. */
+  /** Prefix with the app of a message; empty for a single app. */
   #nameOf(message: unknown): string {
     const { app }: Partial<ServerChangedMessage> = Object(message);
     return this.#apps.length === 1 ? '' : `${app}: `;
@@ -171,7 +171,7 @@ class ServeCommand {
     void this.#change('reload', Promise.all(reloaded));
   };
 
-  /** Processes that there will be, while that is not so yet: signals come faster than processes. */
+  /** Target counts of processes while they are not reached: signals arrive faster than processes start. */
   readonly #wanted = new Map<Server, number>();
 
   #grow(count: number): void {
@@ -198,7 +198,7 @@ class ServeCommand {
     if (!this.#isEnding) this.#notifier.ready(this.#size());
   }
 
-  /** Reloads once the files of a program have been quiet for a moment. */
+  /** Reloads when the files of a program have not changed for a moment. */
   #watchFolders(): void {
     let timer: NodeJS.Timeout | undefined;
     for (const { folder } of this.#apps) {
@@ -211,9 +211,9 @@ class ServeCommand {
   }
 }
 
-/** Editors and compilers write several times. */
+/** Delay after the last change: editors and compilers write several times. */
 const quietMs = 200;
-/** What programs write, or what is installed while they run. */
+/** Paths that programs write, or package managers install while they run. */
 const unwatched = /(^|[\\/])(node_modules|\.git)([\\/]|$)|\.(log|pid|sock)$|~$/;
 
 function watchFolder(folder: string, onChange: () => void): FSWatcher {
@@ -226,7 +226,7 @@ function watchFolder(folder: string, onChange: () => void): FSWatcher {
   return watcher;
 }
 
-/** Where the folder is another user's, the file stays, and names nobody. */
+/** Removes a file, or empties it when the folder is not writable. */
 function removeOrEmpty(path: string): void {
   try {
     rmSync(path);
@@ -239,7 +239,7 @@ function processes(count: number): string {
   return `${count} process${count === 1 ? '' : 'es'}`;
 }
 
-/** Before anything is started. */
+/** Checks that the pid file is writable, before anything is started. */
 function checkPidFile(path: string): void {
   try {
     accessSync(existsSync(path) ? path : dirname(resolve(path)), constants.W_OK);
@@ -253,7 +253,7 @@ function badPidFile(cause: unknown): CodedError {
   return new CodedError('OPTION_INVALID', message, { cause });
 }
 
-/** For init systems and scripts: holds our number as long as we run. */
+/** Writes the pid file for init systems and scripts, and removes it at exit. */
 function keepPidFile(path: string): void {
   try {
     writeFileSync(path, `${process.pid}\n`);

@@ -1,12 +1,12 @@
-// What systemd asks of a service: sockets that it opened (sd_listen_fds(3)) and words about the state
-// (sd_notify(3)). Both are a few variables of the environment, which the programs that we start must not
-// see again.
+// Protocols of systemd for a service: passed sockets (sd_listen_fds(3)) and notifications of its state
+// (sd_notify(3)). Both use environment variables, which are removed, so that started programs do not get
+// them.
 
 import { callNative, requireNative } from '../native.js';
 
 const firstFd = 3;
 
-/** The listening sockets that this process was started with. */
+/** Returns the listening sockets that this process was started with. */
 export function listenFds(): number[] {
   const { LISTEN_PID: pid, LISTEN_FDS: count } = process.env;
   for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete process.env[name];
@@ -20,13 +20,13 @@ export interface Notifier {
   stopping(): void;
 }
 
-/** Says nothing where nobody listens. */
+/** Returns the notifier; it does nothing without a socket of systemd. */
 export function notifier(): Notifier {
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: watchdogUs, WATCHDOG_PID: pid } = process.env;
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete process.env[name];
   const say = (...lines: string[]): void => {
     if (socket === undefined) return;
-    // systemd that has gone is no reason to end.
+    // Without systemd the server goes on.
     try {
       callNative(() => requireNative().sendDatagram(socket, lines.join('\n')));
     } catch {}

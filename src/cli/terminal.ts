@@ -1,7 +1,7 @@
-// A terminal tells all of its foreground of Ctrl-C: this command and the program that it runs. Who forwards
-// what it hears would tell the program twice, and a server takes the second as "at once".
+// A terminal sends SIGINT to its whole foreground group at Ctrl-C: this command and the program that it runs.
+// A command that forwards it would signal the program twice, and a server takes the second as "at once".
 
-/** Whether the program that runs beside us in the foreground hears this signal only from us. */
+/** True: the program beside this command in the foreground does not get this signal from the terminal. */
 export function needsForwarding(signal: NodeJS.Signals): boolean {
   return signal !== 'SIGINT' || !hasTerminal();
 }

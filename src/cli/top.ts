@@ -1,4 +1,4 @@
-// `manycore top`: what the manycore programs of this user do, in the whole terminal, as one table or as JSON.
+// `manycore top`: shows the manycore programs of this user, live in the terminal, as one table, or as JSON.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { CodedError } from '../errors.js';
@@ -14,11 +14,11 @@ export interface TopFlags {
   readonly once?: boolean;
 }
 
-/** Between two looks. */
+/** Interval between two polls. */
 const refreshMs = 1000;
 
 /**
- * Of all programs, or of one. Rejects with `TOP_NO_TERMINAL`, `OBSERVE_PROGRAM_NOT_FOUND`,
+ * Shows all programs, or the one of `pid`. Rejects with `TOP_NO_TERMINAL`, `OBSERVE_PROGRAM_NOT_FOUND`,
  * `RUNTIME_FOLDER_REFUSED`.
  */
 export async function showPrograms(
@@ -34,7 +34,7 @@ export async function showPrograms(
   else for (const line of plainLines(programs, pid)) console.log(plain(line));
 }
 
-/** Rates need a second look. */
+/** Polls twice, because rates need two polls. */
 async function pollTwice(pid: number | undefined): Promise<ProgramView[]> {
   using sampler = new ProgramSampler();
   const isMeant = (program: ProgramView): boolean => pid === undefined || program.pid === pid;
@@ -121,7 +121,7 @@ class View {
       if (!this.#state.isPaused) {
         const programs = await this.#sampler.sample();
         if (this.#isLeft) return;
-        // Paused while it was asked: what is seen stays.
+        // Paused during the poll: keep the shown state.
         if (!this.#state.isPaused) this.#programs = programs;
         this.#draw();
       }

@@ -1,23 +1,23 @@
-// The report of `manycore trace` as text, for a terminal of 80 columns: where the time went, by machine,
-// role and call, and how it was found out. What does not fit is in --json.
+// Report of `manycore trace` as text for a terminal of 80 columns: CPU time by machine, role and call, and
+// the tracing method. --json has the parts that do not fit.
 
 import type { TracedCall, TracedThread, TraceReport } from '../trace/index.js';
 
-/** Requests of HTTP that were answered while the trace ran. */
+/** HTTP requests that were answered during the trace. */
 export interface CountedRequests {
   readonly count: number;
 }
 
-/** What has a table of calls of its own. */
+/** Groups that can have separate tables of calls. */
 export const callGroups = ['program', 'role', 'thread'] as const;
 export type CallGroup = (typeof callGroups)[number];
 
 const width = 80;
-/** So many lines of each table. */
+/** Limits of the lines of each table. */
 const maxCalls = 15;
 const maxRoles = 12;
 const callsOfRequest = 5;
-/** Where each role or thread has a table of its own: so many tables, and so many lines of each. */
+/** With one table per role or thread: limits of the tables, and of the lines of each. */
 const maxGroups = 12;
 const callsOfGroup = 5;
 
@@ -45,7 +45,7 @@ export function textReport(
     .join('\n\n');
 }
 
-/** What a request costs in calls, the ones that came most often by name. */
+/** Calls per request, with the most frequent calls by name. */
 export function requestsText({ calls }: TraceReport, { count }: CountedRequests): string[] {
   const all = calls.reduce((total, call) => total + (call.count ?? 0), 0);
   if (count === 0) return ['requests  none was answered'];
@@ -180,7 +180,7 @@ function callsTable(
   return table([heads, first, ...lines], new Set([0]), left);
 }
 
-/** Columns as wide as their words, numbers to the right. */
+/** Formats a table: columns are as wide as their texts, numbers are aligned right. */
 function table(
   rows: readonly (readonly string[])[],
   texts: ReadonlySet<number>,
@@ -216,7 +216,7 @@ function overheadLines({ overhead, method, calls }: TraceReport): string[] {
   return [`overhead  ${kernel}, ${own}`];
 }
 
-/** Ways that lack the same stand in one sentence. */
+/** Methods that lack the same are in one sentence. */
 function missingLines({ missing }: TraceReport): string[] {
   const methodsOf = new Map<string, string[]>();
   for (const { method, reason, wayOut, cost } of missing) {
@@ -226,10 +226,10 @@ function missingLines({ missing }: TraceReport): string[] {
   return [...methodsOf].map(([text, methods]) => `${methods.join(' and ')} ${text}`);
 }
 
-/** Lines that begin with a word and three spaces: what follows of them stands under its first words. */
+/** Lines that begin with a label and spaces; their continuation is indented by the label. */
 const labelled = /^\w+ {2,}/;
 
-/** Cuts a sentence at spaces; tables fit. */
+/** Wraps a sentence at spaces; tables fit already. */
 function wrap(line: string): string[] {
   const indent = ' '.repeat(labelled.exec(line)?.[0].length ?? 0);
   const lines: string[] = [];
@@ -247,7 +247,7 @@ function clip(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
 
-/** In place of what the way of tracing does not see. */
+/** Placeholder for values that the tracing method does not see. */
 const unknown = '–';
 
 function known(count: number | null): string {

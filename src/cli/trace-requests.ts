@@ -1,22 +1,22 @@
-// Counts the requests that are answered while a trace runs. Servers of `manycore serve` show theirs to
-// their user, on scoreboards. Other programs tell nobody how many they had: in a command they are counted
-// inside (trace/request-counts.ts), in a process that ran before they are not known.
+// Counts the requests that are answered during a trace. Servers of `manycore serve` have counts on
+// scoreboards, readable by their user. In other programs requests are counted inside when the trace starts
+// them as a command (trace/request-counts.ts); for processes that ran before the count is unknown.
 
 import { type LoopStatus, remoteServers } from '../serve/index.js';
 import type { ThreadRequests, Trace } from '../trace/index.js';
 import type { CountedRequests } from './trace-report.js';
 
-/** A process that ends takes with it what it answered since the last look. */
+/** Poll interval: the requests of a process since the last poll are lost at its end. */
 const everyMs = 500;
 
 type Loop = Pick<LoopStatus, 'pid' | 'loop' | 'requests'>;
 
-/** What a server says of itself, as far as it is needed here. */
+/** The used part of a server's status. */
 interface Server {
   readonly status: { readonly pid: number; readonly loops: readonly Loop[] };
 }
 
-/** What other programs have answered. */
+/** Counts of other programs. */
 interface Inside {
   read(): readonly ThreadRequests[];
 }
@@ -24,11 +24,11 @@ interface Inside {
 export class TracedRequests {
   readonly #trace: Pick<Trace, 'pids'>;
   readonly #servers: () => Promise<readonly Server[]>;
-  /** Whether the trace began before the program did. */
+  /** True: the trace began before the program. */
   readonly #isWhole: boolean;
-  /** The last figure of each loop, by process and loop. */
+  /** Last count of each loop, by process and loop. */
   readonly #last = new Map<string, number>();
-  /** Processes of the servers: what is counted inside of them is known already. */
+  /** Processes of servers, whose inside counts would count requests twice. */
   readonly #served = new Set<number | undefined>();
   #timer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;
@@ -41,14 +41,14 @@ export class TracedRequests {
     this.#servers = servers;
   }
 
-  /** Counts from here on. */
+  /** Starts counting. */
   async begin(): Promise<void> {
     await this.poll();
     this.#hasBegun = true;
     this.#timer = setInterval(() => void this.poll(), everyMs);
   }
 
-  /** Counts what was answered since the last look. One look at a time. */
+  /** Counts requests since the last poll. Concurrent calls share one poll. */
   poll(): Promise<void> {
     this.#polling ??= this.#poll().finally(() => {
       this.#polling = undefined;
@@ -57,8 +57,8 @@ export class TracedRequests {
   }
 
   /**
-   * To be called right before the trace is stopped. `undefined` where nothing that serves HTTP was seen, or
-   * where not all of it could be counted.
+   * Ends counting; call it right before the trace is stopped. `undefined`: no HTTP server was seen, or some
+   * requests could not be counted.
    */
   async end(inside?: Inside): Promise<CountedRequests | undefined> {
     clearInterval(this.#timer);
@@ -78,7 +78,7 @@ export class TracedRequests {
     const pids = new Set<number | undefined>(this.#trace.pids);
     for (const { status } of servers) {
       for (const loop of status.loops) {
-        // Of what a traced supervisor has just started the trace may not know yet.
+        // The trace may not have seen a process yet that a traced supervisor has just started.
         if (!pids.has(loop.pid) && !pids.has(status.pid)) continue;
         this.#served.add(status.pid).add(loop.pid);
         this.#add(loop);
@@ -98,7 +98,7 @@ export class TracedRequests {
   }
 }
 
-/** Servers that cannot be asked are none. */
+/** Running servers; none when they cannot be polled. */
 async function serversHere(): Promise<readonly Server[]> {
   try {
     return await remoteServers();

@@ -1,6 +1,7 @@
-// `manycore trace PID` and `manycore trace -- COMMAND`: traces until the time is over, the program ends
-// or SIGINT comes, then prints the report. A command keeps its terminal: the report goes to standard
-// error, and its exit code is passed on. With --seconds a command is ended then, with all that it started.
+// `manycore trace PID` and `manycore trace -- COMMAND`: traces until the time is over, the program ends or
+// SIGINT arrives, then prints the report. A command keeps its terminal: the report goes to standard error,
+// and the exit code is that of the command. With --seconds a command is ended afterwards, with all processes
+// that it started.
 // Not here: the text of the report (trace-report.ts), counting requests (trace-requests.ts).
 
 import { CodedError } from '../errors.js';
@@ -34,7 +35,7 @@ export interface TraceFlags {
 
 const defaultSeconds = 5;
 
-/** Throws `TRACE_…`. */
+/** Traces a process or a command. Rejects with `TRACE_…`. */
 export async function traceProgram(target: readonly string[], flags: TraceFlags): Promise<void> {
   if (flags.seconds === 0) {
     throw new CodedError('OPTION_INVALID', '--seconds must be 1 or more');
@@ -65,7 +66,7 @@ async function traceCommand(target: readonly string[], flags: TraceFlags): Promi
   const requests = new TracedRequests(trace, true);
   void firstSignal(async (signal) => {
     if (!needsForwarding(signal)) return;
-    await requests.poll(); // a server that is asked to end tells nothing any more
+    await requests.poll(); // an ending server answers no polls
     command.kill(signal);
   });
   await requests.begin();
@@ -82,7 +83,7 @@ async function traceCommand(target: readonly string[], flags: TraceFlags): Promi
   process.exitCode ??= exitCode;
 }
 
-/** Throws what `startTrace` throws; the command is not left behind then. */
+/** Starts the trace of a held command. Throws the errors of `startTrace`, after ending the command. */
 function traceHeld(command: TracedCommand, flags: TraceFlags): Trace {
   try {
     return startTrace(command.pid, { method: flags.method, command });
@@ -93,7 +94,7 @@ function traceHeld(command: TracedCommand, flags: TraceFlags): Trace {
   }
 }
 
-/** Resolves at the first of the signals that end programs; `onSignal` hears each. */
+/** Resolves at the first signal that ends programs; calls `onSignal` for each. */
 function firstSignal(onSignal: (signal: NodeJS.Signals) => unknown): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -105,12 +106,12 @@ function firstSignal(onSignal: (signal: NodeJS.Signals) => unknown): Promise<voi
   });
 }
 
-/** Never, where that is longer than timers can be. */
+/** Resolves after a time; never when it exceeds the range of timers. */
 function after(seconds: number): Promise<void> {
   return new Promise((resolve) => void startTimer(seconds * 1000, resolve)?.unref());
 }
 
-/** Writes the files; the text that is left to print, empty when it went to a file. */
+/** Writes the files; returns the text to print, empty when it went to a file. */
 function show(
   report: TraceReport,
   requests: CountedRequests | undefined,

@@ -1,4 +1,4 @@
-// The flags of `manycore tune`.
+// Flags of `manycore tune`.
 
 import { type Command, Option } from 'commander';
 import { aNumber } from './flag-values.js';
@@ -14,42 +14,39 @@ Examples:
 export function addTuneCommand(root: Command): void {
   root
     .command('tune')
-    .description('find better sizes for a program under your own load, and say why')
-    .argument('[command...]', 'the program, behind --: node server.js, or manycore serve …')
-    .option('--load <load>', "what loads it: 'wrk -d{seconds} --latency {url}', or your script.js")
-    .option('--task <file>', 'instead of program and load: a module whose default export is called')
-    .option('--concurrency <count>', 'calls of the task at a time (default: 1)', aNumber)
-    .option(
-      '--url <url>',
-      'where the program listens (default: at a port that it is given as PORT)',
-    )
+    .description('find better sizes for a program under your own load, with reasons')
+    .argument('[command...]', 'the program, after --: node server.js, or manycore serve …')
+    .option('--load <load>', "load generator: 'wrk -d{seconds} --latency {url}', or your script.js")
+    .option('--task <file>', 'module whose default export is measured, instead of program and load')
+    .option('--concurrency <count>', 'concurrent calls of the task (default: 1)', aNumber)
+    .option('--url <url>', 'URL of the program (default: a port that it gets as PORT)')
     .addOption(
-      new Option('--goal <name>', 'what is to be better (default: throughput)').choices([
+      new Option('--goal <name>', 'what to optimize (default: throughput)').choices([
         'throughput',
         'p99',
         'cpu',
       ]),
     )
-    .option('--minutes <minutes>', 'how long all of it may take (default: 10)', aNumber)
+    .option('--minutes <minutes>', 'time limit of the search in minutes (default: 10)', aNumber)
     .option(
       '--seconds <seconds>',
-      'how long a run takes (default: what the minutes allow)',
+      'duration of one run in seconds (default: by --minutes)',
       aNumber,
     )
     .option(
       '--ready-seconds <seconds>',
-      'how long the program may take until it is ready (default: 30)',
+      'time limit for the start of the program in seconds (default: 30)',
       aNumber,
     )
     .option(
       '--only <parameters>',
-      'try only these, with commas: loops, blockingThreads, heapLimit, poolWorkers, gcThreads, semiSpace, affinity',
+      'parameters to try, comma-separated: loops, blockingThreads, heapLimit, poolWorkers, gcThreads, semiSpace, affinity',
     )
     .option('--serve', 'try processes × loops: run the program under manycore serve')
-    .option('--apply', 'then run the program with it; without --load: with what was found before')
-    .option('--config <file>', 'file to write the configuration into', 'manycore.config.json')
-    .option('--report <file>', 'where the report is written', 'manycore.tune.json')
-    .option('--no-write', 'write neither')
+    .option('--apply', 'run the program with the result; without --load with the last one')
+    .option('--config <file>', 'file for the configuration', 'manycore.config.json')
+    .option('--report <file>', 'file for the report', 'manycore.tune.json')
+    .option('--no-write', 'write neither configuration nor report')
     .option('--json', 'print the report as JSON')
     .passThroughOptions()
     .addHelpText('after', examples)

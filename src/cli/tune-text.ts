@@ -1,4 +1,4 @@
-// The report of `manycore tune` for a terminal of 80 columns.
+// Report of `manycore tune` as text for a terminal of 80 columns.
 
 import {
   type ConfigurationReport,
@@ -8,10 +8,10 @@ import {
 } from '../tune/index.js';
 
 const widthChars = 80;
-/** A configuration that is longer has a line of its own. */
+/** A longer configuration has its own line. */
 const configurationChars = 26;
 
-/** Everything but how files were written. */
+/** Formats everything except the lines about written files. */
 export function tuneText(report: TuneReport): string {
   return [
     ...head(report),
@@ -87,7 +87,7 @@ function notes({ notTried, skipped, configurations }: TuneReport): string[] {
   ];
 }
 
-/** Words on lines of the terminal's width, those after the first two further in. */
+/** Wraps words at the terminal's width; later lines are indented by two more columns. */
 function wrapped(text: string, indent: string): string[] {
   const lines: string[] = [];
   let line = indent;

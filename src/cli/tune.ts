@@ -1,5 +1,5 @@
-// `manycore tune`: searches under the user's load, prints what was found, and writes report and
-// configuration. INT and TERM end the search, and what is known by then is printed.
+// `manycore tune`: searches under the user's load, prints the result, and writes report and configuration.
+// INT and TERM end the search, and the result so far is printed.
 
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -39,16 +39,16 @@ export interface TuneFlags {
   readonly apply?: boolean;
   readonly config: string;
   readonly report: string;
-  /** false: nothing is written. */
+  /** False: no file is written. */
   readonly write: boolean;
   readonly json?: boolean;
 }
 
 const wrongExitCode = 2;
-/** As shells say it of SIGINT. */
+/** Exit code of shells for SIGINT. */
 const interruptedExitCode = 130;
 
-/** Resolves with the exit code. Throws what `tune` and `runTuned` throw, and `TUNE_WRITE_FAILED`. */
+/** Resolves with the exit code. Rejects with the errors of `tune` and `runTuned`, and `TUNE_WRITE_FAILED`. */
 export async function tuneProgram(
   command: readonly string[],
   flags: TuneFlags,
@@ -77,7 +77,7 @@ export async function tuneProgram(
 async function search(options: TuneOptions, isJson: boolean): Promise<TuneReport> {
   const controller = new AbortController();
   const end = (signal: NodeJS.Signals): void => {
-    if (controller.signal.aborted) process.exit(interruptedExitCode); // kills what runs
+    if (controller.signal.aborted) process.exit(interruptedExitCode); // kills the running program
     controller.abort(new Error(signal));
   };
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -100,7 +100,7 @@ function progressText({ number, configuration, secondsLeft }: RunNews): string {
   return `run ${number}, at most ${minutes} min more: ${configurationText(configuration)}`;
 }
 
-/** One line that is written over; nothing where that is no terminal. */
+/** One line that is overwritten; nothing when the output is no terminal. */
 class Progress {
   readonly #out: NodeJS.WriteStream | undefined;
 
@@ -118,7 +118,7 @@ class Progress {
   }
 }
 
-/** Nothing is written of a search that was not over. */
+/** Prints why a search is incomplete; returns the exit code. No file is written then. */
 function printIncomplete({ problem }: TuneReport): number {
   if (problem === undefined) {
     console.error('manycore: the search was ended before its time; nothing was written');
@@ -128,7 +128,7 @@ function printIncomplete({ problem }: TuneReport): number {
   return wrongExitCode;
 }
 
-/** Whether all could be written; what could not is said. */
+/** Writes report and configuration, and prints failures; true: there were none. */
 function writeAll(
   report: TuneReport,
   options: TuneOptions,
@@ -155,7 +155,7 @@ function writeAll(
   return !files.printFailures();
 }
 
-/** Before minutes are spent. */
+/** Checks that a file is writable, before the search takes minutes. */
 function checkWritable(path: string): void {
   try {
     accessSync(existsSync(path) ? path : dirname(resolve(path)), constants.W_OK);

@@ -1,5 +1,5 @@
 // `manycore worker --nats URL`: lends workers of this machine to the pools of a cluster, in the foreground.
-// TERM and INT end it, once the tasks that run have ended or at a deadline; a second one ends it at once.
+// TERM and INT end it when the running tasks have ended, or at a deadline; a second signal ends it at once.
 
 import { pathToFileURL } from 'node:url';
 import type { Cluster, WorkerProvider } from '../cluster/index.js';
@@ -10,12 +10,12 @@ import { reportLosses } from './report-losses.js';
 export interface WorkerFlags extends ClusterFlags {
   readonly workers?: number | undefined;
   readonly durable?: boolean | undefined;
-  /** Paths. */
+  /** Paths of modules. */
   readonly module?: readonly string[] | undefined;
   readonly drainTimeoutMs?: number | undefined;
 }
 
-/** Resolves when it lends. Throws as `cluster` and `Cluster.lendWorkers`. */
+/** Resolves when workers are offered. Rejects with the errors of `cluster` and `Cluster.lendWorkers`. */
 export async function runWorker(nats: string, given: WorkerFlags): Promise<void> {
   const { workers, durable, module, drainTimeoutMs, ...flags } = given;
   reportLosses('units');
@@ -24,7 +24,7 @@ export async function runWorker(nats: string, given: WorkerFlags): Promise<void>
     const modules = module?.map((file) => pathToFileURL(file));
     const provider = await joined.lendWorkers(workers, { durable, modules, drainTimeoutMs });
     installSignalHandlers(joined, provider);
-    await bus.drained(); // the servers know of them
+    await bus.drained(); // the NATS servers have received the subscriptions
     const tasks = durable || modules ? ', and takes durable tasks' : '';
     console.log(`lends ${plural(provider.workers, 'worker')}${tasks}`);
   } catch (error) {

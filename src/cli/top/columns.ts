@@ -1,4 +1,4 @@
-// The columns of each table of `manycore top`, and which tables a program has.
+// Columns of each table of `manycore top`, and the tables of a program.
 
 import {
   type BusView,
@@ -161,7 +161,7 @@ export interface Section {
   readonly lines: readonly Line[];
 }
 
-/** `width` is `undefined` where lines may be as wide as they are. */
+/** `width`: limit of the lines; `undefined`: none. */
 export function programSections(
   { threads, pools, servers, buses }: ProgramView,
   workerSort: WorkerSortName,

@@ -1,4 +1,4 @@
-// What `manycore top` shows, line by line: pure, from a view and what was chosen. Not here: the terminal
+// Screen of `manycore top`, line by line. Pure: a function of views and state. Not here: the terminal
 // (terminal.ts), the columns (columns.ts).
 
 import { type ProgramView, shortTitle } from '../../observe/index.js';
@@ -13,7 +13,7 @@ export interface Size {
 
 const minColumns = 60;
 const minRows = 10;
-/** Above and below what scrolls. */
+/** Rows above and below the scrolled part. */
 const frameRows = 3;
 
 export function pageLinesOf({ rows }: Size): number {
@@ -21,13 +21,13 @@ export function pageLinesOf({ rows }: Size): number {
 }
 
 export interface Screen {
-  /** No more than there are rows, none wider than the terminal. */
+  /** At most as many as rows, none wider than the terminal. */
   readonly lines: readonly Line[];
-  /** The state as it is shown: nobody scrolls past the end. */
+  /** The shown state, with the scroll position limited to the end. */
   readonly state: State;
 }
 
-/** `programs` is `undefined` before the first look. */
+/** `programs`: `undefined` before the first poll. */
 export function screenOf(
   programs: readonly ProgramView[] | undefined,
   state: State,
@@ -57,7 +57,7 @@ export function screenOf(
 }
 
 interface Body {
-  /** One line that stays. */
+  /** One line that does not scroll. */
   readonly head: readonly Line[];
   readonly lines: readonly Line[];
   readonly scrolled: (room: number) => number;
@@ -122,7 +122,7 @@ function titleLine(
   ];
 }
 
-/** Those that fit; what matters most comes first. */
+/** Key hints that fit, the most important first. */
 function hints({ opened, sort, workerSort, isHelp }: State, columns: number): string {
   const inList = ['Enter open', `s sort: ${sort}`, 'p pause', 'up/down choose'];
   const inProgram = ['Esc back', `s sort workers: ${workerSort}`, 'p pause', 'up/down scroll'];

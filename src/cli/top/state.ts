@@ -1,16 +1,16 @@
-// What the viewer of `manycore top` has chosen, and what each key changes of it. Pure: keys come by their
-// names, as `node:readline` calls them.
+// State of the view of `manycore top`, and its changes by keys. Pure: keys are given by their names in
+// `node:readline`.
 
 import type { ProgramView, WorkerView } from '../../observe/index.js';
 
 export interface State {
-  /** The program that is opened; `undefined`: all are shown. */
+  /** Pid of the opened program; `undefined`: the list of all programs. */
   readonly opened: number | undefined;
-  /** The pid of the chosen program. */
+  /** Pid of the chosen program in the list. */
   readonly chosen: number | undefined;
   readonly sort: SortName;
   readonly workerSort: WorkerSortName;
-  /** Lines that are above the part of the opened program that is seen. */
+  /** Lines of the opened program above the visible part. */
   readonly scrolled: number;
   readonly isPaused: boolean;
   readonly isHelp: boolean;
@@ -39,7 +39,7 @@ const pidOf = ({ pid }: ProgramView): number => pid;
 const sortValues: Readonly<Record<SortName, (program: ProgramView) => number>> = {
   cpu: ({ summary }) => summary.cpuShare ?? 0,
   busy: ({ summary }) => summary.utilization ?? 0,
-  // One that does not answer is later than any.
+  // A silent thread counts as the longest lag.
   lag: ({ summary }) => (summary.silentThreads > 0 ? Infinity : (summary.lagP99Ms ?? 0)),
   memory: ({ summary }) => summary.rssBytes ?? 0,
   tasks: ({ summary }) => summary.tasksPerSecond ?? 0,
@@ -47,7 +47,7 @@ const sortValues: Readonly<Record<SortName, (program: ProgramView) => number>> =
   pid: (program) => -pidOf(program),
 };
 
-/** The largest first; equal ones by pid. */
+/** Sorts programs, the largest first; equal ones by pid. */
 export function sorted(programs: readonly ProgramView[], by: SortName): ProgramView[] {
   return descending(programs, sortValues[by], pidOf);
 }
@@ -74,10 +74,10 @@ function descending<T>(
   });
 }
 
-/** What a key does besides changing the state. */
+/** Effect of a key besides a change of state. */
 export type Effect = 'quit' | 'suspend';
 
-/** `pageLines`: how many lines are seen at once. */
+/** `pageLines`: number of visible lines. */
 export function pressed(
   state: State,
   key: string,
@@ -111,7 +111,7 @@ function pressedInList(
   return { ...state, chosen: order[next] };
 }
 
-/** The first where none is chosen, or it has ended. */
+/** Pid of the chosen program; the first one when none is chosen, or it has ended. */
 export function chosenOf({ chosen }: State, order: readonly number[]): number | undefined {
   return chosen !== undefined && order.includes(chosen) ? chosen : order[0];
 }
@@ -125,7 +125,7 @@ function pressedInProgram(state: State, key: string, pageLines: number): State {
     : { ...state, scrolled: Math.max(0, Math.min(state.scrolled, maxScrolled) + step) };
 }
 
-/** More than anybody has lines: `end` goes as far as there are any. */
+/** Larger than any number of lines; the screen limits it to the end. */
 const maxScrolled = 1e6;
 
 function stepOf(key: string, pageLines: number): number | undefined {

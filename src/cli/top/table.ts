@@ -1,10 +1,10 @@
-// Tables as wide as the terminal: text is measured as it is shown, so that wide characters break nothing, and
-// what programs are called cannot steer the terminal. Columns that do not fit are left out, those that matter
-// least first.
+// Tables as wide as the terminal. Text is measured by its displayed width, so that wide characters break
+// nothing, and control characters are replaced, so that names of programs cannot control the terminal.
+// Columns that do not fit are left out, the least important first.
 
 import displayWidth from 'string-width';
 
-/** How a piece of text is to look, where there are colours. */
+/** Style of a piece of text on a terminal with colours. */
 export type Tone = 'plain' | 'head' | 'dim' | 'good' | 'warning' | 'alarm';
 
 export interface Piece {
@@ -18,21 +18,21 @@ export interface Column<Row> {
   readonly head: string;
   readonly text: (row: Row) => string;
   readonly tone?: (row: Row) => Tone;
-  /** Aligned to the left. */
+  /** True: aligned left. */
   readonly isText?: boolean;
-  /** The one that gets the room that is left; at most one in a table. */
+  /** True: gets the remaining width; at most one column of a table. */
   readonly isFlexible?: boolean;
-  /** The higher, the sooner it is left out; without it never. */
+  /** Order of removal, the highest first; `undefined`: never removed. */
   readonly spare?: number;
 }
 
 const gap = 2;
 const minFlexible = 12;
-/** Of the mark before a chosen row. */
+/** Width of the mark before a chosen row. */
 const markWidth = 2;
 const graphemes = new Intl.Segmenter();
 
-/** The head, then a line for each row; as wide as its text where `width` is `undefined`. */
+/** Returns the head and a line for each row. `width`: limit of the lines; `undefined`: none. */
 export function tableLines<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -94,7 +94,7 @@ function aligned<Row>(text: string, width: number, { isText }: Column<Row>): str
   return isText ? cutText + space : space + cutText;
 }
 
-/** No wider than `width`; what is left out is told by its last character. */
+/** Cuts text to `width`; cut text ends with `~`. */
 function cut(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let kept = '';
@@ -107,7 +107,7 @@ function cut(text: string, width: number): string {
   return `${kept}~`;
 }
 
-/** A line no wider than `width`. */
+/** Cuts a line to `width`. */
 export function cutLine(line: Line, width: number): Line {
   const kept: Piece[] = [];
   let left = width;
@@ -120,12 +120,12 @@ export function cutLine(line: Line, width: number): Line {
   return kept;
 }
 
-/** Nothing that moves the cursor, ends the line, changes colours, or turns the direction of what follows. */
+/** Replaces characters that move the cursor, end the line, change colours or the direction of text. */
 export function clean(text: string): string {
   return text.replace(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '?');
 }
 
-/** Words of our own. */
+/** A line of one piece. */
 export function words(text: string, tone: Tone = 'plain'): Line {
   return [{ text: clean(text), tone }];
 }

@@ -1,7 +1,7 @@
-// The terminal while `manycore top` has it: the other screen, no cursor, keys one by one; and given back as
-// it was, whatever ends the program. Only lines that changed are written, each at its place, so that a
-// character that the terminal shows wider than we think spoils nothing but its own line.
-// A terminal that calls itself dumb can do none of that: it gets line after line.
+// The terminal during `manycore top`: alternative screen, hidden cursor, raw keys; restored however the
+// program ends. Only changed lines are written, each at its position, so that a character of unexpected width
+// spoils only its own line.
+// A dumb terminal (TERM) has none of these functions: it gets line after line.
 
 import { writeSync } from 'node:fs';
 import { emitKeypressEvents, type Key } from 'node:readline';
@@ -20,7 +20,7 @@ import {
 import type { Size } from './screen.js';
 import type { Line, Tone } from './table.js';
 
-/** Long lines are cut, not continued: ansi-escapes has no name for it. */
+/** Disables line wrapping; ansi-escapes has no name for it. */
 const wrapOff = '\u001b[?7l';
 const wrapOn = '\u001b[?7h';
 
@@ -32,17 +32,17 @@ const styles: Readonly<Record<Exclude<Tone, 'plain'>, Parameters<typeof styleTex
   alarm: 'red',
 };
 
-/** Who ends us so wants the terminal back first. */
+/** Signals that end the program, after the terminal is restored. */
 const endingSignals = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
 const signalExitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 export interface Events {
   readonly onKey: (key: string) => void;
-  /** Draw again: it has another size, or was away. */
+  /** The terminal was resized, or the program continued: draw again. */
   readonly onChange: () => void;
 }
 
-/** Whether there is one, for output and for keys. */
+/** True: standard input and output are terminals. */
 export function hasTerminal(): boolean {
   return process.stdin.isTTY === true && process.stdout.isTTY === true;
 }
@@ -50,7 +50,7 @@ export function hasTerminal(): boolean {
 export class Terminal implements Disposable {
   readonly #events: Events;
   readonly #isDumb = process.env['TERM'] === 'dumb';
-  /** Asks the environment, too: NO_COLOR, FORCE_COLOR, TERM. */
+  /** Depends on the environment, too: NO_COLOR, FORCE_COLOR, TERM. */
   readonly #hasColors = process.stdout.hasColors();
   #shown: string[] = [];
   #isOurs = false;
@@ -73,7 +73,7 @@ export class Terminal implements Disposable {
     return { columns: process.stdout.columns, rows: process.stdout.rows };
   }
 
-  /** No more lines than there are rows. */
+  /** Draws at most as many lines as rows. */
   draw(lines: readonly Line[]): void {
     const painted = lines.map((line) => this.#paint(line));
     if (this.#isDumb) {
@@ -92,9 +92,8 @@ export class Terminal implements Disposable {
   }
 
   /**
-   * Stops as a shell expects it from Ctrl-Z: with all processes of its job, such as the npx that has started
-   * it. Comes back with SIGCONT, or at once where nobody is there to continue a job: the system does not
-   * stop it then.
+   * Stops the whole job, as a shell expects at Ctrl-Z, with processes such as the npx that started it.
+   * Returns at SIGCONT, or at once in an orphaned process group, which the system does not stop.
    */
   readonly suspend = (): void => {
     this.#leave();
@@ -137,7 +136,7 @@ export class Terminal implements Disposable {
     process.stdout.write(enterAlternativeScreen + cursorHide + wrapOff + eraseScreen);
   }
 
-  /** Also the last thing before the end, also of a crash: nothing may wait here. */
+  /** Restores the terminal. Runs at exit, also after a crash: it must be synchronous. */
   readonly #leave = (): void => {
     if (!this.#isOurs) return;
     this.#isOurs = false;
