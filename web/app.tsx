@@ -1,4 +1,4 @@
-// The frame of the page: what is opened, what is known, and whether it is still true.
+// Frame of the page: the opened program or the list, and a notice when the data is old.
 
 import type { RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -54,7 +54,7 @@ export function App() {
   );
 }
 
-/** What was told last, and the program that is opened. Another one has its own history. */
+/** Shows the last received view, and the opened program; each opened program has its own history. */
 function useConnection(
   history: RefObject<History>,
   onSlice: RefObject<OnSlice>,
@@ -73,7 +73,7 @@ function useConnection(
         onSlice.current(key, placed);
       },
       onProblem: (problem) => setShown((last) => ({ ...last, problem })),
-      // What a server said that is silent now is as old as the rest.
+      // A problem reported by a server that is silent now is outdated, too.
       onState: (state, silentMs) =>
         setShown((last) => {
           const problem = state === 'live' ? last.problem : '';
@@ -106,7 +106,7 @@ function Content({ view, pid, history, onSlice }: ContentProps) {
     return <Program program={view.opened} history={history} onSlice={onSlice} />;
   }
   const mayCome = view === undefined || view.programs.some((program) => program.pid === pid);
-  return <p>{mayCome ? 'Looking for it ...' : `Program ${pid} has ended, or is not there.`}</p>;
+  return <p>{mayCome ? 'Searching for it ...' : `Program ${pid} has ended, or does not exist.`}</p>;
 }
 
 function Status({ state, silentMs, problem }: Shown) {
@@ -125,7 +125,7 @@ function statusText(state: ConnectionState, silentMs: number): string {
     case 'live':
       return 'live';
     case 'stale':
-      return `stale: nothing heard for ${seconds} s, trying again`;
+      return `stale: nothing received for ${seconds} s, trying again`;
     case 'refused':
       return 'refused: open the address that manycore dashboard has printed';
   }

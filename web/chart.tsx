@@ -1,4 +1,5 @@
-// Lines over the last two minutes, by uPlot; as wide as its place, and drawn anew when colours change.
+// Line chart of the last two minutes, by uPlot. It fills the width of its container and is redrawn when
+// colours change.
 
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -12,17 +13,17 @@ export interface Series {
 
 interface Props {
   readonly label: string;
-  /** Unix time, rising. */
+  /** Unix time in seconds, ascending. */
   readonly seconds: readonly number[];
   readonly series: readonly Series[];
   readonly format: (value: number) => string;
-  /** What the lines do not show. */
+  /** Remark on data that the lines omit. */
   readonly note?: string;
 }
 
 const heightPx = 150;
 const axisPx = 56;
-/** Between two times on the axis. */
+/** Distance between two times on the axis. */
 const timePx = 100;
 const timeAxisPx = 30;
 const timeSteps = [5, 10, 15, 30, 60];
@@ -66,7 +67,7 @@ function useDrawn(
   lines: readonly string[],
   format: Props['format'],
 ): void {
-  const names = JSON.stringify(lines); // the same text as long as they are the same
+  const names = JSON.stringify(lines); // a stable key for equal lines
   const chart = useRef<uPlot>(undefined);
   const latest = useRef(data);
   latest.current = data;

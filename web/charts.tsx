@@ -1,10 +1,10 @@
-// How a program went in the last two minutes: the lag of its loops, and its tasks.
+// Charts of a program over the last two minutes: lag of its loops, and its tasks.
 
 import { countText, msText } from '../src/observe/format.js';
 import { Chart } from './chart.js';
 import type { History, Moment } from './history.js';
 
-/** As many as there are colours. */
+/** Limit of the lines: the number of colours. */
 const maxLoops = 6;
 
 export function Charts({
@@ -44,7 +44,7 @@ export function Charts({
   );
 }
 
-/** Those that were late the most, in the order in which they are told: they keep their colours so. */
+/** The loops with the longest lag, in the order of the view, so that they keep their colours. */
 function worstLoops(moments: readonly Moment[]): { worst: readonly string[]; others: number } {
   const peaks = new Map<string, number>();
   for (const { lagMs } of moments) {

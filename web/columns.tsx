@@ -1,4 +1,4 @@
-// The columns of the tables about one program: its threads, workers, loops of servers, and buses.
+// Columns of the tables of one program: threads, workers, loops of servers, and buses.
 
 import { bytesText, countText, msText, percentText } from '../src/observe/format.js';
 import { isBlockedFor, lagConcern } from '../src/observe/limits.js';

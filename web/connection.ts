@@ -1,5 +1,5 @@
-// The way to the dashboard's server: events as long as it is there, and a new try each second when it is not.
-// A page that hears nothing for a while says so, whatever the reason is.
+// Connection to the dashboard's server: receives events, and tries to reconnect each second. A page that
+// receives nothing for a while shows that, whatever the cause.
 
 import {
   parseProblem,
@@ -9,22 +9,24 @@ import {
   type ViewEvent,
 } from '../src/observe/dashboard/protocol.js';
 
-/** `refused`: the server is there, and does not know our token. */
+/** `refused`: the server runs, and rejects our token. */
 export type ConnectionState = 'connecting' | 'live' | 'stale' | 'refused';
 
 export interface Listener {
   readonly onView: (view: ViewEvent) => void;
   readonly onTasks: (tasks: TasksEvent) => void;
-  /** What the server cannot do, in its words. */
+  /** Text of a failure in the server. */
   readonly onProblem: (text: string) => void;
-  /** `silentMs`: since the last sign of life. */
+  /** `silentMs`: time since the last event. */
   readonly onState: (state: ConnectionState, silentMs: number) => void;
 }
 
 const retryMs = 1000;
-/** A look comes each second, and may wait a second for a thread that does not answer. */
+/** Time without events before the page shows it: a poll takes a second, and one more for a silent thread. */
 const staleMs = 4000;
-/** A way that is dead may never say so, as after a machine has slept. */
+/**
+ * Time without events before a reconnect: a dead connection may never report an error, as after a suspend.
+ */
 const maxStalledMs = 10_000;
 
 export class Connection {
@@ -35,7 +37,7 @@ export class Connection {
   #state: ConnectionState = 'connecting';
   #retry: ReturnType<typeof setTimeout> | undefined;
   #triedMs = 0;
-  /** Of manycore, as the server told first: it has sent this page. */
+  /** Version of manycore in the first event: that of the server that sent this page. */
   #version: string | undefined;
 
   constructor(listener: Listener) {
@@ -43,7 +45,7 @@ export class Connection {
     setInterval(() => this.#watch(), retryMs);
   }
 
-  /** Shows this program from now on, or none. */
+  /** Opens this program, or the list. */
   open(pid: number | undefined): void {
     this.#pid = pid;
     this.#connect();
@@ -60,7 +62,7 @@ export class Connection {
       this.#noteAlive();
       this.#version ??= view.version;
       if (view.version === this.#version) this.#listener.onView(view);
-      else location.reload(); // the server is another: its page is, too
+      else location.reload(); // another version of the server has another page
     });
     source.addEventListener('tasks', ({ data }) => this.#listener.onTasks(parseTasks(data)));
     source.addEventListener('problem', ({ data }) => {
@@ -73,7 +75,7 @@ export class Connection {
     });
   }
 
-  /** Events do not tell why there are none. */
+  /** Finds the cause of an error, which an EventSource does not report. */
   async #noteLost(source: EventSource): Promise<void> {
     const status = await fetch('./', {
       method: 'HEAD',
@@ -82,7 +84,7 @@ export class Connection {
       (response) => response.status,
       () => undefined,
     );
-    if (this.#source !== source) return; // it was opened anew meanwhile
+    if (this.#source !== source) return; // reopened meanwhile
     this.#enter(status === 401 ? 'refused' : 'stale');
     clearTimeout(this.#retry);
     this.#retry = setTimeout(() => this.#connect(), retryMs);

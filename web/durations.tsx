@@ -1,4 +1,4 @@
-// How long tasks of a program waited and ran in the last half minute, and which were the longest.
+// Histograms of waits and durations of tasks in the last half minute, and a list of the longest tasks.
 
 import { countText, msText } from '../src/observe/format.js';
 import type { History, LongTask } from './history.js';
@@ -16,7 +16,7 @@ const longColumns: readonly Column<LongTask>[] = [
   },
 ];
 
-/** Nothing where no task has run. */
+/** Renders nothing when no task has run. */
 export function Durations({ history }: { readonly history: History }) {
   const ran = history.durations('ran');
   const waited = history.durations('waited');
@@ -25,15 +25,15 @@ export function Durations({ history }: { readonly history: History }) {
   return (
     <section class="two">
       <div>
-        <h2>How long tasks ran</h2>
+        <h2>Task durations</h2>
         <Histogram durations={ran} />
-        <h2>How long they waited</h2>
+        <h2>Task waits</h2>
         <Histogram durations={waited} />
       </div>
       <div>
-        <h2>The longest</h2>
+        <h2>Longest tasks</h2>
         <Table
-          label="The longest tasks"
+          label="Longest tasks"
           columns={longColumns}
           rows={longest}
           keyOf={(task) => longest.indexOf(task)}

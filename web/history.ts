@@ -1,4 +1,4 @@
-// What was told lately of the opened program, as long as charts and the time line reach back.
+// Recent data of the opened program, for the time span of charts and the time line.
 
 import type { TaskSlice } from '../src/agent/stats.js';
 import type { TasksEvent } from '../src/observe/dashboard/protocol.js';
@@ -8,16 +8,16 @@ import { ThreadClock } from './clock.js';
 
 export const windowMs = 30_000;
 const chartMs = 120_000;
-/** A look comes each second, and may wait a second for a thread: after that nothing came. */
+/** Time without views that counts as a gap: a poll takes a second, and one more for a silent thread. */
 const gapMs = 4000;
 const maxNotes = 8;
 const maxLongTasks = 8;
 
-/** A slice on the clock of the page. */
+/** A slice with times by the clock of the page. */
 export interface PlacedSlice {
   readonly fromMs: number;
   readonly toMs: number;
-  /** What is to be added to times of its tasks. */
+  /** Offset to add to the times of its tasks. */
   readonly offsetMs: number;
   readonly slice: TaskSlice;
 }
@@ -29,7 +29,7 @@ export interface LongTask {
   readonly isFailed: boolean;
 }
 
-/** A moment of the charts. */
+/** One point in time of the charts. */
 export interface Moment {
   readonly seconds: number;
   readonly lagMs: ReadonlyMap<string, number | undefined>;
@@ -43,11 +43,11 @@ export class History {
   readonly #slices = new Map<string, PlacedSlice[]>();
   readonly #clocks = new Map<string, ThreadClock>();
   #moments: Moment[] = [];
-  /** What happened to workers and processes, the latest first. */
+  /** Events of workers and processes, the latest first. */
   readonly notes: { readonly at: string; readonly text: string }[] = [];
-  /** Of each pool that has answered, its workers. */
+  /** Workers of each pool that has answered. */
   readonly #workers = new Map<string, ReadonlySet<number>>();
-  /** The pid of each process of a server. */
+  /** Pids of server processes. */
   readonly #processes = new Map<string, number>();
 
   noteTasks(
@@ -68,7 +68,7 @@ export class History {
     return { key, placed };
   }
 
-  /** Of all threads: one that is gone tells nothing more. */
+  /** Drops old slices of all threads, also of those that have ended and send no more. */
   #forget(nowMs: number): void {
     for (const [key, slices] of this.#slices) {
       const from = slices.findIndex((each) => each.toMs > nowMs - windowMs);
@@ -94,7 +94,7 @@ export class History {
     for (const server of servers) this.#noteProcesses(server, now);
   }
 
-  /** Moments of the charts; where nothing came for a while there is an empty one. */
+  /** Moments of the charts, with an empty one at each gap. */
   momentsWithGaps(): Moment[] {
     return this.#moments.flatMap((moment, at) => {
       const before = this.#moments[at - 1]?.seconds ?? moment.seconds;
@@ -105,7 +105,7 @@ export class History {
     });
   }
 
-  /** A pool that does not answer says nothing about its workers; what is new with a pool did not just start. */
+  /** A silent pool reports no changes of its workers; workers of a new pool did not just start. */
   #noteWorkers({ pid, thread, id, workers, isSilent }: PoolView, now: Date): void {
     if (isSilent) return;
     const key = `${pid}.${thread}.${id}`;
@@ -136,7 +136,7 @@ export class History {
     this.notes.length = Math.min(this.notes.length, maxNotes);
   }
 
-  /** Of the window, over all threads. */
+  /** The longest tasks of the window, over all threads. */
   longestTasks(): LongTask[] {
     const all = [...this.#slices.values()].flatMap((slices) =>
       slices.flatMap(({ slice }) => slice.tasks),
@@ -149,7 +149,10 @@ export class History {
       .slice(0, maxLongTasks);
   }
 
-  /** Tasks of the window by how long they ran, or waited: `[upper bound in ms, count]`, by rising bounds, without gaps. */
+  /**
+   * Histogram of the durations or waits of tasks in the window: `[upper bound in ms, count]`, ascending,
+   * without gaps.
+   */
   durations(what: 'ran' | 'waited'): [number, number][] {
     const counts = new Map<number, number>();
     for (const slices of this.#slices.values()) {

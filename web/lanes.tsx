@@ -1,4 +1,4 @@
-// The workers of a pool as lanes: what they are beside what they did.
+// Lanes of the workers of a pool: a label for each worker, and its time line.
 
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
@@ -16,7 +16,7 @@ interface Props {
 
 const seconds = windowMs / 1000;
 
-/** A pool has no worker before its first call, and may have none any more while it rests. */
+/** An idle pool may have no workers: before its first call, or after a pause. */
 export function Lanes({ pool, history, listeners }: Props) {
   if (pool.workers.length === 0) return <p>No worker runs.</p>;
   return (
@@ -55,7 +55,7 @@ function rateText({ state, tasksPerSecond, tasksInFlight }: WorkerView): string 
   return `${countText(tasksPerSecond)}/s`;
 }
 
-/** Needs a worker, from its first moment on: what draws is made for the canvas that is there then. */
+/** Needs at least one worker at the first render: the drawing code keeps the canvas of that render. */
 function TimelineCanvas({ pool, history, listeners }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const key = `${pool.pid}.${pool.thread}`;
@@ -67,13 +67,13 @@ function TimelineCanvas({ pool, history, listeners }: Props) {
         ref={canvas}
         role="img"
         style={{ height: `${pool.workers.length * laneHeight}px` }}
-        aria-label={`What ${pool.workers.length} workers did in the last ${seconds} seconds`}
+        aria-label={`Activity of ${pool.workers.length} workers in the last ${seconds} seconds`}
       />
     </div>
   );
 }
 
-/** Draws a frame whenever the browser shows one. `key`: of the thread whose tasks are drawn. */
+/** Draws a frame at each animation frame. `key`: the thread whose tasks are drawn. */
 function useTimeline(
   canvas: RefObject<HTMLCanvasElement | null>,
   key: string,
@@ -103,7 +103,9 @@ function useTimeline(
   return timeline;
 }
 
-/** As wide as its place, in the colours of the page. `ids`: of the workers, with spaces between them. */
+/**
+ * Fits the canvas to the width of its container and the colours of the page. `ids`: worker ids with spaces.
+ */
 function useShape(
   canvas: RefObject<HTMLCanvasElement | null>,
   timeline: RefObject<Timeline | null>,

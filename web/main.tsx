@@ -1,5 +1,6 @@
-// The page of `manycore dashboard`. It runs in the browser; scripts/lib/bundle.mjs makes one file of it.
-// The address says what is shown: `#123` is the program with that pid, without it all are listed.
+// Entry of the page of `manycore dashboard`, which runs in the browser; scripts/lib/bundle.mjs bundles it
+// into one file. The address selects the view: `#123` is the program with that pid; without it all programs
+// are listed.
 
 import { render } from 'preact';
 import { App } from './app.js';

@@ -1,4 +1,4 @@
-// All programs, a line each.
+// Table of all programs, one row each.
 
 import type { ProgramLine } from '../src/observe/dashboard/protocol.js';
 import { bytesText, countText, msText, percentText, shortTitle } from '../src/observe/format.js';
@@ -45,7 +45,7 @@ export function ProgramList({
 }: {
   readonly programs: readonly ProgramLine[] | undefined;
 }) {
-  if (programs === undefined) return <p>Looking for programs ...</p>;
+  if (programs === undefined) return <p>Searching for programs ...</p>;
   if (programs.length === 0) return <p>No program that uses manycore runs.</p>;
   return <Table label="Programs" columns={columns} rows={programs} keyOf={({ pid }) => pid} />;
 }

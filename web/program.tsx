@@ -1,4 +1,4 @@
-// One program: its pools with their workers, its loops, its servers, and how all of it went lately.
+// View of one program: its pools with their workers, its loops and servers, and their recent history.
 
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -53,7 +53,7 @@ export function Program({ program, history, onSlice }: Props) {
   );
 }
 
-/** All that are told each slice, as long as this program is shown. */
+/** Listeners for slices of the shown program. */
 function useListeners(onSlice: RefObject<OnSlice>): Set<OnSlice> {
   const listeners = useRef(new Set<OnSlice>());
   useEffect(() => {
@@ -67,7 +67,7 @@ function useListeners(onSlice: RefObject<OnSlice>): Set<OnSlice> {
   return listeners.current;
 }
 
-/** What tells pools of a program apart, or its buses. */
+/** Unique key of a pool, or of a bus, within its program. */
 function numbersOf({ pid, thread, id }: Pick<PoolView, 'pid' | 'thread' | 'id'>): string {
   return `${pid}.${thread}.${id}`;
 }
@@ -92,7 +92,7 @@ function Notes({ notes }: Pick<History, 'notes'>) {
   if (notes.length === 0) return null;
   return (
     <section>
-      <h2>What happened</h2>
+      <h2>Events</h2>
       <ul class="notes">
         {notes.map(({ at, text }) => (
           <li key={at + text}>

@@ -1,4 +1,4 @@
-// A table that scrolls sideways within itself where the page is narrow, and can be reached by the keyboard.
+// Table that scrolls sideways on a narrow page, and is reachable by keyboard.
 
 import type { ComponentChildren } from 'preact';
 import { busyConcern, type Concern } from '../src/observe/limits.js';
@@ -6,11 +6,11 @@ import { busyConcern, type Concern } from '../src/observe/limits.js';
 export interface Column<Row> {
   readonly head: string;
   readonly cell: (row: Row) => ComponentChildren;
-  /** Aligned to the left. */
+  /** True: aligned left. */
   readonly isText?: boolean;
-  /** Left out on a phone. */
+  /** True: left out on a phone. */
   readonly isSpare?: boolean;
-  /** How it is to be looked at. */
+  /** Highlighting of a cell. */
   readonly tone?: (row: Row) => Concern;
 }
 
@@ -25,7 +25,7 @@ export function Table<Row>({ label, columns, rows, keyOf }: Props<Row>) {
   const classOf = ({ isText, isSpare }: Column<Row>): string =>
     `${isText ? 'text' : ''} ${isSpare ? 'spare' : ''}`;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and is reached by the keyboard so
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: makes scrolling reachable by keyboard
     <section class="scroll" aria-label={label} tabIndex={0}>
       <table>
         <thead>
@@ -53,7 +53,7 @@ export function Table<Row>({ label, columns, rows, keyOf }: Props<Row>) {
   );
 }
 
-/** A share of one, with a bar. */
+/** A share of 1 with a bar. */
 export function Share({
   value,
   text,

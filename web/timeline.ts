@@ -1,17 +1,17 @@
-// The time line of a pool's workers on a canvas: a lane for each worker, time from left to right. Each slice is
-// drawn once, onto a second canvas that is used as a ring; a frame only copies from there, so that it draws
-// no task again (bench/cases/dashboard.js).
-// A slice shades its part of a lane by the share of time in which the worker was busy; the longest tasks are
-// told one by one, and drawn over it, as far as they have come.
+// Time line of a pool's workers on a canvas: a lane for each worker, time from left to right. Each slice is
+// drawn once, onto a second canvas that is used as a ring; a frame only copies from it and redraws no task
+// (bench/cases/dashboard.js).
+// A slice shades its part of a lane by the busy share of the worker; the longest tasks are drawn over it one
+// by one, running ones up to the end of the slice.
 
 import type { TaskSpan } from '../src/agent/stats.js';
 import { type PlacedSlice, windowMs } from './history.js';
 
 export const laneHeight = 14;
 const laneGap = 2;
-/** What is shown ends so long ago: slices are on their way for a while. */
+/** Age of the right edge: slices take a while to arrive. */
 const delayMs = 300;
-/** The ring is so much longer than the window. */
+/** Length of the ring beyond the window. */
 const spareMs = 1000;
 const faintest = 0.12;
 
@@ -28,14 +28,14 @@ export class Timeline {
   readonly #ringContext: CanvasRenderingContext2D;
   readonly #slices: () => readonly PlacedSlice[];
   #colors: Colors = { shade: 'gray', task: 'gray', failed: 'red' };
-  /** The lane of each worker. */
+  /** Lane by worker. */
   #lanes = new Map<number, number>();
   #scale = 1;
   #columnsPerMs = 0;
-  /** Up to this column the ring is ready to be drawn on. */
+  /** End of the cleared columns of the ring. */
   #clearedTo = 0;
 
-  /** `slices`: those of the window, for when everything is drawn anew. */
+  /** `slices`: returns those of the window, for a full redraw. */
   constructor(canvas: HTMLCanvasElement, slices: () => readonly PlacedSlice[]) {
     this.#canvas = canvas;
     this.#slices = slices;
@@ -46,7 +46,7 @@ export class Timeline {
     this.#ringContext = ringContext;
   }
 
-  /** Draws everything anew; `width` in CSS pixels. */
+  /** Redraws everything; `width` in CSS pixels. */
   shape(workers: readonly number[], width: number, scale: number, colors: Colors): void {
     this.#lanes = new Map(workers.map((worker, lane) => [worker, lane]));
     this.#scale = scale;
@@ -84,7 +84,7 @@ export class Timeline {
     this.#fill(lane, startMs + offsetMs, endMs + offsetMs, isFailed ? failed : task, 0.7);
   }
 
-  /** `part`: of the lane's height, from below. */
+  /** `part`: share of the lane's height, from the bottom. */
   #fill(lane: number, fromMs: number, toMs: number, color: string, part: number): void {
     const context = this.#ringContext;
     const oldest = this.#clearedTo - this.#ring.width + 1;
@@ -101,7 +101,7 @@ export class Timeline {
     if (length > first) context.fillRect(0, top, length - first, height);
   }
 
-  /** Makes room up to this time. */
+  /** Clears the ring up to this time. */
   #clear(toMs: number): void {
     const to = this.#columnOf(toMs);
     const { width, height } = this.#ring;
@@ -119,14 +119,14 @@ export class Timeline {
     return Math.floor(ms * this.#columnsPerMs);
   }
 
-  /** One frame. */
+  /** Draws one frame. */
   draw(nowMs: number): void {
     this.#clear(nowMs);
     const { width, height } = this.#canvas;
     this.#context.clearRect(0, 0, width, height);
     const right = this.#columnOf(nowMs - delayMs);
     const left = right - width + 1;
-    // Before the page was there, nothing was.
+    // There is no data from before the page was opened.
     const shown = Math.min(width, width + left);
     const at = Math.max(0, left) % this.#ring.width;
     const first = Math.min(shown, this.#ring.width - at);

@@ -1,4 +1,4 @@
-// Style sheets, which the bundler collects; and what of Node's clock the types of agents come with.
+// Types of style sheets, which the bundler collects, and of Node's clock, used by the types of agents.
 declare module '*.css';
 interface Performance {
   readonly eventLoopUtilization: typeof import('node:perf_hooks').performance.eventLoopUtilization;

@@ -189,7 +189,7 @@ export function traceFinding(rights: TraceRights | undefined): Finding[] {
 /** `scope`: kernel.yama.ptrace_scope, by which a process may or may not inspect others of its user. */
 export function debuggingFinding(scope: string): Finding[] {
   if (!(Number(scope) > 0)) return [];
-  const what = 'look into others';
+  const what = 'inspect others';
   const detail = `kernel.yama.ptrace_scope is ${scope.trim()}`;
   const cost = 'doctor PID sees the threads of a pool, and not how many jobs wait';
   return [{ what, state: 'info', detail, cost, remedy: 'run doctor PID as root' }];

@@ -47,21 +47,21 @@ function lookupsWait({ threads }: BlockingPoolReading): Advice {
 function jobsWait(samples: ProcessSamples, threads: number | undefined, cores: number): Advice {
   const cost = 'calls of fs, crypto, zlib and dns.lookup wait before they begin';
   const own = usual(samples.runnable);
-  const figure = `${own === 0 ? 'none' : own} of its threads ${own > 1 ? 'want' : 'wants'} a core, ${cores} ${cores === 1 ? 'is' : 'are'} granted`;
+  const demand = `${own === 0 ? 'none' : own} of its threads ${own > 1 ? 'need' : 'needs'} a core, ${cores} ${cores === 1 ? 'is' : 'are'} granted`;
   const size =
     threads === undefined
       ? 'a larger UV_THREADPOOL_SIZE than it has'
       : `UV_THREADPOOL_SIZE=${Math.max(2 * threads, cores)}`;
-  const more = { cost, remedy: `start it with ${size}: ${figure}` };
+  const more = { cost, remedy: `start it with ${size}: ${demand}` };
   if (own < (threads ?? fewestBlockingThreads) / 2) return more;
   if (own >= cores) {
     const why = 'more threads would end nothing earlier';
-    const remedy = `begin fewer jobs at a time, or give it more cores: ${figure}, so ${why}`;
+    const remedy = `begin fewer jobs at a time, or give it more cores: ${demand}, so ${why}`;
     return { cost, remedy };
   }
   const all = usual(samples.machineRunnable);
   if (all >= samples.machineCores) {
-    const why = `no core is free for it: on this machine ${counted(all, 'thread')} ${all > 1 ? 'want' : 'wants'} one of its ${samples.machineCores}`;
+    const why = `no core is free for it: on this machine ${counted(all, 'thread')} ${all > 1 ? 'need' : 'needs'} one of its ${samples.machineCores}`;
     return { cost, remedy: `begin fewer jobs at a time, here or in other programs: ${why}` };
   }
   return more;

@@ -37,7 +37,7 @@ function mainThreadFinding({ mainShare, threads }: ProcessSamples, loops: number
   const what = 'main thread';
   const detail = `at work in ${percent(mainShare)} of the samples`;
   if (mainShare < nearlyAll || loops > 1) return [{ what, state: 'ok', detail }];
-  const cost = 'while it computes its event loop answers nobody, and one core is all it gets';
+  const cost = 'while it computes its event loop handles nothing else, and uses one core at most';
   const remedy =
     loops === 0
       ? 'move what computes into run() or pmap(), or serve it with manycore serve'
@@ -51,12 +51,12 @@ function threadsOnCores(samples: ProcessSamples, cores: number): Finding[] {
   const [own, all] = [usual(samples.runnable), usual(samples.machineRunnable)];
   const cost = 'they take turns: whatever each of them does ends later';
   if (own > cores) {
-    const detail = `${own} of its threads want a core at a time, ${cores} ${cores === 1 ? 'is' : 'are'} granted`;
+    const detail = `${own} of its threads need a core at a time, ${cores} ${cores === 1 ? 'is' : 'are'} granted`;
     const remedy = `begin less at a time, and have ${counted(cores, 'thread')} that compute: workers, jobs`;
     return [{ what, state: 'advice', detail, cost, remedy }];
   }
   if (own === 0 || all <= samples.machineCores) return [];
-  const detail = `${all} threads of this machine want one of its ${counted(samples.machineCores, 'core')}, ${own} of them ${own === 1 ? 'is' : 'are'} of this program`;
+  const detail = `${all} threads of this machine need one of its ${counted(samples.machineCores, 'core')}, ${own} of them ${own === 1 ? 'is' : 'are'} of this program`;
   const remedy = 'run less beside it, or keep the others to cores of their own (taskset)';
   return [{ what, state: 'advice', detail, cost, remedy }];
 }

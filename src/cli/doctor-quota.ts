@@ -67,7 +67,7 @@ function readQuota(group: string): CpuQuota | undefined {
   const cores = Number(text.quota) / Number(text.period); // "max" and -1: no limit
   if (!(cores > 0 && cores < Number.POSITIVE_INFINITY)) return undefined;
   const stat = textOf(`${group}/cpu.stat`);
-  const figure = (name: string): number =>
+  const countOf = (name: string): number =>
     Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(stat)?.[1] ?? 0);
-  return { cores, periods: figure('nr_periods'), halts: figure('nr_throttled') };
+  return { cores, periods: countOf('nr_periods'), halts: countOf('nr_throttled') };
 }

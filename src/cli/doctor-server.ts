@@ -99,7 +99,7 @@ function turnedAwayFinding(loops: readonly LoopStatus[]): Finding[] {
       what: 'turned away',
       state: 'problem',
       detail: `${counted(count, 'connection')} since the start`,
-      cost: 'no loop took them for overloadMs, and their clients heard 503',
+      cost: 'no loop took them for overloadMs, and their clients got 503',
       remedy: 'add processes (manycore scale), or shorten what loops do at a time',
     },
   ];

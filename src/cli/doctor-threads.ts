@@ -99,7 +99,7 @@ export function guessedHeapFinding(
   const limit = `${sizeText(heapLimit.bytes)}${each} (${heapLimit.from})`;
   const detail = `${limit}; its memory is ${sizeText(ownBytes)}, heap and all else`;
   if (ownBytes < nearLimit * heapLimit.bytes * heaps) return [{ what, state: 'ok', detail }];
-  const remedy = `look at v8.getHeapStatistics() in it; if it is heap, --max-old-space-size=${wantedMiB(ownBytes / heaps)}`;
+  const remedy = `check v8.getHeapStatistics() in it; if it is heap, --max-old-space-size=${wantedMiB(ownBytes / heaps)}`;
   const cost =
     'a guess, from outside: if most of it is heap, V8 collects again and again, and ends the program at the limit';
   return [{ what, state: 'advice', detail, cost, remedy }];

@@ -69,7 +69,7 @@ test('jobs that wait while cores are free want more threads, as many as cores an
   assert.deepEqual(unwell(findings), ['blocking pool: problem']);
   assert.match(
     remedyOf('blocking pool', findings),
-    /UV_THREADPOOL_SIZE=8: 1 of its threads wants a core, 2 are/,
+    /UV_THREADPOOL_SIZE=8: 1 of its threads needs a core, 2 are/,
   );
   const large = of({ pool: [full], runnable: [4], allowedCores: 16 }, { cores: 16 });
   assert.match(remedyOf('blocking pool', large), /UV_THREADPOOL_SIZE=16:/);
@@ -79,7 +79,7 @@ test('jobs that wait while no core is free do not want more threads', () => {
   const findings = of({ pool: [full], runnable: [4, 4, 5] });
   assert.match(
     remedyOf('blocking pool', findings),
-    /^begin fewer jobs.*4 of its threads want a core, 2 are/,
+    /^begin fewer jobs.*4 of its threads need a core, 2 are/,
   );
   assert.doesNotMatch(remedyOf('blocking pool', findings), /UV_THREADPOOL_SIZE/);
 });
@@ -87,9 +87,9 @@ test('jobs that wait while no core is free do not want more threads', () => {
 test('jobs that compute while others have all cores do not want more threads, those that wait do', () => {
   const machine = { allowedCores: 16, machineRunnable: [2], machineCores: 2 };
   const computes = of({ pool: [full], runnable: [3], ...machine }, { cores: 16 });
-  assert.match(remedyOf('blocking pool', computes), /^begin fewer.*2 threads want one of its 2$/);
+  assert.match(remedyOf('blocking pool', computes), /^begin fewer.*2 threads need one of its 2$/);
   const waits = of({ pool: [full], runnable: [0], ...machine }, { cores: 2 });
-  assert.match(remedyOf('blocking pool', waits), /SIZE=8: none of its threads wants a core/);
+  assert.match(remedyOf('blocking pool', waits), /SIZE=8: none of its threads needs a core/);
 });
 
 test('the cores of a program are those of its own affinity and quota', () => {
@@ -273,7 +273,7 @@ for (const [what, changes, expected] of [
   ['a blocked loop', [{ blockedMs: 3000 }], ['blocked loop: problem']],
   ['a loop in a long callback', [{ blockedMs: 300 }], []],
   ['a loop that is late', [{ lagMs: 400 }], ['loop lag: problem']],
-  ['clients that heard 503', [{ turnedAway: 2 }], ['turned away: problem']],
+  ['clients that got 503', [{ turnedAway: 2 }], ['turned away: problem']],
   [
     'a process that replaced another',
     [{ lastExit: 'SIGKILL' }, { loop: 1, lastExit: 'SIGKILL' }],
@@ -301,7 +301,7 @@ test('servers that each have enough cores may have too few together', () => {
   assert.match(remedyOf('loops', findings), /a share of the 2 cores/);
 });
 
-test('more threads that want a core than there are is advice, for a program and for a machine', () => {
+test('more threads that need a core than there are is advice, for a program and for a machine', () => {
   const machine = { allowedCores: 16, machineCores: 16, machineRunnable: [5] };
   const own = of({ runnable: [5, 5, 1], ...machine }, { cores: 4 });
   assert.deepEqual(unwell(own), ['threads: advice']);

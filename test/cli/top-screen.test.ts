@@ -209,6 +209,6 @@ test('workers have heap and collections where there is room, and nothing is cut'
 test('before the first look it says so, and without a program, too', () => {
   const shown = (programs: readonly ProgramView[] | undefined) =>
     screenOf(programs, firstState(undefined), size).lines.map(textOf).join('\n');
-  assert.match(shown(undefined), /looking for programs/);
+  assert.match(shown(undefined), /searching for programs/);
   assert.match(shown([]), /no program that uses manycore runs/);
 });

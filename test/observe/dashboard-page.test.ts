@@ -66,11 +66,11 @@ test('a program that runs is listed, opened, and its workers and tasks are drawn
     .getByText(/^worker \d+$/)
     .first()
     .waitFor();
-  const canvas = page.getByRole('img', { name: 'What 1 workers did in the last 30 seconds' });
+  const canvas = page.getByRole('img', { name: 'Activity of 1 workers in the last 30 seconds' });
   await canvas.waitFor();
   const first = await waitFor(async () => (await drawnPixels(page)) || undefined);
   await waitFor(async () => (await drawnPixels(page)) > first);
-  await page.getByRole('heading', { name: 'How long tasks ran' }).waitFor();
+  await page.getByRole('heading', { name: 'Task durations' }).waitFor();
   await page.getByRole('cell', { name: 'slowFail' }).first().waitFor();
   await page
     .getByRole('region', { name: 'Event loops' })
@@ -79,7 +79,7 @@ test('a program that runs is listed, opened, and its workers and tasks are drawn
   assert.deepEqual(problems, []);
   assert.deepEqual([...asked], [dashboard.origin]);
   child.kill('SIGKILL');
-  await page.getByText(`Program ${child.pid} has ended, or is not there.`).waitFor();
+  await page.getByText(`Program ${child.pid} has ended, or does not exist.`).waitFor();
 });
 
 test('a pool that has no worker yet, or none any more, is drawn when it has one', {
@@ -197,7 +197,7 @@ test('a wrong token shows one sentence', { skip }, async (t) => {
   const page = await newPage();
   const response = await page.goto(`${origin}/?token=wrong`);
   assert.equal(response?.status(), 401);
-  assert.match((await page.textContent('body')) ?? '', /^This dashboard wants its token: .*\.\n$/);
+  assert.match((await page.textContent('body')) ?? '', /^This dashboard needs its token: .*\.\n$/);
 });
 
 test('it says that it is stale, and comes back by itself when the server does', {
@@ -207,7 +207,7 @@ test('it says that it is stale, and comes back by itself when the server does', 
   const { dashboard } = await openProgram(t, page);
   await page.getByRole('status').getByText('live').waitFor();
   await end(dashboard);
-  await page.getByText(/stale: nothing heard for \d+ s, trying again/).waitFor();
+  await page.getByText(/stale: nothing received for \d+ s, trying again/).waitFor();
   assert.equal(await page.getByRole('heading', { name: 'Pool 1' }).count(), 1);
   await startDashboard(t, '--port', String(dashboard.port));
   await page.getByRole('status').getByText('live').waitFor();
@@ -218,7 +218,7 @@ test('a server that hangs makes the page stale, too', { skip }, async (t) => {
   const { dashboard } = await openProgram(t, page);
   await page.getByRole('status').getByText('live').waitFor();
   dashboard.child.kill('SIGSTOP');
-  await page.getByText(/stale: nothing heard/).waitFor();
+  await page.getByText(/stale: nothing received/).waitFor();
   dashboard.child.kill('SIGCONT');
   await page.getByRole('status').getByText('live').waitFor();
 });
@@ -240,7 +240,7 @@ test('two tabs show two things at the same time', { skip }, async (t) => {
 test('a phone scrolls up and down, and not sideways', { skip }, async (t) => {
   const page = await newPage({ viewport: phone });
   await openProgram(t, page);
-  await page.getByRole('heading', { name: 'The longest' }).waitFor();
+  await page.getByRole('heading', { name: 'Longest tasks' }).waitFor();
   const width = () => page.evaluate('document.documentElement.scrollWidth');
   assert.equal(await width(), phone.width);
   await page.getByRole('link', { name: 'manycore' }).click();
@@ -269,13 +269,13 @@ test('the keyboard reaches everything, in the order in which it is seen', { skip
   const outline = await page.evaluate('getComputedStyle(document.activeElement).outlineStyle');
   assert.equal(outline, 'solid');
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'The longest' }).waitFor();
+  await page.getByRole('heading', { name: 'Longest tasks' }).waitFor();
   const inProgram: string[] = [];
   for (let step = 0; step < 3; step += 1) {
     await page.keyboard.press('Tab');
     inProgram.push(await focused());
   }
-  assert.deepEqual(inProgram, ['Workers as a table', 'The longest tasks', 'Event loops']);
+  assert.deepEqual(inProgram, ['Workers as a table', 'Longest tasks', 'Event loops']);
   await page.locator('summary').focus();
   await page.keyboard.press('Enter');
   await page.getByRole('region', { name: 'Workers of pool 1' }).getByText('ready').waitFor();
@@ -291,7 +291,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   test(`axe finds nothing wrong in ${colorScheme} colours`, { skip }, async (t) => {
     const page = await newPage({ colorScheme, bypassCSP: true });
     await openProgram(t, page);
-    await page.getByRole('heading', { name: 'The longest' }).waitFor();
+    await page.getByRole('heading', { name: 'Longest tasks' }).waitFor();
     const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
     await page.evaluate(readFileSync(axe, 'utf8'));
     const violations: readonly Violation[] = await page.evaluate(

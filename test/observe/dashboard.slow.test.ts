@@ -136,7 +136,7 @@ test('who has no token, or a wrong one, is told in a sentence', async (t) => {
     assert.equal(answer.status, 401);
     assert.equal(
       answer.text,
-      'This dashboard wants its token: open the whole address that manycore dashboard has printed.\n',
+      'This dashboard needs its token: open the whole address that manycore dashboard has printed.\n',
     );
   }
 });

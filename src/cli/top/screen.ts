@@ -66,11 +66,11 @@ interface Body {
 function bodyOf(programs: readonly ProgramView[] | undefined, state: State, width: number): Body {
   const still = (lines: readonly Line[]): Body => ({ head: [[]], lines, scrolled: () => 0 });
   if (state.isHelp) return still(help.map((line) => words(line)));
-  if (programs === undefined) return still([words('looking for programs ...')]);
+  if (programs === undefined) return still([words('searching for programs ...')]);
   if (state.opened !== undefined) {
     const program = programs.find(({ pid }) => pid === state.opened);
     if (program === undefined) {
-      return still([words(`program ${state.opened} has ended, or is not there: Esc goes back`)]);
+      return still([words(`program ${state.opened} has ended, or does not exist: Esc goes back`)]);
     }
     const lines = programLines(program, state, width);
     return { head: [[]], lines, scrolled: () => state.scrolled };
@@ -143,12 +143,12 @@ const help = [
   '  p, space            pause, and go on',
   '  q, Ctrl-C           quit',
   '',
-  'Words',
-  '  busy     share of time in which the event loop had work (of all, the busiest)',
+  'Columns',
+  '  busy     share of time in which the event loop had work (the busiest loop)',
   '  lag      how late timers were, 99th percentile of the last second',
   '  cpu      100% is one core',
-  '  workers    busy/all: processes and threads that run tasks',
-  '  wait     tasks that no worker has yet; of a pool, how long they waited',
-  '  ended    workers that have ended, whatever the reason was',
-  '  lost     of those, and of processes of servers, the ones that nobody asked to end',
+  '  workers  busy/all: processes and threads that run tasks',
+  '  wait     tasks that wait for a worker; for a pool, the durations of waits',
+  '  ended    workers that have ended, for any reason',
+  '  lost     workers and server processes that ended unexpectedly',
 ];

@@ -115,7 +115,7 @@ export class Dashboard implements Disposable {
       refuse(
         response,
         401,
-        'This dashboard wants its token: open the whole address that manycore dashboard has printed.',
+        'This dashboard needs its token: open the whole address that manycore dashboard has printed.',
       );
     } else if (verdict === 'enters') {
       // An address without the token is safe to show, store and pass on.
