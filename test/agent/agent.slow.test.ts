@@ -1,4 +1,4 @@
-// What answers who asks a thread for its stats: when it is there, what it leaves, and what it does not take.
+// The agent of a thread: its lifetime, what it leaves behind, and what it rejects.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';
@@ -51,7 +51,7 @@ test('a program that ends by itself leaves no socket, and is not held up by it',
   assert.deepEqual(readdirSync(runtime), []);
 });
 
-test('who asks does not keep the program alive either', async (t) => {
+test('a connection does not keep the program alive either', async (t) => {
   const runtime = ownRuntime(t);
   const child = startBrief(t, 1500);
   const path = join(runtime, await waitFor(() => readdirSync(runtime)[0]));
@@ -84,7 +84,7 @@ test('what is no question ends the connection, and the program goes on', async (
   assert.equal(parseStats(heard.split('\n')[1] ?? '')?.pid, child.pid);
 });
 
-test('a source that nobody holds any more is not held by its stats', async () => {
+test('the registry does not keep a source alive', async () => {
   const before = sourceStats().length;
   addSource('pool', { value: 1 }, ({ value }) => ({ value }));
   assert.equal(sourceStats().length, before + 1);
@@ -112,12 +112,12 @@ test('a source that has to ask elsewhere is waited for, but not for ever', async
   assert.deepEqual(await told(), { value: 2 });
 });
 
-/** Of all timers that keep this thread alive. */
+/** Number of timers that keep this thread alive. */
 function heldTimers(): number {
   return process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
 }
 
-test('waiting for what is asked elsewhere keeps alive who reads here, not who is asked', async (t) => {
+test('a refresh keeps a local reader alive, and not a program that answers a connection', async (t) => {
   const runtime = ownRuntime(t);
   const added: number[] = [];
   const refresh = async (): Promise<void> => {
@@ -138,7 +138,7 @@ test('waiting for what is asked elsewhere keeps alive who reads here, not who is
   assert.ok(owner); // alive until here
 });
 
-/** Asks once over a connection of its own. */
+/** Polls once over its own connection. */
 async function askOnce(path: string): Promise<ThreadStats | undefined> {
   const connection = createConnection(path);
   connection.write('stats\n');
@@ -150,7 +150,7 @@ async function askOnce(path: string): Promise<ThreadStats | undefined> {
   return parseStats(heard);
 }
 
-test('who has asked over a connection watches until it is closed', async (t) => {
+test('sampling goes on until the connection that asked is closed', async (t) => {
   const { path } = await socketOf(t);
   const connection = createConnection(path);
   t.after(() => connection.destroy());
@@ -172,7 +172,7 @@ test('who has asked over a connection watches until it is closed', async (t) => 
   });
 });
 
-test('who asks within the program watches on when others have gone', async () => {
+test('sampling for a reader within the program outlasts connections', async () => {
   const sampler = threadSampler(sourceStats);
   sampler.stop();
   await waitFor(async () => (await ownStats()).loop.lag !== undefined);
@@ -182,10 +182,10 @@ test('who asks within the program watches on when others have gone', async () =>
   assert.ok((await ownStats()).loop.lag !== undefined);
 });
 
-test('how late a loop was is told for a minute, not for a second alone', async () => {
+test('the longest delay of a loop is reported for a minute, not only for a second', async () => {
   const told = async () => (await ownStats()).loop.lag;
   const before = await waitFor(told);
-  // The loop is held right after a second has been told: nothing of the next one has been seen yet.
+  // The loop is blocked right after a window was reported, before the first sample of the next one.
   while ((await told()) === before) await setImmediate();
   const end = performance.now() + 300;
   while (performance.now() < end);
@@ -195,7 +195,7 @@ test('how late a loop was is told for a minute, not for a second alone', async (
   });
 });
 
-test('whatever comes over a socket is stats, a slice, a question, or nothing', () => {
+test('any text over a socket parses as stats, a slice, a question, or nothing', () => {
   const texts = fc.oneof(fc.string(), fc.json(), fc.constantFrom('', '{}', 'null', '{"pid":1}'));
   fc.assert(
     fc.property(texts, (text) => {

@@ -1,4 +1,4 @@
-// When a thread begins to answer who asks it for stats.
+// The start of a thread's agent.
 
 import assert from 'node:assert/strict';
 import { Server } from 'node:net';

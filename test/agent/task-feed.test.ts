@@ -1,4 +1,4 @@
-// What a listener hears of the tasks of a thread: also one that takes nothing, and of tasks that do not end.
+// Slices of the tasks of a thread, also for a listener that reads nothing, and of tasks that do not end.
 
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
@@ -15,7 +15,7 @@ import { waitFor } from '../support/index.js';
 
 const work = { pool: 1, name: 'work' };
 
-/** Hears each slice while it `hasRoom`. */
+/** Takes each slice while it `hasRoom`. */
 function listen(t: TestContext) {
   const heard = { slices: [] as TaskSlice[], hasRoom: true, isGone: false, checks: 0 };
   const feed = new TaskFeed({
@@ -32,7 +32,7 @@ function listen(t: TestContext) {
   return heard;
 }
 
-test('a listener without room hears one slice later, with all that happened', async (t) => {
+test('a listener without room gets one later slice with everything', async (t) => {
   const heard = listen(t);
   heard.hasRoom = false;
   for (let task = 1; task <= 3; task += 1) {
@@ -53,7 +53,7 @@ test('a listener without room hears one slice later, with all that happened', as
   assert.deepEqual(next.workers, []);
 });
 
-test('a task that does not end keeps its worker busy, and is told as far as it has come', async (t) => {
+test('a task that does not end keeps its worker busy, and is sent up to the end of each slice', async (t) => {
   const heard = listen(t);
   announcements.taskStart.publish({ ...work, task: 7, worker: 2, waitedMs: 0 });
   await waitFor(() => heard.slices.length > 3);
@@ -67,7 +67,7 @@ test('a task that does not end keeps its worker busy, and is told as far as it h
     assert.ok(running[0].startMs < fromMs);
     assert.deepEqual(tasks, []);
   }
-  // It is given up: nobody knows what its worker does from now on.
+  // It is given up: the state of its worker is unknown from now on.
   announcements.taskError.publish({
     ...work,
     task: 7,
@@ -90,7 +90,7 @@ test('a long task that ends counts in each slice as long as it ran there', async
   assert.equal(slice.tasks[0] && slice.tasks[0].endMs - slice.tasks[0].startMs, 60_000);
 });
 
-test('who never reads is let go, and what waits for him does not grow until then', async (t) => {
+test('a listener that never reads is disconnected, and its data does not grow until then', async (t) => {
   const runtime = ownRuntime(t);
   t.after(
     openSocket(

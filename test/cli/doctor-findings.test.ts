@@ -1,5 +1,5 @@
-// What the stats of a program and of a server mean for `manycore doctor`, and how it is written. Not here:
-// those of a machine (doctor-machine.test.ts), where the stats are from (doctor.slow.test.ts).
+// Findings of `manycore doctor` from samples of a program and the status of a server, and their text. Not
+// here: findings about a machine (doctor-machine.test.ts), sampling (doctor.slow.test.ts).
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -64,7 +64,7 @@ test('of a program that does well everything is ok', () => assert.deepEqual(unwe
 
 const full = { ...reading, idleThreads: 0, waitingJobs: 5 };
 
-test('jobs that wait while cores are free want more threads, as many as cores and twice what is there', () => {
+test('jobs that wait while cores are free need more threads, as many as cores and twice the present number', () => {
   const findings = of({ pool: [full], runnable: [1] }, { cores: 2 });
   assert.deepEqual(unwell(findings), ['blocking pool: problem']);
   assert.match(
@@ -75,7 +75,7 @@ test('jobs that wait while cores are free want more threads, as many as cores an
   assert.match(remedyOf('blocking pool', large), /UV_THREADPOOL_SIZE=16:/);
 });
 
-test('jobs that wait while no core is free do not want more threads', () => {
+test('jobs that wait while no core is free need no more threads', () => {
   const findings = of({ pool: [full], runnable: [4, 4, 5] });
   assert.match(
     remedyOf('blocking pool', findings),
@@ -84,7 +84,7 @@ test('jobs that wait while no core is free do not want more threads', () => {
   assert.doesNotMatch(remedyOf('blocking pool', findings), /UV_THREADPOOL_SIZE/);
 });
 
-test('jobs that compute while others have all cores do not want more threads, those that wait do', () => {
+test('computing jobs on a busy machine need no more threads, waiting ones do', () => {
   const machine = { allowedCores: 16, machineRunnable: [2], machineCores: 2 };
   const computes = of({ pool: [full], runnable: [3], ...machine }, { cores: 16 });
   assert.match(remedyOf('blocking pool', computes), /^begin fewer.*2 threads need one of its 2$/);
@@ -100,12 +100,12 @@ test('the cores of a program are those of its own affinity and quota', () => {
   assert.match(remedyOf('blocking pool', limited), /^begin fewer.* 1 is granted/);
 });
 
-test('lookups that wait beside idle threads are told from other jobs', () => {
+test('lookups that wait beside idle threads are distinguished from other jobs', () => {
   const lookups = { ...reading, idleThreads: 2, waitingJobs: 6, waitingLookups: 6 };
   assert.match(remedyOf('blocking pool', of({ pool: [lookups] })), /dns\.resolve/);
 });
 
-test('one look in ten that saw a job wait is nothing', () => {
+test('waiting jobs in one of ten samples are no problem', () => {
   const pool = [full, ...Array.from({ length: 9 }, () => reading)];
   assert.deepEqual(unwell(of({ pool })), []);
 });
@@ -138,7 +138,7 @@ test('where jobs cannot be counted, one of ours that waits long is a problem', (
   assert.deepEqual(unwell(of({ pool, poolWaitMs: 0.2 })), []);
 });
 
-test('a job whose end a late loop has heard late has not waited for the pool', () => {
+test('a probe whose end a late loop saw late is no wait for the pool', () => {
   const threads = [{ ...thread, lag: { p99Ms: 250, maxMs: 300 } }];
   const findings = of({ pool: [], poolProblem: 'hidden', poolWaitMs: 310, threads });
   assert.deepEqual(unwell(findings), ['loop lag: problem']);
@@ -165,7 +165,7 @@ test('a quota that is used up again and again is a problem', () => {
   assert.deepEqual(unwell(of({ quota: { ...quota, periods: 0, halts: 0 } })), []);
 });
 
-test('memory near the limit of a heap of which nobody tells is a guess, far below it is well', () => {
+test('memory near the limit of an unreported heap gives a guess, far below it is well', () => {
   const heapLimit = { bytes: 512 * MiB, from: 'NODE_OPTIONS' };
   const near = of({ ownBytes: 400 * MiB, heapLimit });
   assert.deepEqual(unwell(near), ['heap limit: advice']);
@@ -177,7 +177,7 @@ test('memory near the limit of a heap of which nobody tells is a guess, far belo
   assert.ok(!names.includes('heap limit'), 'nothing is said where the limit is unknown');
 });
 
-test('where threads tell of their heaps, the memory of their process says nothing', () => {
+test('with reported heaps the memory of the process is no finding', () => {
   const heap = { usedBytes: 20 * MiB, limitBytes: 248 * MiB };
   const threads = [thread, { ...thread, thread: 2, role: 'thread 2', heap }];
   const findings = of({ ownBytes: 4000 * MiB, threads }).filter(
@@ -232,7 +232,7 @@ test('descriptors that are nearly used up are a problem', () => {
   assert.deepEqual(unwell(of({ openDescriptors: 900, maxDescriptors: Infinity })), []);
 });
 
-test('a program in a container is told from others', () => {
+test('a program in a container is marked', () => {
   assert.equal(of({ isContained: true }).at(-1)?.what, 'container');
 });
 

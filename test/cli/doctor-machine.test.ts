@@ -1,4 +1,4 @@
-// What the stats of a machine mean for `manycore doctor`.
+// Findings of `manycore doctor` about a machine.
 
 import assert from 'node:assert/strict';
 import { totalmem } from 'node:os';
@@ -36,7 +36,7 @@ for (const [quota, granted, seen, state] of [
   });
 }
 
-test('cores that Node counts right, or was told by MANYCORE_CORES, need nothing', () => {
+test('cores that Node counts correctly, or that MANYCORE_CORES sets, need no advice', () => {
   assert.equal(coresFinding({ count: 4, reason: 'affinity' }, 4, 4).detail, '4 granted: affinity');
   assert.equal(coresFinding({ count: 1, reason: 'MANYCORE_CORES=1' }, 4, 4).state, 'info');
 });
@@ -99,7 +99,7 @@ test('rights that trace lacks are named with what they cost, and so is a kernel 
   assert.deepEqual(traceFinding(undefined), []);
 });
 
-test('a kernel that closes processes to each other is told of', () => {
+test('a kernel that closes processes to each other is reported', () => {
   assert.deepEqual(debuggingFinding(''), []);
   assert.deepEqual(debuggingFinding('0\n'), []);
   assert.match(debuggingFinding('1\n')[0]?.detail ?? '', /ptrace_scope is 1$/);

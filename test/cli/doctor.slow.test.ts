@@ -29,7 +29,7 @@ function doctor(
   return runCommand(t, [process.execPath, command, 'doctor', ...args], env);
 }
 
-test('a program whose jobs wait has a problem, with stats and the fix', {
+test('a program whose jobs wait has a problem, with numbers and a remedy', {
   skip: skip || skipCounting,
 }, async (t) => {
   const { pid } = await startProgram(t, saturated());
@@ -54,7 +54,7 @@ test('a program with nothing to do is well, as text and as JSON', { skip }, asyn
   for (const { what, state, detail } of programs[0].findings) assert.ok(what && state && detail);
 });
 
-test('a program that computes all the time is told so', { skip }, async (t) => {
+test('a program that computes all the time gets advice', { skip }, async (t) => {
   const { pid } = await startProgram(t, 'for (;;);');
   const { stdout } = await doctor(t, [String(pid)]);
   assert.match(stdout, /^ADVICE +main thread +at work in (9\d|100) %/m);
@@ -136,7 +136,7 @@ test('a loop that stands still is a problem, also where it computes nothing', {
   assert.match(stdout, /→ find the call that it waits in/);
 });
 
-test('a process that is stopped is told from one that blocks', { skip }, async (t) => {
+test('a stopped process is distinguished from a blocked one', { skip }, async (t) => {
   const pid = await troubled(t, 'none');
   process.kill(pid, 'SIGSTOP');
   const { status, stdout } = await doctor(t, [String(pid)]);
@@ -210,7 +210,7 @@ test('a quota that is used up is a problem', { skip }, async (t) => {
   });
 });
 
-test('servers that run are found, and each of their processes is looked at', {
+test('running servers are found, and each of their processes is sampled', {
   skip: skip || skipServing,
 }, async (t) => {
   const env = { XDG_RUNTIME_DIR: folder(t) };
@@ -245,7 +245,7 @@ for (const [what, ran, code] of [
   });
 }
 
-test('a program that ends while it is looked at is PROCESS_GONE', { skip }, async (t) => {
+test('a program that ends while it is sampled is PROCESS_GONE', { skip }, async (t) => {
   const { child, pid } = await startProgram(t, idle);
   const samples = sampleProcess(pid);
   child.kill('SIGKILL');

@@ -1,4 +1,4 @@
-// `manycore serve --metrics`: the supervisor tells Prometheus of all processes and loops.
+// `manycore serve --metrics`: the supervisor reports all processes and loops to Prometheus.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -43,7 +43,7 @@ test('a configuration may say where the metrics are', { skip }, async (t) => {
   await waitFor(() => lines.some((line) => /^metrics at http:\/\/127\.0\.0\.2:\d+/.test(line)));
 });
 
-test('metrics that cannot be served are told in a sentence, and nothing is served', {
+test('metrics that cannot be served give one sentence, and nothing is served', {
   skip,
 }, async (t) => {
   const other = createServer().listen(0, '127.0.0.1');

@@ -1,4 +1,4 @@
-// What becomes of a command whose standard output cannot be written, and of one whose reader has gone.
+// Commands whose standard output cannot be written, or whose reader has gone.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';

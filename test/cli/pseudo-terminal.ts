@@ -11,7 +11,7 @@ import { childrenOf, waitFor } from '../support/index.js';
 export const noPseudoTerminal =
   spawnSync('script', ['--version']).error !== undefined && 'there is no script(1) (util-linux)';
 
-/** What says elsewhere how many colours there are: a machine that runs tests often has `CI` set. */
+/** Variables that set the number of colours elsewhere: a machine that runs tests often has `CI` set. */
 const colorVariables = ['CI', 'NO_COLOR', 'FORCE_COLOR', 'NODE_DISABLE_COLORS', 'COLORTERM'];
 
 export interface Size {
@@ -56,7 +56,7 @@ export class PseudoTerminal {
     return this.#ended;
   }
 
-  /** Of the shell, or of what has taken its place with `exec`. */
+  /** Pid of the shell, or of the program that replaced it with `exec`. */
   get pid(): number | undefined {
     return childrenOf(this.#child.pid ?? 0)[0]?.pid;
   }

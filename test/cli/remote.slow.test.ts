@@ -67,7 +67,9 @@ test('a server is reloaded and scaled, within what it was started for', { skip }
   assert.equal((await run('scale', 'many')).status, 2);
 });
 
-test('who asks for a version that does not start hears why, and where', { skip }, async (t) => {
+test('a reload to a version that does not start prints the cause and the place', {
+  skip,
+}, async (t) => {
   const { start, run } = ownServers(t);
   const app = program(t, 'app.mjs', `export default (q, r) => r.end('old');`);
   const { child, errors, port } = await start('-P', '1', '-L', '1', '--port', '0', app);

@@ -55,7 +55,7 @@ test('a unit that listens nowhere is shown by its file', { skip }, async (t) => 
   });
 });
 
-test('a unit that does not stop well is told of at the end', { skip }, async (t) => {
+test('a unit that does not stop well is reported at the end', { skip }, async (t) => {
   const flags = ['--instances', '2', '--loops', '1'];
   const child = spawn(process.execPath, [command, 'run', stubborn, ...flags], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -106,7 +106,7 @@ test('requests that a unit has at SIGTERM are answered', { skip }, async (t) => 
   assert.deepEqual(await exit, [0, null]);
 });
 
-test('a unit that blocks its loop is told of with its place, then with its stack', {
+test('a unit that blocks its loop is reported with its place, then with its stack', {
   skip,
 }, async (t) => {
   const naps = fileURLToPath(new URL('../units/apps/naps.js', import.meta.url));
@@ -141,7 +141,7 @@ test('run with --on blocking starts threads, and ends them at SIGTERM', { skip }
   assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
 
-test('run tells of a thread that ends that it is started again, and at last that it is not', {
+test('run reports each restart of an ended thread, and at last that it gives up', {
   skip,
 }, async (t) => {
   const unit = fileURLToPath(new URL('../units/apps/dies.js', import.meta.url));

@@ -117,7 +117,7 @@ for (const loops of [1, 2]) {
     writeFileSync(config, JSON.stringify(options));
     const { child, port, pids } = await startWith(t, ['--config', config]);
     const lost = assert.rejects(bodyOf(port, '/?block=600000'));
-    // Where there is another loop, it answers meanwhile; alone, nobody does.
+    // Another loop answers meanwhile; a single one cannot.
     if (loops > 1) await waitFor(() => bodyOf(port), deadlineMs);
     await new Promise((resolve) => setTimeout(resolve, 300)); // the callback has begun
     child.kill('SIGKILL');
@@ -313,7 +313,7 @@ test('processes are started as a configuration says, which manycore tune writes'
   writeFileSync(config, JSON.stringify(content));
   const first = await startWith(t, ['--config', config]);
   assert.equal(await bodyOf(first.port), '7,by file,true,1');
-  // What the command itself has counts more.
+  // The environment of the command overrides the file.
   const env = { ...process.env, TUNED: 'by hand' };
   const second = await startWith(t, ['--config', config], { env });
   assert.equal(await bodyOf(second.port), '7,by hand,true,1');
@@ -365,7 +365,7 @@ test('a second server that cannot start leaves the file of the first its number'
   assert.equal(Number(readFileSync(pidFile, 'utf8')), child.pid);
 });
 
-test('a pid file that cannot be written is told in a sentence, and nothing is served', {
+test('a pid file that cannot be written gives one sentence, and nothing is served', {
   skip,
 }, async (t) => {
   const app = program(t, 'app.mjs', `export default (q, r) => r.end('here');`);
@@ -402,7 +402,7 @@ test('apps of a configuration share a port by the names of their clients', { ski
   assert.deepEqual(new Set(lines.slice(2)), new Set(names));
 });
 
-test('a status address that is in use is told in a sentence', { skip }, async (t) => {
+test('a status address that is in use gives one sentence', { skip }, async (t) => {
   const other = createServer().listen(0, '127.0.0.1');
   t.after(() => other.close());
   await once(other, 'listening');
@@ -426,7 +426,7 @@ test('a change of the program is served, and one that does not start is not', {
   assert.equal(await bodyOf(port), 'new');
 });
 
-test('sockets come from systemd, and it hears how the server is', { skip }, async (t) => {
+test('sockets come from systemd, which is notified of the state', { skip }, async (t) => {
   const opened = createServer().listen(0, '127.0.0.1');
   t.after(() => opened.close());
   await once(opened, 'listening');
@@ -451,7 +451,7 @@ while True: print(s.recv(4096).decode().replace(chr(10), ' '))`,
   const words: string[] = [];
   createInterface({ input: listener.stdout }).on('line', (line) => words.push(line));
   await waitFor(() => words.includes('bound'));
-  // LISTEN_PID has to be the number of the process itself: a shell that becomes it knows that.
+  // LISTEN_PID must be the pid of the process itself: a shell has it before `exec`.
   const flags = ['-P', '1', '-L', '1', listens, String(port)];
   const command_ = `LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" "$@"`;
   const child = spawn('/bin/sh', ['-c', command_, process.execPath, command, 'serve', ...flags], {

@@ -15,7 +15,7 @@ export interface Running {
   readonly child: ChildProcess;
   readonly lines: readonly string[];
   readonly errors: readonly string[];
-  /** What its first line ends with; NaN where that is no port. */
+  /** Port at the end of its first line; NaN: there is none. */
   readonly port: number;
   readonly pids: readonly number[];
 }
@@ -42,7 +42,7 @@ export async function startWith(
   return { child, lines, errors, port: Number(first.split(':').at(-1)), pids };
 }
 
-/** What was said so far; grows. */
+/** Lines so far; grows. */
 function linesOf(stream: Readable | null): readonly string[] {
   const lines: string[] = [];
   if (stream !== null) createInterface({ input: stream }).on('line', (line) => lines.push(line));

@@ -1,4 +1,4 @@
-// What `manycore top` shows of made-up programs, and what keys change of it.
+// Screens of `manycore top` for made-up programs, and their changes by keys.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -131,7 +131,7 @@ test('servers, units and buses of an opened program fit, at 60 columns too', () 
   }
 });
 
-test('nobody scrolls past the end of an opened program', () => {
+test('scrolling ends at the end of an opened program', () => {
   const all = [program(1)];
   const opened = press(firstState(undefined), 'return', all);
   const far = press(opened, 'end', all);
@@ -206,7 +206,7 @@ test('workers have heap and collections where there is room, and nothing is cut'
   assert.match(heads(60), / TASKS\/S CPU MEM$/);
 });
 
-test('before the first look it says so, and without a program, too', () => {
+test('before the first poll it shows that, and without a program, too', () => {
   const shown = (programs: readonly ProgramView[] | undefined) =>
     screenOf(programs, firstState(undefined), size).lines.map(textOf).join('\n');
   assert.match(shown(undefined), /searching for programs/);

@@ -149,7 +149,7 @@ for (const { name, content, said } of [
   });
 }
 
-test('a flag that Node does not know is not dropped', async (t) => {
+test('a flag unknown to Node is not dropped', async (t) => {
   const folder = folderWith(t, {
     'app.mjs': "console.log('runs')",
     'config.json': '{"nodeFlags":["--no-such-flag"]}',
@@ -197,7 +197,7 @@ test('a task is tuned without a load', async (t) => {
 });
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  test(`${signal} ends the search: what is known is printed, and nothing stays`, async (t) => {
+  test(`${signal} ends the search: the result so far is printed, and nothing stays`, async (t) => {
     const folder = folderWith(t, { 'app.mjs': wellSet, 'load.mjs': script });
     const at = (name: string): string => join(folder, name);
     const written = ['--config', at('config.json'), '--report', at('report.json')];
@@ -221,7 +221,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     const seen = new Set<number>();
     await waitFor(() => {
       for (const { pid, commandLine } of childrenOf(child.pid ?? 0)) {
-        // Before a child is a program of its own it looks like us.
+        // Before `exec` a child has our command line.
         if (commandLine.includes('app.mjs') && !commandLine.includes(main)) seen.add(pid);
       }
       return seen.size >= 4; // the first run is over, and the search goes on
@@ -298,7 +298,7 @@ test('what fails as the program is now is one sentence, before anything is searc
   assert.match(stderr, /^manycore: .*"Error: no database".*\(TUNE_PROGRAM_FAILED\)\n$/);
 });
 
-test('a program that fails later as it is ends the search, and what is known is printed', async (t) => {
+test('a program that fails later as it is ends the search, and the result so far is printed', async (t) => {
   const folder = folderWith(t, { runs: '' });
   const first = `import { appendFileSync, readFileSync } from 'node:fs';
     if (process.env.UV_THREADPOOL_SIZE === '') appendFileSync(${JSON.stringify(join(folder, 'runs'))}, 'x');
@@ -342,7 +342,7 @@ for (const [what, args, said] of [
   });
 }
 
-test('a configuration that is no JSON is told of before anything runs', async (t) => {
+test('a configuration that is no JSON is an error before anything runs', async (t) => {
   const folder = folderWith(t, {});
   const config = join(folder, 'config.json');
   writeFileSync(config, '{');

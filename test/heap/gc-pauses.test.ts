@@ -1,4 +1,4 @@
-// Collections as V8's own callbacks count them, held against what Node tells an observer of them.
+// Collections counted by V8's own callbacks, compared with those of Node's observer.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -39,7 +39,7 @@ test('V8 and an observer count the same collections, and pauses that are as long
   for (let at = 0; at < 3; at += 1) collect();
   collect({ type: 'minor' });
   inV8.stop();
-  await setImmediate(); // Node tells of the last ones now
+  await setImmediate(); // Node reports the last ones now
   await setImmediate();
   observed.stop();
   const [mine, theirs] = [inV8.stats(), observed.stats()];
@@ -47,7 +47,7 @@ test('V8 and an observer count the same collections, and pauses that are as long
   assert.ok(mine.minor.count > 3 && mine.major.count >= 3, JSON.stringify(mine));
   for (const kind of ['minor', 'major'] as const) {
     const [own, told] = [mine[kind], theirs[kind]];
-    // What lies between the two looks at the clock at each end.
+    // Tolerance: the time between the two readings of the clock at each end.
     assert.ok(
       Math.abs(own.totalMs - told.totalMs) < 1 + told.totalMs / 4,
       JSON.stringify([own, told]),
@@ -56,7 +56,7 @@ test('V8 and an observer count the same collections, and pauses that are as long
   }
 });
 
-test('what was counted stays while nobody counts, and counting goes on from there', async () => {
+test('counts stay while counting is stopped, and continue afterwards', async () => {
   const pauses = new GcPauses();
   pauses.start();
   pauses.start();

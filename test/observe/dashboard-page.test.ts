@@ -37,7 +37,7 @@ async function openProgram(t: TestContext, page: Page) {
   return { child, dashboard };
 }
 
-/** How many pixels of the time line are not empty. */
+/** Number of drawn pixels of the time line. */
 async function drawnPixels(page: Page): Promise<number> {
   return await page.evaluate(`(() => {
     const canvas = document.querySelector('.lanes canvas');

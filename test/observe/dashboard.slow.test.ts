@@ -1,4 +1,4 @@
-// Who may see the dashboard, and what it tells. Not here: the page (dashboard-page.test.ts).
+// Access to the dashboard, and its events. Not here: the page (dashboard-page.test.ts).
 
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
@@ -23,7 +23,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** As any client may ask, also as no browser would. */
+/** A request of any client, also one that no browser would send. */
 async function ask(
   port: number,
   path: string,
@@ -99,7 +99,7 @@ test('the printed address lets in, and from then on the cookie, at its path', as
   child.kill('SIGTERM');
 });
 
-test('who gets the cookie gets neither the token nor another dashboard', async (t) => {
+test('the cookie gives access neither to the token nor to another dashboard', async (t) => {
   ownRuntime(t);
   const [first, second] = [
     await startDashboard(t, '--port', '0'),
@@ -119,7 +119,7 @@ test('who gets the cookie gets neither the token nor another dashboard', async (
   }
 });
 
-test('who has no token, or a wrong one, is told in a sentence', async (t) => {
+test('a request without the token, or with a wrong one, gets one sentence', async (t) => {
   ownRuntime(t);
   const { port, token } = await startDashboard(t, '--port', '0');
   const wrong = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`;
@@ -155,7 +155,7 @@ test('what is no path is refused in a sentence, and the dashboard goes on', asyn
   assert.equal((await ask(port, '/', { Authorization: `Bearer ${token}` })).status, 200);
 });
 
-test('a name that only leads here is refused, before the token is looked at', async (t) => {
+test('a foreign name that resolves here is refused before the token is checked', async (t) => {
   ownRuntime(t);
   const { port, token } = await startDashboard(t, '--port', '0');
   const authorized = { Authorization: `Bearer ${token}` };
@@ -188,7 +188,7 @@ test('it runs no script but its own, is in no frame, and changes nothing', async
   assert.equal((await ask(port, '/../package.json', authorized)).status, 404);
 });
 
-test('the token lies where nobody else can read it, and stays the same', async (t) => {
+test('the token is readable by its user alone, and stays the same', async (t) => {
   const runtime = ownRuntime(t);
   const first = await startDashboard(t, '--port', '0');
   const file = join(runtime, 'dashboard.token');
@@ -261,7 +261,7 @@ test('on an address that others reach it answers to the name of this machine, an
   assert.equal((await ask(running.port, `/?token=${running.token}`, own)).status, 303);
 });
 
-test('a page is told of all programs again and again, and of an opened one what runs in it', async (t) => {
+test('a page receives all programs repeatedly, and the tasks of the opened one', async (t) => {
   ownRuntime(t);
   const { origin, token } = await startDashboard(t, '--port', '0');
   const child = fork(app);
@@ -289,7 +289,7 @@ test('a page is told of all programs again and again, and of an opened one what 
   });
 });
 
-test('a page is told why nothing can be found, and goes on when it can', async (t) => {
+test('a page shows why programs cannot be found, and recovers', async (t) => {
   const runtime = ownRuntime(t);
   const { origin, token } = await startDashboard(t, '--port', '0');
   const events = await listen(t, `${origin}/events`, token);
@@ -302,7 +302,7 @@ test('a page is told why nothing can be found, and goes on when it can', async (
   await waitFor(() => events.all('view').length > seen);
 });
 
-test('a program that is opened while nothing can be found harms nobody, and is followed later', async (t) => {
+test('a program that is opened while nothing can be found breaks nothing, and is followed later', async (t) => {
   const runtime = ownRuntime(t);
   const child = fork(app);
   t.after(() => child.kill('SIGKILL'));

@@ -1,4 +1,4 @@
-// Stats as they stand in tables.
+// Formats of numbers in tables.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,12 +6,12 @@ import { bytesText, countText, msText, percentText, shortTitle } from '../../src
 
 const mib = 2 ** 20;
 
-test('what is not known is a dash', () => {
+test('a missing value is a dash', () => {
   for (const text of [bytesText, countText, msText, percentText])
     assert.equal(text(undefined), '-');
 });
 
-test('stats have two or three digits that count, and the unit that fits', () => {
+test('numbers have two or three significant digits, and a unit that fits', () => {
   assert.deepEqual([0, 3, 3.21, 9.96, 12.3, 9999, 12_345, 1.5e6, 25e6].map(countText), [
     ...['0', '3', '3.2', '10', '12', '9999', '12k', '1500k', '25M'],
   ]);

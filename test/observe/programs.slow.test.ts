@@ -1,4 +1,4 @@
-// Programs that run are found, with what they tell of themselves.
+// Finding running programs, with their stats.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';
@@ -54,7 +54,7 @@ async function found(programs: Programs, isMeant: (program: Program) => boolean)
   return await waitFor(async () => (await programs.poll()).find(isMeant));
 }
 
-test('a program is found by its pool, and tells what its loop and its workers did', async (t) => {
+test('a program is found by its pool, with the activity of its loop and its workers', async (t) => {
   const runtime = ownRuntime(t);
   const child = start(t);
   using programs = new Programs();
@@ -176,7 +176,7 @@ test('a program begins with its own process, also where a worker has a lower num
   );
 });
 
-test('one that tells something odd is shown as far as it can be read, and the others as ever', async (t) => {
+test('malformed stats are shown as far as they parse, and other programs are unaffected', async (t) => {
   const runtime = ownRuntime(t);
   const sources = [null, 7, { kind: 'pool', id: 1, stats: { workers: [null, 3, {}], ran: null } }];
   pretendAgent(t, runtime, { pid: 1, title: 'odd.js', sources });
@@ -227,7 +227,7 @@ test('a server that a program has opened is shown once, with its restarts', asyn
   for (const control of [true, false]) {
     const child = fork(new URL('./apps/serving.js', import.meta.url), [String(control)]);
     t.after(() => child.kill('SIGKILL'));
-    // A loop says that it is ready before its supervisor has heard of it: killed then, the start has failed.
+    // A loop is ready before its supervisor receives that: killed then, the start has failed.
     await once(child, 'message');
     using sampler = new ProgramSampler();
     const serverOf = async () => {
@@ -249,7 +249,7 @@ test('a server that a program has opened is shown once, with its restarts', asyn
   }
 });
 
-test('what runs in the workers is told while somebody listens', async (t) => {
+test('slices of tasks arrive while a listener is connected', async (t) => {
   ownRuntime(t);
   const child = start(t);
   using programs = new Programs();
@@ -270,7 +270,7 @@ test('what runs in the workers is told while somebody listens', async (t) => {
   assert.ok(worker !== undefined && worker.worker > 0 && worker.busyMs > 0);
   assert.equal(sum(withTasks.ran.map(([, count]) => count)), worker.tasks);
   await waitFor(() => slices.some(({ tasks }) => tasks.some(({ isFailed }) => isFailed)));
-  // On a machine that is busy a quick task takes long enough to be told by name, too.
+  // On a busy machine a quick task takes long enough to be sent by name, too.
   const span = await waitFor(() =>
     slices.flatMap(({ tasks }) => tasks).find(({ name }) => name.startsWith('slow')),
   );
@@ -288,7 +288,7 @@ test('what runs in the workers is told while somebody listens', async (t) => {
   await waitFor(() => isOver);
 });
 
-test('who does not want to be seen is not', async (t) => {
+test('a program with MANYCORE_AGENT=0 is not found', async (t) => {
   const runtime = ownRuntime(t);
   const hidden = start(t, { MANYCORE_AGENT: '0' });
   const seen = start(t);

@@ -1,4 +1,4 @@
-// What people see of two looks with made-up stats.
+// Views from two polls with made-up stats.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -46,7 +46,7 @@ function pool(stats: object): ThreadStats['sources'][number] {
   return { kind: 'pool', id: 1, stats };
 }
 
-test('the first poll has no rates, and says what is so at a moment', () => {
+test('the first poll has no rates, and has momentary values', () => {
   const [view] = viewOf(poll(0, [program()]), undefined);
   const [main] = view?.threads ?? [];
   assert.equal(main?.utilization, undefined);
@@ -59,7 +59,7 @@ test('the first poll has no rates, and says what is so at a moment', () => {
   assert.equal(view?.summary.loops, 1);
 });
 
-test('utilization, garbage and CPU of a loop are those between the looks', () => {
+test('utilization, garbage and CPU of a loop are those between the polls', () => {
   const later = thread({
     uptimeMs: 7000,
     loop: { idleMs: 4500, activeMs: 2500, lag: undefined },
@@ -81,7 +81,7 @@ test('utilization, garbage and CPU of a loop are those between the looks', () =>
   assert.equal(view?.summary.utilization, 0.75);
 });
 
-test('CPU and memory come from the system where it tells them, those of workers always', () => {
+test('CPU and memory come from the system where it has them, those of workers always', () => {
   const workers = [
     { id: 1, kind: 'process', pid: 20, state: 'ready', tasksInFlight: 1, tasksDone: 5 },
     { id: 2, kind: 'thread', pid: 10, state: 'ready', tasksInFlight: 0, tasksDone: 5 },
@@ -106,7 +106,7 @@ test('CPU and memory come from the system where it tells them, those of workers 
   assert.equal(view?.summary.rssBytes, 100 * mib);
 });
 
-test('a worker has the heap that it told last, and collected for a share of the time between', () => {
+test('a worker has the heap of its last report, and the share of collections between its reports', () => {
   const told = (atMs: number, usedBytes: number, gcMs: number): object => {
     const pauses = { count: 1, totalMs: gcMs / 2, maxMs: 1 };
     const heap = { usedBytes, totalBytes: 9, limitBytes: 2048 * mib, externalBytes: 9 };
@@ -177,7 +177,7 @@ test('a pool has its tasks per second, and so has each of its workers', () => {
   assert.equal(view?.summary.busyWorkers, 1);
 });
 
-test('a pool of another version of manycore counts what it does not tell as nothing', () => {
+test('missing counts of a pool of another version are 0', () => {
   const [view] = viewOf(
     poll(0, [program({ threads: [thread({ sources: [pool({})] })] })]),
     undefined,
@@ -334,13 +334,13 @@ test('a bus has its messages per second', () => {
   ]);
 });
 
-test('a rate is one of the clock of who counts, whenever the looks were', () => {
+test('a rate uses the clock of the counting thread, whenever the polls were', () => {
   const of = (uptimeMs: number, completedTasks: number): ThreadStats =>
     thread({ uptimeMs, sources: [pool({ completedTasks })] });
   const before = poll(0, [
     program({ threads: [of(5000, 100)], servers: [server(0, { answeredMs: 100 })] }),
   ]);
-  // The look waited for another thread: it ended 2 s later, and this one had answered after 1.
+  // The poll waited for another thread: it ended after 2 s, and this one answered after 1.
   const later = program({
     threads: [of(6000, 200)],
     servers: [server(500, { answeredMs: 1100 })],
@@ -373,7 +373,7 @@ test('a program that does not answer keeps its pools, as they were, without rate
   assert.equal(again.pools[0].isSilent, false);
 });
 
-test('two groups of loops with units are told apart', () => {
+test('two groups of loops with units are distinguished', () => {
   const group = (id: number, name: string) => ({
     kind: 'loops' as const,
     id,

@@ -1,4 +1,4 @@
-// A program that calls a worker, waits as long as it is told to, and closes nothing.
+// A program that calls a worker, waits for a given time, and closes nothing.
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { run } from '../../../src/public.js';

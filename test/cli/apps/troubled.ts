@@ -1,4 +1,4 @@
-// A program with a pool, which gets into trouble when it is told to: its loop stands still, or is late, or
+// A program with a pool, which gets into trouble on command: its loop stands still, or is late, or
 // memory is near a limit, of buffers or of the heap of a thread, or libuv's pool has too much to do.
 
 import { pbkdf2 } from 'node:crypto';

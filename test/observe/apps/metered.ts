@@ -1,4 +1,4 @@
-// A program that serves metrics, and has nothing else to do once it is told to end.
+// A program that serves metrics, and has nothing else to do after a message.
 
 import { serveMetrics } from '../../../src/observe/index.js';
 

@@ -1,4 +1,4 @@
-// A program with a pool that has no worker but while it is told to work.
+// A program with a pool that has workers only while messages make it work.
 
 import { Pool } from '../../../src/public.js';
 

@@ -1,4 +1,4 @@
-// A unit that answers with the trace that it is in, where its own task is, and how much its SDK was told.
+// A unit that answers with its trace, that of its own task, and the number of metrics in its SDK.
 
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { instrument } from '../../../src/observe/opentelemetry/opentelemetry.js';

@@ -1,4 +1,4 @@
-// Metrics over HTTP: of the whole program, also while a part of it does not answer.
+// Metrics over HTTP for the whole program, also while a part of it does not answer.
 
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
@@ -54,7 +54,7 @@ test('the endpoint answers with what the pools of this thread did', async (t) =>
   const pool = new Pool({ size: 1 });
   t.after(() => pool.close());
   const { url } = await endpoint(t);
-  await scrape(url); // from now on somebody watches
+  await scrape(url); // starts sampling
   await pool.run((text: string) => text.length, 'x'.repeat(5000));
   let calls = 0;
   await pool.run(() => calls); // captures what changes: a snapshot for this call
@@ -97,7 +97,7 @@ test('the endpoint answers with what the pools of this thread did', async (t) =>
   }
 });
 
-test('the thread pool of libuv is told where it can be seen', async (t) => {
+test('the thread pool of libuv is reported where it is readable', async (t) => {
   ownRuntime(t);
   await readFile(new URL(import.meta.url)); // the pool has threads from now on
   const { url } = await endpoint(t);
@@ -107,7 +107,7 @@ test('the thread pool of libuv is told where it can be seen', async (t) => {
   assert.deepEqual(threads, seenThreads());
 });
 
-test('where its jobs cannot be counted, it is told how long one waits, and else not', {
+test('the wait of a job is reported only where jobs cannot be counted', {
   skip: skipPools || skipCounting,
 }, async (t) => {
   ownRuntime(t);
@@ -139,7 +139,7 @@ function seenThreads(): number[] {
   }
 }
 
-test('a blocked thread is said to be down, and what others tell is there', async (t) => {
+test('a blocked thread is down, and stats of other threads remain', async (t) => {
   ownRuntime(t);
   const { id, block, letGo } = otherThread(t);
   const { url } = await endpoint(t);
@@ -163,7 +163,7 @@ test('a blocked thread is said to be down, and what others tell is there', async
   await waitFor(async () => up(await scrape(url), id) === 1);
 });
 
-test('of a server all loops are told, by its supervisor', { skip }, async (t) => {
+test('the supervisor reports all loops of a server', { skip }, async (t) => {
   ownRuntime(t);
   const server = await open(t, listens);
   const { url } = await endpoint(t);
@@ -233,7 +233,7 @@ test('a port that is taken is said with the way out', async (t) => {
   });
 });
 
-test('the endpoint is on loopback alone unless it is told otherwise', async (t) => {
+test('the endpoint is on loopback alone by default', async (t) => {
   ownRuntime(t);
   const { port } = await endpoint(t);
   // Had it taken all addresses, this one would be taken, too.
@@ -289,7 +289,7 @@ test('wrong options are said by name', async () => {
   await assert.rejects(serveMetrics({ port: 65_536 }), { code: 'OPTION_INVALID', message: /port/ });
 });
 
-test('where nobody is to see the program this thread is told all the same', async (t) => {
+test('without agents this thread is still reported', async (t) => {
   ownRuntime(t);
   process.env['MANYCORE_AGENT'] = '0';
   t.after(() => delete process.env['MANYCORE_AGENT']);

@@ -1,4 +1,4 @@
-// Stats come from processes that may run another version of manycore, or from somebody else.
+// Stats from processes that run another version of manycore, or from foreign programs.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -34,7 +34,7 @@ const others: readonly { kind: SourceKind; stats: object }[] = [
 
 type Path = readonly (string | number)[];
 
-/** Of all values in `value`. */
+/** Paths of all values in `value`. */
 function pathsIn(value: unknown, path: Path = []): Path[] {
   if (typeof value !== 'object' || value === null) return [path];
   const keys = Array.isArray(value) ? value.keys() : Object.keys(value);
@@ -53,7 +53,7 @@ function changed(value: unknown, path: Path, text: string): string {
   return JSON.stringify(copy).replace(JSON.stringify(mark), text);
 }
 
-test('stats in which anything is something else are read, as far as they are right', async (t) => {
+test('stats with any one malformed value are read as far as they are correct', async (t) => {
   ownRuntime(t);
   const pool = new Pool({ size: 1, worker: 'process' });
   t.after(() => pool.close());

@@ -1,4 +1,4 @@
-// Which threads and processes are told as those of a program, and which of them are said to be up.
+// Threads and processes that are reported as those of a program, and those reported as up.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ async function endpointUrl(t: TestContext): Promise<string> {
   return opened.url;
 }
 
-/** Blocks its thread when it is told to, until the file that it is told of is there. */
+/** Blocks its thread at a message, until the file named in it exists. */
 function blocker({ bus }: UnitContext) {
   const words = new Int32Array(new SharedArrayBuffer(4));
   bus.consumer<string>('block', (message) => {
@@ -33,7 +33,7 @@ function blocker({ bus }: UnitContext) {
   });
 }
 
-test('a thread of a blocking unit is told, and is not down while it blocks', {
+test('a thread of a blocking unit is reported, and is not down while it blocks', {
   skip,
 }, async (t) => {
   ownRuntime(t);
@@ -42,7 +42,7 @@ test('a thread of a blocking unit is told, and is not down while it blocks', {
   const url = await endpointUrl(t);
   const buses = (lines: readonly Line[]): number =>
     valuesOf(lines, 'manycore_bus_messages_received_total').length;
-  // Of this thread, of the loop, and of the thread beside it.
+  // This thread, the loop, and the thread beside it.
   const told = await waitFor(async () => {
     const lines = await scrape(url);
     return buses(lines) === 3 ? lines : undefined;
@@ -65,7 +65,7 @@ test('a thread of a blocking unit is told, and is not down while it blocks', {
   assert.deepEqual(valuesOf(blocked, 'manycore_thread_up'), [1, 1]);
 });
 
-test('a thread that a served program starts is told', { skip }, async (t) => {
+test('a thread that a served program starts is reported', { skip }, async (t) => {
   ownRuntime(t);
   const app = fileURLToPath(new URL('../apps/with-worker.js', import.meta.url));
   const server = await open(t, app, { loops: 1 });
@@ -77,7 +77,7 @@ test('a thread that a served program starts is told', { skip }, async (t) => {
   assert.equal(valuesOf(await scrape(url), 'manycore_thread_up', { pid }).length, 2);
 });
 
-test('the pool of a worker is told, and the worker is not down while it is busy', async (t) => {
+test('the pool of a worker is reported, and the worker is not down while it is busy', async (t) => {
   ownRuntime(t);
   const pool = new Pool({ size: 1 });
   t.after(() => pool.close());

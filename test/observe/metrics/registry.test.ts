@@ -23,7 +23,7 @@ test('a registry of the program has all metrics beside its own', async (t) => {
   const lines = linesOf(await registry.metrics());
   assert.deepEqual(valuesOf(lines, 'shop_carts'), [3]);
   assert.deepEqual(valuesOf(lines, 'manycore_thread_up', { pid: process.pid }), [1]);
-  // Where all of a module is loaded in one go the loop has not begun yet.
+  // While one module loads the loop has not begun yet.
   await waitFor(() => performance.eventLoopUtilization().active > 0);
   const again = linesOf(await registry.metrics());
   const sum = (found: typeof lines, name: string): number => valuesOf(found, name)[0] ?? 0;
@@ -32,7 +32,7 @@ test('a registry of the program has all metrics beside its own', async (t) => {
   assert.ok(active > 0 && active + idle <= performance.now() / 1000); // read anew, not added up
 });
 
-test('a registry tells all metrics as JSON, too', async (t) => {
+test('a registry has all metrics as JSON, too', async (t) => {
   ownRuntime(t);
   const pool = openPool(t, { size: 1 });
   await pool.run(() => 1);
@@ -64,7 +64,7 @@ test('a name that is taken is METRIC_NAME_TAKEN, and nothing was registered', ()
   assert.notEqual(registry.getSingleMetric(`shop_${name}`), undefined);
 });
 
-test('who registers twice is told, and how to do it', () => {
+test('a second registration is an error that names the way out', () => {
   const registry = new Registry();
   registerMetrics(registry);
   const count = registry.getMetricsAsArray().length;
@@ -82,7 +82,7 @@ test('a prefix that no name may have is refused', () => {
   }
 });
 
-test('names are as Prometheus wants them, and none is there twice', () => {
+test('names are valid in Prometheus, and unique', () => {
   const names = metricDefinitions.map(prometheusName);
   assert.equal(new Set(names).size, names.length);
   assert.equal(new Set(metricDefinitions.map(openTelemetryName)).size, names.length);

@@ -1,4 +1,4 @@
-// What Prometheus would read, for tests.
+// Scrapes metrics as Prometheus does, for tests.
 
 import { get } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -52,7 +52,7 @@ export function asked(
   });
 }
 
-/** What is at the endpoint now. */
+/** Reads the endpoint now. */
 export async function scrape(url: string): Promise<Line[]> {
   return linesOf((await asked(url)).body);
 }

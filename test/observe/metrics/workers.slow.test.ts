@@ -1,4 +1,4 @@
-// What workers tell of their heaps and collections, when they are asked, and when nobody asks them.
+// Reports of workers about their heaps and collections, with and without polls.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -19,7 +19,7 @@ async function scraped(): Promise<Line[]> {
   return linesOf(await metricsText());
 }
 
-/** Waits until so many workers have told of their heaps. */
+/** Waits until so many workers have reported their heaps. */
 function toldBy(workers: number): Promise<Line[]> {
   return waitFor(async () => {
     const lines = await scraped();
@@ -52,7 +52,7 @@ function litter(): number {
 }
 
 for (const way of ways) {
-  test(`${way.name}: each worker tells of its heap and its collections`, async (t) => {
+  test(`${way.name}: each worker reports its heap and its collections`, async (t) => {
     ownRuntime(t);
     const pool = openPool(t, { size: 2 }, way);
     await pool.warm();
@@ -72,7 +72,7 @@ for (const way of ways) {
     assert.ok(pauses.some((seconds) => seconds > 0));
   });
 
-  test(`${way.name}: a worker that is at work has the stats that it told last`, async (t) => {
+  test(`${way.name}: a busy worker has the stats that it reported last`, async (t) => {
     ownRuntime(t);
     const pool = openPool(t, { size: 1 }, way);
     const gate = new Gate(t);
@@ -91,7 +91,7 @@ for (const way of ways) {
     await working;
     await pool.run(keep, 1);
     await pool.run(litter);
-    // The first new figure may still be the answer to the question before.
+    // The first new value may still be the answer to the poll before.
     await waitFor(async () => {
       const [now] = valuesOf(await scraped(), used);
       return now !== last && questions.count > 1;
@@ -99,7 +99,7 @@ for (const way of ways) {
   });
 }
 
-/** Counts what a pool asks its workers, or tells them beside calls. */
+/** Counts the messages of a pool to its workers besides calls. */
 function questionsOf(t: TestContext): { count: number } {
   const posts = t.mock.method(Link.prototype, 'post').mock;
   return {
@@ -109,7 +109,7 @@ function questionsOf(t: TestContext): { count: number } {
   };
 }
 
-test('while nobody reads no worker is asked, and each worker once for each reading', async (t) => {
+test('no worker is polled without a reader, and each worker once for each reading', async (t) => {
   ownRuntime(t);
   const pool = openPool(t, { size: 2, worker: 'process' });
   await pool.warm();
@@ -142,7 +142,7 @@ test('a worker counts its collections from the first question on', async (t) => 
   await waitFor(async () => (counts(await scraped())[0] ?? 0) > 0);
 });
 
-test('a worker that was killed is told no more', async (t) => {
+test('a killed worker is no longer reported', async (t) => {
   ownRuntime(t);
   const pool = openPool(t, { size: 1, worker: 'process' });
   const pid = await pool.run(keep, 64);
@@ -202,7 +202,7 @@ test('workers of a thread that is silent keep their slots, and lose them when it
   assert.deepEqual(pausesIn([]), []);
 });
 
-test('of a worker that several loops share the latest of what it told counts', () => {
+test('for a shared worker its latest report counts', () => {
   const shared = { id: 1, kind: 'process', pid: 70 };
   const newer = threadWith(1, [{ ...shared, memory: memory(20, 8) }]);
   const older = threadWith(2, [{ ...shared, memory: memory(10, 5) }]);

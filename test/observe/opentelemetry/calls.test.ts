@@ -1,4 +1,4 @@
-// What of a call is in its trace that no worker can tell: its failures outside of a worker, and its tries.
+// Parts of a call's trace that no worker records: failures outside of a worker, and tries.
 
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -79,7 +79,7 @@ test('a call that is tried again is one, and what ran is its child', async (t) =
     }),
   );
   assert.deepEqual(told(spans), [['call again', undefined, 0]]);
-  const [ran] = await pool.run(() => takeSpans()); // the first try had no time to tell
+  const [ran] = await pool.run(() => takeSpans()); // the first try had no time to record
   assert.deepEqual([ran?.name, ran?.parentId], ['task again', spans[0]?.spanId]);
 });
 

@@ -1,4 +1,4 @@
-// What `instrument` makes of an SDK: metrics of the whole program, told once, and spans that are not lost.
+// `instrument` with an SDK: metrics of the whole program, exported once, and spans that are not lost.
 
 import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { ownRuntime } from '../runtime.js';
 import { Reader } from './reader.js';
 import { inSpan } from './tracing.js';
 
-/** All that is told, by name. */
+/** All exported metrics, by name. */
 async function collected(reader: Reader): Promise<Map<string, readonly DataPoint<unknown>[]>> {
   const { resourceMetrics, errors } = await reader.collect();
   assert.deepEqual(errors, []);

@@ -1,4 +1,4 @@
-// An SDK that sends spans when it is told to, or a minute later: to a file that the program names.
+// An SDK that exports spans at a flush, or a minute later, to a file that the program names.
 
 import { appendFileSync } from 'node:fs';
 import { context, propagation, trace } from '@opentelemetry/api';

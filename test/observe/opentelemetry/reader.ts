@@ -1,4 +1,4 @@
-// A reader of metrics that collects when it is told to.
+// A reader of metrics that collects on demand.
 
 import { MetricReader } from '@opentelemetry/sdk-metrics';
 

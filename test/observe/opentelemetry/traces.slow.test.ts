@@ -15,7 +15,7 @@ function tracedPool(t: TestContext, size = 1, way?: Way): Pool {
   return openPool(t, { size, execArgv: flags }, way);
 }
 
-/** What has ended in the one worker of the pool; the span of this very call has not. */
+/** Ended spans in the only worker of the pool, without the span of this call. */
 async function spansOf(pool: Pool): Promise<SpanFacts[]> {
   return await pool.run(() => takeSpans()); // of its own copy of the module
 }
@@ -215,7 +215,7 @@ test('tasks and maps in a task belong to its trace, inline and in another worker
     const mapped = await pmap(items, () => spinInSpan(2), { chunk: 1 });
     return { own, inline, mapped };
   };
-  // Which items another worker gets nobody knows beforehand.
+  // The distribution of items to workers is not deterministic.
   const { result, traceId } = await waitFor(async () => {
     const answer = await inSpan('request', () => pool.run(outer));
     const { own, mapped } = answer.result;
@@ -264,7 +264,7 @@ test('a message has the trace of its sender, and its handler a span', async (t) 
   assert.equal(handled[0]?.attributes['messaging.destination.name'], 'shop.order');
 });
 
-test('a message that is passed on with its headers is a child of who passes it on', async (t) => {
+test('a message that is forwarded with its headers is a child of the forwarder', async (t) => {
   const bus = new EventBus({ copy: createCopy() });
   t.after(() => bus.close());
   bus.consumer('first', async (message) => {

@@ -1,4 +1,4 @@
-// How a program starts OpenTelemetry, here with spans that stay in memory: loaded by tests, and by their
+// Starts OpenTelemetry as a program does, with spans that stay in memory: loaded by tests, and by their
 // workers with --import.
 
 import { context, propagation, trace } from '@opentelemetry/api';
@@ -24,7 +24,7 @@ const propagators = [new W3CTraceContextPropagator(), new W3CBaggagePropagator()
 propagation.setGlobalPropagator(new CompositePropagator({ propagators }));
 instrument();
 
-/** What tests ask of a span; it can travel. */
+/** The part of a span that tests check; it can travel. */
 export interface SpanFacts {
   readonly name: string;
   readonly traceId: string;
@@ -50,7 +50,7 @@ function factsOf(span: ReadableSpan): SpanFacts {
   };
 }
 
-/** Those that have ended in this process since the last call. */
+/** Returns the spans that have ended in this process since the last call. */
 export function takeSpans(): SpanFacts[] {
   const spans = exporter.getFinishedSpans().map(factsOf);
   exporter.reset();
@@ -71,7 +71,7 @@ export async function inSpan<R>(
   });
 }
 
-/** Where this runs, for a while, and in which span. */
+/** Spins for a while; returns its process and span. */
 export function spinInSpan(ms: number): { pid: number; traceId?: string; spanId?: string } {
   const end = performance.now() + ms;
   while (performance.now() < end);

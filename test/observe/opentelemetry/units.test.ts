@@ -10,7 +10,7 @@ import { skip, startLoops } from '../../units/loops.js';
 import { ownRuntime } from '../runtime.js';
 import { inSpan, type spinInSpan } from './tracing.js';
 
-/** From now on processes that are started load the instrumentation. */
+/** Makes processes that are started later load the instrumentation. */
 function instrumentProcesses(t: TestContext, by = './tracing.js'): void {
   const before = process.env['NODE_OPTIONS'];
   process.env['NODE_OPTIONS'] = `--import ${new URL(by, import.meta.url).href}`;
@@ -26,7 +26,7 @@ interface Where {
   readonly told: number;
 }
 
-test('a trace goes to a unit and on to its task; the loop tells no metrics of its own', {
+test('a trace goes to a unit and on to its task; the loop exports no metrics of its own', {
   skip,
 }, async (t) => {
   ownRuntime(t);
@@ -43,7 +43,7 @@ test('a trace goes to a unit and on to its task; the loop tells no metrics of it
   assert.equal(task.traceId, traceId);
   assert.notEqual(task.spanId, handler.spanId);
   assert.notEqual(task.pid, handler.pid);
-  // The program tells of all its loops.
+  // The program reports all its loops.
   assert.equal(told, 0);
 });
 
