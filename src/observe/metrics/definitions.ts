@@ -2,7 +2,7 @@
 // (prometheus.ts) and OpenTelemetry (opentelemetry/) are made from it; docs/metrics.md is checked against it.
 // Names and units follow OpenTelemetry; Prometheus names are derived: the unit is appended, and `_total` for
 // a counter. Labels are few and have few values: no function names, no addresses.
-// Over 400 lines, because it is one table.
+// Long (over 400 lines), because it is one table.
 
 import type { ThreadStats } from '../../agent/index.js';
 import type { PoolSample } from '../../pool/index.js';
