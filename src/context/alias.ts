@@ -29,14 +29,14 @@ function objectsIn(values: readonly unknown[]): Set<object> {
   return seen;
 }
 
-/** Walks what `root` holds, each object once, until `isWanted` accepts one. Runs no code of the values. */
-function find(root: unknown, seen: Set<object>, isWanted: (value: object) => boolean): boolean {
+/** Walks what `root` holds, each object once, until `matches` accepts one. Runs no code of the values. */
+function find(root: unknown, seen: Set<object>, matches: (value: object) => boolean): boolean {
   // A list and not recursion: values that are nested too deeply are refused by name later.
   const open: object[] = [];
   const meet = (value: unknown): boolean => {
     if (typeof value !== 'object' || value === null || seen.has(value)) return false;
     seen.add(value);
-    if (isWanted(value)) return true;
+    if (matches(value)) return true;
     open.push(value);
     return false;
   };

@@ -78,7 +78,7 @@ export interface FunctionEncoder {
 export const changeable = Symbol('changeable');
 
 /** Longer arrays may be all holes: their keys are looked at. */
-const mostElements = 10_000_000;
+const maxElements = 10_000_000;
 
 export class Graph {
   readonly root: unknown[] = [0];
@@ -591,7 +591,7 @@ export class Graph {
     const copy: unknown[] = [];
     this.#begin(value, copy);
     copy.length = value.length;
-    if (isPlainArray(value) && value.length <= mostElements) {
+    if (isPlainArray(value) && value.length <= maxElements) {
       for (let index = 0; index < value.length; index += 1) {
         if (Object.hasOwn(value, index)) this.#element(copy, index, value[index]);
       }

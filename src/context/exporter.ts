@@ -36,8 +36,8 @@ import type {
 import { format, type Written, write } from './wire.js';
 
 /** Closures kept for a piece of code at the first sight of a function object, and at the second. */
-const keptAtOnce = 8;
-const keptAtMost = 256;
+const maxKeptAtOnce = 8;
+const maxKept = 256;
 /** Pinned functions come and go, so they count downwards from here, apart from what stays. */
 const firstPinnedId = -2;
 const lastPinnedId = -(2 ** 31);
@@ -327,7 +327,7 @@ export class ContextExporter implements Exporter {
     const isNew = firstSeen === this.#exports;
     if (isNew) this.#firstSeen.set(fn, firstSeen);
     const isLimited = !this.#inKept.has(fn); // else arguments and captures would have two of it
-    if (isLimited && count >= (isNew ? keptAtOnce : keptAtMost)) return undefined;
+    if (isLimited && count >= (isNew ? maxKeptAtOnce : maxKept)) return undefined;
     const made = this.#attempt(fn, titleOf(fn));
     if (made !== undefined) this.#keptByCode.set(described.codeId, count + 1);
     return made;

@@ -70,7 +70,7 @@ export class Imports {
 
   /** What exports `fn` under a name: such a function is imported again, with its module's state. */
   exportOf(fn: AnyFunction, code: Code): ModuleReference | undefined {
-    const isClass = code.isClass || looksLikeClass(fn);
+    const isClass = code.isClass || isOldStyleClass(fn);
     // Without a name from outside, and properties of its own, a copy is as good, and cheaper.
     const isAlone = code.freeNames.length === 0 && !code.seesItself;
     if (!isClass && isAlone && !this.sentinels.isImport(fn)) return undefined;
@@ -320,7 +320,7 @@ export class Imports {
 const cjsNames = new Set(['require', 'module', 'exports', '__filename', '__dirname']);
 
 /** Old-style constructors have methods on their prototype. */
-function looksLikeClass(fn: AnyFunction): boolean {
+function isOldStyleClass(fn: AnyFunction): boolean {
   const prototype: unknown = fn.prototype;
   return (
     typeof prototype === 'object' && prototype !== null && Reflect.ownKeys(prototype).length > 1

@@ -20,7 +20,7 @@ import type { AnyFunction } from './types.js';
 const require = createRequire(import.meta.url);
 
 /** Exports that are looked through: reading one costs 0.1 ms. */
-const mostExports = 16;
+const maxExports = 16;
 
 type Export = readonly [name: string, fn: AnyFunction];
 
@@ -36,7 +36,7 @@ export function innerClass(
   const exports = isCommonJs
     ? exportsOfFile(fileURLToPath(url))
     : exportsAround(fn, place).filter(isExport);
-  for (const [name, user] of exports.slice(0, mostExports)) {
+  for (const [name, user] of exports.slice(0, maxExports)) {
     const placeOfUser = placeOf(user);
     if (placeOfUser?.script !== place.script) continue;
     const variable = [...variablesOf(user)].find(([, value]) => value === fn)?.[0];

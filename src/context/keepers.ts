@@ -19,12 +19,12 @@ import type { AnyFunction } from './types.js';
 export type Keeper = object | symbol;
 
 /** Steps from a class to what its variables, statics and functions lead to. */
-const mostSteps = 3;
-const mostParts = 300;
+const maxSteps = 3;
+const maxParts = 300;
 /** Functions that are read for one class: one costs 0.1 ms. */
-const mostFunctions = 16;
+const maxFunctions = 16;
 /** Objects with more properties are tables of data. */
-const mostProperties = 100;
+const maxProperties = 100;
 
 /** The values that a function sees. `isSettled`: none of that can become another value. */
 interface Seen {
@@ -80,14 +80,14 @@ export class Keepers {
     const seen = new Set<unknown>([owner]);
     let functions = 1;
     let level = parts;
-    for (let step = 1; step <= mostSteps; step += 1) {
+    for (let step = 1; step <= maxSteps; step += 1) {
       const next: unknown[] = [];
       for (const part of level) {
-        if (seen.has(part) || seen.size > mostParts) continue;
+        if (seen.has(part) || seen.size > maxParts) continue;
         if (isKeeper(part)) keepers.push(part);
         else if (!isOpen(part)) continue;
         else {
-          if (typeof part === 'function' && functions < mostFunctions) {
+          if (typeof part === 'function' && functions < maxFunctions) {
             functions += 1;
             next.push(...this.#seenBy(part, 'named'));
           }
@@ -134,10 +134,10 @@ export class Keepers {
   /** Values of data properties; no getter runs. The members of a class see what the class sees. */
   #propertiesOf(holder: object): unknown[] {
     if (this.#tables.has(holder)) return [];
-    const isLong = Array.isArray(holder) && holder.length > mostProperties;
+    const isLong = Array.isArray(holder) && holder.length > maxProperties;
     const keys = isLong ? [] : Reflect.ownKeys(holder);
-    if (isLong || keys.length > mostProperties) this.#tables.add(holder);
-    if (keys.length > mostProperties) return [];
+    if (isLong || keys.length > maxProperties) this.#tables.add(holder);
+    if (keys.length > maxProperties) return [];
     return keys.filter((key) => key !== 'prototype').map((key) => valueOf(holder, key));
   }
 }

@@ -20,13 +20,13 @@ export function largestOf(
 ): Largest {
   const own = functionName(fn);
   let name = own === '' ? 'anonymous function' : `function ${own}`;
-  let [variable, mostBytes]: [string | undefined, number] = [undefined, 0];
+  let [variable, maxBytes]: [string | undefined, number] = [undefined, 0];
   try {
     const described = read();
     name = shownFunction(fn, described);
     for (const slot of described.slots) {
       const bytes = sizeOf(slot.value);
-      if (bytes > mostBytes) [variable, mostBytes] = [slot.name, bytes];
+      if (bytes > maxBytes) [variable, maxBytes] = [slot.name, bytes];
     }
   } catch {
     return { name, variable: undefined };

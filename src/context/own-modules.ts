@@ -43,13 +43,13 @@ function mentionedIn(url: string): Mentioned {
 }
 
 /** Further files are not looked at. */
-const mostFiles = 1000;
+const maxFiles = 1000;
 
 /** The files of the user's that loading the one at `url` may load, and more, with itself: by their texts. */
 export function filesBehind(url: string): ReadonlySet<string> {
   const seen = new Set([url]);
   for (const each of seen) {
-    if (seen.size > mostFiles) break;
+    if (seen.size > maxFiles) break;
     for (const file of mentionedIn(each).files) seen.add(file);
   }
   return seen;

@@ -34,16 +34,16 @@ export interface Owner {
 }
 
 /** Steps down in objects and classes that are searched. */
-const mostSteps = 2;
-const mostMembers = 200;
+const maxSteps = 2;
+const maxMembers = 200;
 /** Functions of an imported object that are read: one costs 0.1 ms. */
-const mostFunctions = 16;
+const maxFunctions = 16;
 
 const owners = new WeakMap<object, Owner[]>();
 /** The number of readings by script or imported value. */
 const readings = new WeakMap<object, number>();
 /** A variable without a value gets one when its module has run; after so many readings it never does. */
-const mostReadings = 3;
+const maxReadings = 3;
 
 export function ownersOf(value: object): readonly Owner[] {
   return owners.get(value) ?? [];
@@ -76,7 +76,7 @@ export function noteImport(
   if (!isObject(value) || isRead(value) || types.isProxy(value)) return;
   let isComplete = true;
   const scripts = new Set<Script>();
-  for (const fn of functionsIn(value).slice(0, mostFunctions)) {
+  for (const fn of functionsIn(value).slice(0, maxFunctions)) {
     const found = around(fn);
     if (found === undefined || scripts.has(found.script) || !isOfUser(found.script.url)) continue;
     scripts.add(found.script);
@@ -87,11 +87,11 @@ export function noteImport(
 }
 
 function isRead(value: object): boolean {
-  return (readings.get(value) ?? 0) >= mostReadings;
+  return (readings.get(value) ?? 0) >= maxReadings;
 }
 
 function countReading(value: object, isComplete: boolean): void {
-  readings.set(value, isComplete ? mostReadings : (readings.get(value) ?? 0) + 1);
+  readings.set(value, isComplete ? maxReadings : (readings.get(value) ?? 0) + 1);
 }
 
 function functionsIn(value: object): AnyFunction[] {
@@ -147,9 +147,9 @@ function note(value: unknown, owner: Owner, steps = 0): void {
   const url = urlOfExports(value, owner);
   if (url !== undefined) {
     for (const [name, member] of membersIn(value)) note(member, { url, name, binding: undefined });
-  } else if (steps < mostSteps && (typeof value === 'function' || isPlainObject(value))) {
+  } else if (steps < maxSteps && (typeof value === 'function' || isPlainObject(value))) {
     // What has more of them is a collection.
-    for (const [, member] of membersIn(value).slice(0, mostMembers)) note(member, owner, steps + 1);
+    for (const [, member] of membersIn(value).slice(0, maxMembers)) note(member, owner, steps + 1);
   }
 }
 

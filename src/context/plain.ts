@@ -14,7 +14,7 @@ import {
 } from '../internal/index.js';
 
 /** Longer arrays may be all holes: the slow path looks at their keys. */
-const mostElements = 10_000_000;
+const maxElements = 10_000_000;
 const objectPrototype: object = Object.prototype;
 const mapPrototype: object = Map.prototype;
 const setPrototype: object = Set.prototype;
@@ -113,7 +113,7 @@ function hasPlainProperties(value: object, seen: Set<object>): boolean {
 }
 
 function hasPlainElements(value: readonly unknown[], seen: Set<object>): boolean {
-  if (value.length > mostElements) return false;
+  if (value.length > maxElements) return false;
   for (let index = 0; index < value.length; index += 1)
     if (!isPart(value[index], seen)) return false;
   return true;

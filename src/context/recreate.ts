@@ -56,7 +56,7 @@ export function originOf(fn: AnyFunction): Origin | undefined {
 const isCovered = process.env['NODE_V8_COVERAGE'] !== undefined;
 
 /** Columns up to which spaces give a text its place; beyond that an offset does. */
-const mostSpaces = 500;
+const maxSpaces = 500;
 
 /** Compiles a definition. Call the result once for each closure. */
 export function compile(definition: CodeDefinition): () => Instance {
@@ -70,7 +70,7 @@ export function compile(definition: CodeDefinition): () => Instance {
     `return {${definition.privates.length > 0 ? `privates(){return ${prefix}.p},` : ''}fill(${prefix}){${fill}},read(){return[${slots.join(',')}]},` +
     `make(){return (${opening(definition)}`;
   // V8 keeps the source: spaces before a function far to the right in a bundle would fill the heap.
-  const isFar = column > mostSpaces && column > before.length;
+  const isFar = column > maxSpaces && column > before.length;
   const gap = isFar ? '' : `\n${' '.repeat(column)}`;
   const source = `${before}${gap}${compiled}\n${closing(definition)})}}`;
   const { metaName, importName, url } = definition;

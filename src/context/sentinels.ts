@@ -34,9 +34,9 @@ interface Entry {
 type Exported = readonly (readonly [name: string, value: unknown])[];
 
 /** Objects of more parts are copies. */
-const mostParts = 200;
+const maxParts = 200;
 /** So far down in exported objects, and namespaces that are exports, values are looked for. */
-const mostSteps = 2;
+const maxSteps = 2;
 
 export class Sentinels {
   readonly #symbols = new Map<symbol, Entry>();
@@ -102,7 +102,7 @@ export class Sentinels {
   #readHolders(): void {
     for (const [holder, { source, name, members }] of this.#holders) {
       this.#seenHolders.add(holder);
-      for (const [key, member] of exportsIn(holder).slice(0, mostParts)) {
+      for (const [key, member] of exportsIn(holder).slice(0, maxParts)) {
         if (key.includes(' ')) continue;
         const steps = members === '' ? `.${key}` : `${members} .${key}`;
         const entry = { source, name, members: steps };
@@ -143,7 +143,7 @@ export class Sentinels {
       if (!this.#symbols.has(value)) this.#symbols.set(value, entry);
     } else if (typeof value === 'object' && value !== null) {
       if (!this.#objects.has(value)) this.#objects.set(value, entry);
-      const isDeep = entry.members.split(' ').length >= mostSteps;
+      const isDeep = entry.members.split(' ').length >= maxSteps;
       if (entry.name !== '*' && !isDeep && isHolder(value) && !this.#seenHolders.has(value)) {
         this.#holders.set(value, entry);
       }
@@ -185,7 +185,7 @@ export function contentsOf(value: unknown): string | undefined {
 }
 
 function addContents(value: unknown, parts: string[], above: Set<unknown>): boolean {
-  if (parts.length >= mostParts) return false;
+  if (parts.length >= maxParts) return false;
   if (typeof value === 'function') parts.push(sourceText(value));
   else if (typeof value !== 'object' || value === null) {
     parts.push(`${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`);

@@ -44,7 +44,7 @@ function framesAt(site: CallSite | undefined): string[] {
 }
 
 /** Own frames between a refusal and whoever called manycore, with room to spare. */
-const mostOwnFrames = 50;
+const maxOwnFrames = 50;
 
 /**
  * `error` with the frames of whoever called manycore in place of our own, which are as many as a stack
@@ -54,7 +54,7 @@ export function atCaller<E extends Error>(error: E): E {
   const { stackTraceLimit } = Error;
   // Without a limit no error has a stack.
   if (typeof stackTraceLimit !== 'number') return error;
-  if (!Reflect.set(Error, 'stackTraceLimit', stackTraceLimit + mostOwnFrames)) return error;
+  if (!Reflect.set(Error, 'stackTraceLimit', stackTraceLimit + maxOwnFrames)) return error;
   let frames: string[];
   try {
     frames = framesAt(captureSite(atCaller)).filter(isOfUser);
@@ -183,7 +183,7 @@ function isOfUser(frame: string): boolean {
 const placePattern = /\(?((?:file:\/\/|\/)[^()]*?):(\d+):(\d+)\)?$/;
 
 /** Longer lines that look like frames are part of a message; the pattern is quadratic in them. */
-const longestFrame = 10_000;
+const maxFrameLength = 10_000;
 
 /** `stack` with each frame of code that was made again at its place in the source that the user wrote. */
 export function unmarked(stack: string): string {
@@ -197,7 +197,7 @@ const markPattern = new RegExp(`^\\s+at .*${copyPrefix}`);
 /** The frame with its place in the source that the user wrote. */
 function toOriginal(frame: string): string {
   const bare = frame.replace(copyPrefix, '');
-  const place = bare.length > longestFrame ? undefined : placePattern.exec(bare);
+  const place = bare.length > maxFrameLength ? undefined : placePattern.exec(bare);
   const [, file, line, column] = place ?? [];
   if (file === undefined || line === undefined || column === undefined) return bare;
   const found = originalPlace(file, runningText(file), Number(line) - 1, Number(column) - 1);

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** A machine may give this run a fraction of its cores: failing late costs nothing when nothing fails. */
 const defaultDeadlineMs = 30_000;
 const firstPauseMs = 1;
-const longestPauseMs = 50;
+const maxPauseMs = 50;
 
 /**
  * Returns the first value of `condition` that is neither false nor undefined nor null. Asks again and
@@ -20,7 +20,7 @@ export async function waitFor<T>(
 ): Promise<Exclude<T, false | undefined | null>> {
   const end = performance.now() + deadlineMs;
   let lastError: unknown;
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
     try {
       const value = await condition();
       if (isThere(value)) return value;
