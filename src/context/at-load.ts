@@ -13,14 +13,14 @@ export interface AtLoad {
   readonly loads: ReadonlySet<string>;
 }
 
-const known = new WeakMap<Analysis, AtLoad>();
+const cache = new WeakMap<Analysis, AtLoad>();
 
 /** `mayElide`: a compiler leaves out imports that only types use. */
 export function atLoad(analysis: Analysis, mayElide: boolean): AtLoad {
-  const found = known.get(analysis);
+  const found = cache.get(analysis);
   if (found !== undefined) return found;
   const made = new Load(analysis, mayElide);
-  known.set(analysis, made);
+  cache.set(analysis, made);
   return made;
 }
 
@@ -120,13 +120,13 @@ class Load implements AtLoad {
         return;
       case 'IfStatement':
       case 'ConditionalExpression':
-        if (asksWhoIsMain(node.test)) return;
+        if (isMainTest(node.test)) return;
         this.#visit(node.test, false);
         this.#visit(node.consequent, forEffect);
         if (node.alternate) this.#visit(node.alternate, forEffect);
         return;
       case 'LogicalExpression':
-        if (asksWhoIsMain(node.left)) return;
+        if (isMainTest(node.left)) return;
         this.#visit(node.left, false);
         this.#visit(node.right, forEffect);
         return;
@@ -286,20 +286,20 @@ function isCollection(node: AnyNode | undefined): boolean {
 }
 
 /** `require.main === module`, `import.meta.main`, `process.argv[1] === import.meta.filename`. */
-function asksWhoIsMain(node: AnyNode): boolean {
+function isMainTest(node: AnyNode): boolean {
   switch (node.type) {
     case 'MetaProperty':
       return true;
     case 'BinaryExpression':
-      return asksWhoIsMain(node.left) || asksWhoIsMain(node.right);
+      return isMainTest(node.left) || isMainTest(node.right);
     case 'MemberExpression': {
       const { object, property } = node;
       const isMain = object.type === 'Identifier' && object.name === 'require';
       if (isMain && property.type === 'Identifier' && property.name === 'main') return true;
-      return asksWhoIsMain(object);
+      return isMainTest(object);
     }
     case 'CallExpression':
-      return node.arguments.some(asksWhoIsMain);
+      return node.arguments.some(isMainTest);
     default:
       return false;
   }

@@ -269,7 +269,7 @@ class Decoding {
   #shared(entry: readonly unknown[], at: number, make: () => unknown): unknown {
     const identity = identityAt(entry, at);
     const known =
-      this.#memory.original(identity) ?? this.#memory.known(identity) ?? sharedForeign(identity);
+      this.#memory.original(identity) ?? this.#memory.cached(identity) ?? sharedForeign(identity);
     if (known !== undefined) return known;
     const made = make();
     this.#memory.remember(identity, made);
@@ -288,7 +288,7 @@ class Decoding {
       ? undefined
       : (this.#memory.original(identity) ?? this.#born(entry));
     const mayBeHere = !isOfItsObject && (isConstant || hasSettled);
-    const known = original ?? (mayBeHere ? this.#memory.known(identity) : undefined);
+    const known = original ?? (mayBeHere ? this.#memory.cached(identity) : undefined);
     if (isCallable(known)) {
       if (known === original || isConstant) {
         this.#reused.set(index, never);
@@ -378,7 +378,7 @@ class Decoding {
       throw this.#unusable(aboveAt, 'what a class extends is not there');
     }
     const original = this.#memory.original(identity) ?? this.#born(entry, slots[heritage]);
-    const known = original ?? this.#memory.known(identity);
+    const known = original ?? this.#memory.cached(identity);
     const isHere = typeof known === 'function';
     const isOpen = isHere && (original !== undefined || this.#classes.canStay(index, known, above));
     if (isOpen) {

@@ -85,11 +85,11 @@ interface Interned {
 interface Bare extends Interned {
   readonly isStrict: boolean;
   /** How often its place was looked at. */
-  sights: number;
+  checks: number;
 }
 
 /** One text may be strict here and sloppy there, so this many functions of it are looked at. */
-const sightsBeforeTrust = 16;
+const checksBeforeReuse = 16;
 /** Definitions of one piece of code that differ by the name of the function alone. */
 const maxNames = 16;
 
@@ -199,7 +199,7 @@ export class Describer {
       code.usesOuterArguments;
     // One that names itself may keep state in its properties, which is that of its module (roads.ts).
     if (!needsScopes && !code.usesItself) {
-      const known = this.#knownBare(fn, text, code);
+      const known = this.#cachedBare(fn, text, code);
       if (known !== undefined) return known;
     }
     if (!canInspect()) {
@@ -222,20 +222,20 @@ export class Describer {
     const { slots, hasAppeared } = reads;
     const definition = definitionOf(fn, code, place, slots, reads.edits);
     const interned = this.#intern(definition, code);
-    if (!needsScopes) this.#rememberBare(fn, text, code, place, interned);
+    if (!needsScopes) this.#cacheBare(fn, text, code, place, interned);
     const self = selfOf(fn, code, capture, place, holders, (each) => this.placeOf(each), path);
     const privates = privatesOf(fn, code);
     return { code, place, ...interned, slots, self, privates, isOfNode: false, hasAppeared };
   }
 
-  #knownBare(fn: AnyFunction, text: string, code: Code): Described | undefined {
+  #cachedBare(fn: AnyFunction, text: string, code: Code): Described | undefined {
     const known = this.#bare.get(text)?.get(bareKey(fn, code));
     if (known === undefined) return undefined;
-    const isSure = code.showsMode || !code.dependsOnMode || known.sights >= sightsBeforeTrust;
+    const isSure = code.showsMode || !code.dependsOnMode || known.checks >= checksBeforeReuse;
     return isSure ? bare(code, known) : undefined;
   }
 
-  #rememberBare(
+  #cacheBare(
     fn: AnyFunction,
     text: string,
     code: Code,
@@ -251,9 +251,9 @@ export class Describer {
     const isStrict = isStrictFunction(fn, code, place);
     const known = byName.get(key);
     if (known === undefined) {
-      if (byName.size < maxNames) byName.set(key, { ...interned, isStrict, sights: 1 });
-    } else if (known.isStrict !== isStrict) known.sights = Number.NEGATIVE_INFINITY;
-    else known.sights += 1;
+      if (byName.size < maxNames) byName.set(key, { ...interned, isStrict, checks: 1 });
+    } else if (known.isStrict !== isStrict) known.checks = Number.NEGATIVE_INFINITY;
+    else known.checks += 1;
   }
 
   #slotsOf(

@@ -138,7 +138,7 @@ export class ContextExporter implements Exporter {
     const what = titleOf(fn);
     return this.#guard(what, () => {
       const { inner, stores } = arrivedStores(fn) ?? { inner: fn };
-      for (const [member, owner] of given) this.#functions.bringHome(member, owner);
+      for (const [member, owner] of given) this.#functions.setOwner(member, owner);
       return this.#exportState(inner, stores, what, args);
     });
   }

@@ -71,7 +71,7 @@ export class Functions implements FunctionEncoder {
   /** The functions that the texts of classes make. */
   readonly #members = new WeakMap<AnyFunction, readonly TextMember[]>();
   /** Classes of such functions, where this export met one before its class. */
-  readonly #homes = new Map<AnyFunction, AnyFunction>();
+  readonly #owners = new Map<AnyFunction, AnyFunction>();
   /** Functions of constant graphs: whether they have changed since the first. */
   readonly #watched = new WeakMap<AnyFunction, () => boolean>();
 
@@ -89,7 +89,7 @@ export class Functions implements FunctionEncoder {
   /** Forgets what belongs to one export. */
   forget(): void {
     this.retry();
-    this.#homes.clear();
+    this.#owners.clear();
     this.#sharing.forget();
   }
 
@@ -97,8 +97,8 @@ export class Functions implements FunctionEncoder {
   settle(graph: Graph): void {
     this.#sharing.settle(graph);
     for (const [fn, owner] of graph.strays) {
-      if (this.#homes.has(fn)) continue;
-      this.#homes.set(fn, owner);
+      if (this.#owners.has(fn)) continue;
+      this.#owners.set(fn, owner);
       graph.isStale = true;
     }
   }
@@ -314,14 +314,14 @@ export class Functions implements FunctionEncoder {
 
   /** A function that the text of a class makes, where that class is in the graph. */
   #member(fn: AnyFunction, graph: Graph): number | undefined {
-    const home = this.#homes.get(fn);
-    if (home !== undefined) graph.at('its class', () => this.encodeFunction(home, graph));
+    const owner = this.#owners.get(fn);
+    if (owner !== undefined) graph.at('its class', () => this.encodeFunction(owner, graph));
     return graph.memberIndex(fn);
   }
 
   /** In this export `fn`, which the text of `owner` makes, is written as part of that. */
-  bringHome(fn: AnyFunction, owner: AnyFunction): void {
-    this.#homes.set(fn, owner);
+  setOwner(fn: AnyFunction, owner: AnyFunction): void {
+    this.#owners.set(fn, owner);
   }
 
   #noteMembers(owner: AnyFunction, index: number, graph: Graph): void {

@@ -21,7 +21,7 @@ export interface GlobalReads {
 }
 
 /** By what the names in it are. */
-const known = new WeakMap<Code, Map<string, readonly Use[]>>();
+const usesByNames = new WeakMap<Code, Map<string, readonly Use[]>>();
 
 /** The globals that `code` uses beside `variables`, which it captured. */
 export function globalReads(
@@ -247,10 +247,10 @@ function namesOf(
 
 function usesOf(code: Code, names: GlobalNames): readonly Use[] {
   if (names === none) return [];
-  let byNames = known.get(code);
+  let byNames = usesByNames.get(code);
   if (byNames === undefined) {
     byNames = new Map();
-    known.set(code, byNames);
+    usesByNames.set(code, byNames);
   }
   const key = [names.objects, names.members, names.absent].join(' ');
   let uses = byNames.get(key);

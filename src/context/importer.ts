@@ -180,7 +180,7 @@ class ContextImporter implements Importer, Memory {
     return exporter.identities.find(serial);
   }
 
-  known([tag, serial]: Identity): unknown {
+  cached([tag, serial]: Identity): unknown {
     return this.#remembered.get(`${tag}:${serial}`);
   }
 

@@ -11,7 +11,7 @@ export interface Memory {
   /** The value of this process that a peer sends back; `undefined`: it is not ours, or gone. */
   original(identity: Identity): unknown;
   /** What an earlier payload made for `identity`. */
-  known(identity: Identity): unknown;
+  cached(identity: Identity): unknown;
   /** `instance`: the variables of a function or class. */
   remember(identity: Identity, value: unknown, instance?: Instance): void;
   instantiate(codeId: number): Instance;

@@ -18,7 +18,7 @@ const quoted = /['"`](?=((?:\.{0,2}\/|\.{1,2}(?=['"`])|#|file:|@?[\w-])[^'"`\n]*
 
 interface Mentioned {
   readonly files: readonly string[];
-  readonly usesUs: boolean;
+  readonly usesManycore: boolean;
 }
 
 const mentions = new Map<string, Mentioned>();
@@ -27,17 +27,17 @@ function mentionedIn(url: string): Mentioned {
   const known = mentions.get(url);
   if (known !== undefined) return known;
   const files = new Set<string>();
-  let usesUs = false;
+  let usesManycore = false;
   const text = fileText(url) ?? '';
   const found = [...text.matchAll(quoted)].map(([, specifier = '']) => specifier);
   // A `data:` URL may have quotes in it.
   if (/['"`]data:/.test(text)) found.push(...(analysisOf(url)?.sources ?? []));
   for (const specifier of found) {
     const target = urlOfMentioned(specifier, url);
-    usesUs ||= isUse(specifier, target);
+    usesManycore ||= isUse(specifier, target);
     if (target !== undefined && isOwn(target)) files.add(target);
   }
-  const made = { files: [...files], usesUs };
+  const made = { files: [...files], usesManycore };
   mentions.set(url, made);
   return made;
 }
@@ -56,8 +56,8 @@ export function filesBehind(url: string): ReadonlySet<string> {
 }
 
 /** True: the module at `url` imports what starts tasks or servers. */
-export function usesUs(url: string): boolean {
-  if (!mentionedIn(url).usesUs) return false;
+export function usesManycore(url: string): boolean {
+  if (!mentionedIn(url).usesManycore) return false;
   const sources = [...(analysisOf(url)?.sources ?? [])];
   return sources.some((each) => isUse(each, urlOfMentioned(each, url)));
 }

@@ -5,7 +5,7 @@ import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { evaluatedAt, usesUs } from './own-modules.js';
+import { evaluatedAt, usesManycore } from './own-modules.js';
 import { packageTextAround, packageTextIn } from './package-text.js';
 import { isProgram } from './program.js';
 import { isOurs } from './resolve-module.js';
@@ -81,7 +81,7 @@ function isStarterOfPackage(url: string): boolean {
 }
 
 function startsTasks(url: string): boolean {
-  if (isOurs(url) || !mentionsUs(url)) return false;
+  if (isOurs(url) || !mentionsManycore(url)) return false;
   const seen = new Set([url]);
   for (const each of seen) {
     for (const loaded of evaluatedAt(each)?.loads ?? []) {
@@ -90,11 +90,11 @@ function startsTasks(url: string): boolean {
     }
   }
   const files = [...seen];
-  return files.some(usesUs) && files.some((each) => evaluatedAt(each)?.acts === true);
+  return files.some(usesManycore) && files.some((each) => evaluatedAt(each)?.acts === true);
 }
 
 /** True: it or its `package.json` names this library. Others have many files, which need not be parsed. */
-function mentionsUs(url: string): boolean {
+function mentionsManycore(url: string): boolean {
   if (fileText(url)?.includes('manycore') === true) return true;
   return packageTextAround(dirname(fileURLToPath(url)))?.includes('manycore') === true;
 }

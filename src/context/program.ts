@@ -8,7 +8,7 @@ import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { isCopied } from './copies.js';
 import { mainFile } from './main-module.js';
-import { evaluatedAt, filesBehind, filesLoadedBy, usesUs } from './own-modules.js';
+import { evaluatedAt, filesBehind, filesLoadedBy, usesManycore } from './own-modules.js';
 import { bareUrl, isOwn, noteProgramPackage } from './resolve-module.js';
 import { fileText } from './scripts.js';
 
@@ -95,7 +95,7 @@ function urlsOf(path: string): string[] {
 function leadsToProgram(url: string): boolean {
   const behind = filesBehind(url);
   const seen = new Set([url]);
-  const isFound = [...behind].some((each) => isEntry(each) || usesUs(each));
+  const isFound = [...behind].some((each) => isEntry(each) || usesManycore(each));
   // Only what has such a file behind it is parsed.
   for (const each of isFound ? seen : []) {
     if (isEntry(each) || isStarter(each) || verdicts.get(each) === true) return true;
@@ -119,5 +119,5 @@ export function leadsToEntry(url: string): boolean {
 
 /** True: the module at `url` acts while it loads, and it or what it imports can start tasks. */
 function isStarter(url: string): boolean {
-  return evaluatedAt(url)?.acts === true && [...filesBehind(url)].some(usesUs);
+  return evaluatedAt(url)?.acts === true && [...filesBehind(url)].some(usesManycore);
 }

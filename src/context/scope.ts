@@ -724,7 +724,7 @@ function isOctal(raw: string): boolean {
 }
 
 /** Whether the code in `node` is strict by what `node` itself says. */
-function saysStrict(node: AnyNode): boolean {
+function declaresStrict(node: AnyNode): boolean {
   switch (node.type) {
     case 'ClassDeclaration':
     case 'ClassExpression':
@@ -758,6 +758,6 @@ function nameOf(node: AnyNode): string {
 }
 
 function newScope(node: AnyNode, parent: Scope | undefined, has: ScopeTraits): Scope {
-  const isStrict = parent?.isStrict === true || saysStrict(node);
+  const isStrict = parent?.isStrict === true || declaresStrict(node);
   return { node, parent, ...has, isStrict, bindings: new Map(), privateNames: new Set() };
 }
