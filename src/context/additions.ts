@@ -1,6 +1,6 @@
-// What a function or class has beside its code: properties, prototypes, how closed it is. A function made
-// again has what its text gives, so only the rest is written.
-// Not here: in what a class differs from its text (classes.ts), code and captures (functions.ts).
+// Parts of a function or class beside its code: properties, prototypes, integrity. A re-created function has
+// what its text gives, so only the rest is written.
+// Not here: how a class differs from its text (classes.ts), code and captures (functions.ts).
 
 import * as types from 'node:util/types';
 import { descriptorOf, ownValue } from '../internal/index.js';
@@ -23,7 +23,7 @@ const ordinaryKeys = new Set<string | symbol>([
   'caller',
 ]);
 
-/** True: code and captures are all that a function, which is no class, can see of itself. */
+/** True: a function that is no class can see nothing of itself but its code and captures. */
 export function isBare(fn: AnyFunction, described: Described): boolean {
   if (!Object.isExtensible(fn)) return false;
   if (described.code.usesItself && !isUsualAround(fn, described.code)) return false;
@@ -31,7 +31,7 @@ export function isBare(fn: AnyFunction, described: Described): boolean {
   return Reflect.ownKeys(fn).every((key) => ordinaryKeys.has(key));
 }
 
-/** True: nothing that can be listed was added to a function that is no class. */
+/** True: no enumerable property was added to a function that is no class. */
 export function isOnlyText(fn: AnyFunction): boolean {
   return (
     Object.isExtensible(fn) &&
@@ -40,7 +40,7 @@ export function isOnlyText(fn: AnyFunction): boolean {
   );
 }
 
-/** Writes what a function that is no class has beside its code. */
+/** Writes the parts of a function, which is no class, that its code does not give. */
 export function addProperties(
   fn: AnyFunction,
   described: Described,
@@ -60,12 +60,12 @@ export function addProperties(
   graph.addIntegrity(index, fn);
 }
 
-/** Keys of a function as making it gives them, in their order. */
+/** Keys of a new function, in the order in which the language makes them. */
 const madeKeys = ['length', 'name', 'arguments', 'caller', 'prototype'];
-/** The same where making it gives no prototype. */
+/** The same for functions that are made without a prototype. */
 const madeKeysOfMethods = madeKeys.slice(0, -1);
 
-/** Says in which order the keys of a function are, where defining them in turn gives another. */
+/** Writes the order of a function's keys where defining them one by one would give another order. */
 function addOrder(fn: AnyFunction, { code }: Described, index: number, graph: Graph): void {
   const keys = Reflect.ownKeys(fn);
   const hasPrototype = code.showsMode || types.isGeneratorFunction(fn);
@@ -78,7 +78,7 @@ function addOrder(fn: AnyFunction, { code }: Described, index: number, graph: Gr
   if (keys.some((key, at) => key !== expected[at])) graph.addOrder(index, keys);
 }
 
-/** True: `keys` are some of `order`, in that order. */
+/** True: `keys` is a subset of `order`, in the same order. */
 function isInOrder(keys: readonly (string | symbol)[], order: readonly string[]): boolean {
   let at = 0;
   for (const key of keys) {
@@ -102,7 +102,7 @@ function addPrototype(fn: AnyFunction, index: number, graph: Graph): void {
   graph.addProperty(index, fn, 'prototype');
 }
 
-/** True: `fn` inherits what its text says, and its prototype is as the text made it. */
+/** True: `fn` inherits what its text states, and its prototype is as the text made it. */
 function isUsualAround(fn: AnyFunction, code: Code): boolean {
   if (!isUsualAbove(Object.getPrototypeOf(fn), code)) return false;
   const own = descriptorOf(fn, 'prototype');
@@ -114,7 +114,7 @@ function isUsualAround(fn: AnyFunction, code: Code): boolean {
   return partsOf(prototype, fn).isUsual;
 }
 
-/** Parts of a prototype beside those that the text of `fn` gives it. */
+/** Parts of a prototype that the text of `fn` does not give it. */
 function partsOf(prototype: object, fn: AnyFunction) {
   const keys = Reflect.ownKeys(prototype).filter(
     (key) => !(key === 'constructor' && isUsualConstructor(prototype, fn)),
@@ -137,7 +137,9 @@ function addPrototypeParts(prototype: object, fn: AnyFunction, index: number, gr
   graph.addIntegrity(own, prototype);
 }
 
-/** Writes what a bound function has beside its target: `bind` gives it name, length and prototype of that. */
+/**
+ * Writes the parts of a bound function beside its target, from which `bind` takes name, length and prototype.
+ */
 export function addBoundProperties(
   fn: AnyFunction,
   target: AnyFunction,
@@ -163,7 +165,7 @@ export function addBoundProperties(
   graph.addIntegrity(index, fn);
 }
 
-/** Says what the function or class itself inherits from, where its text does not. */
+/** Writes the prototype of the function or class itself, where it differs from its text. */
 function addAbove(fn: AnyFunction, code: Code, index: number, graph: Graph): void {
   const above: object | null = Object.getPrototypeOf(fn);
   if (isUsualAbove(above, code)) return;
@@ -171,7 +173,7 @@ function addAbove(fn: AnyFunction, code: Code, index: number, graph: Graph): voi
   graph.addPrototype(index, above);
 }
 
-/** In what a class differs from its text now. */
+/** Reads the differences between a class and its text. */
 export function readClassState(
   fn: AnyFunction,
   described: Described,
@@ -186,7 +188,7 @@ export function readClassState(
   return states.read(fn, code, place, isUsualKey, privates);
 }
 
-/** Writes in what a class differs from its text, with the version since which it does. */
+/** Writes the differences between a class and its text, with the version in which each began. */
 export function addClassState(
   fn: AnyFunction,
   { code, privates }: Described,
@@ -228,7 +230,7 @@ export function addClassState(
   for (const held of privates) graph.noteStatic(held, entry, at);
 }
 
-/** Writes what is another in a function that the text of a class makes. */
+/** Writes the changes of a function that the text of a class makes. */
 function addMember(
   owner: AnyFunction,
   { fn, key, changed, isMoved }: TextMember,
@@ -237,7 +239,7 @@ function addMember(
   if (graph.isConstant) graph.watched.set(fn, owner);
   if (changed.length === 0 && !isMoved && Object.isExtensible(fn)) return;
   const own = graph.memberIndex(fn);
-  if (own === undefined) return; // it was met before its class, so the graph is written again
+  if (own === undefined) return; // written before its class, so the graph is written again
   graph.at(`.${String(key)}`, () => {
     for (const each of changed) {
       if (Object.hasOwn(fn, each)) graph.addProperty(own, fn, each, always);
@@ -253,7 +255,7 @@ function addClassAbove(index: number, above: object | null, graph: Graph): void 
   graph.addClassAbove(index, above, always);
 }
 
-/** Whether instances inherit what the text says. `null`: as after `extends null`. */
+/** True: instances inherit what the text states, or `null`, as after `extends null`. */
 function isUsualAboveInstances(fn: AnyFunction, above: object | null, code: Code): boolean {
   if (code.heritageName === undefined && code.heritageSlot === undefined) {
     return above === null || isObjectPrototype(above);
@@ -262,14 +264,14 @@ function isUsualAboveInstances(fn: AnyFunction, above: object | null, code: Code
   return typeof base === 'function' && base.prototype === above;
 }
 
-/** Cheaper than a list of its keys: V8 has for-in ready. */
+/** Cheaper than a list of the keys: V8 has for-in ready. */
 function hasEnumerable(value: unknown): boolean {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
   for (const key in value) if (Object.hasOwn(value, key)) return true;
   return false;
 }
 
-/** Whether `name` or `length` is as making the function again gives it. */
+/** True: `name` or `length` is as re-creating the function gives it. */
 function isUsual(fn: AnyFunction, key: 'name' | 'length', { code, madeName }: Described): boolean {
   if (key === 'name') return madeName !== undefined && usualName(fn) === madeName;
   const own = descriptorOf(fn, 'length');
@@ -281,7 +283,7 @@ function isUsual(fn: AnyFunction, key: 'name' | 'length', { code, madeName }: De
   );
 }
 
-/** Whether the function has the prototype that its text gives it, of whatever realm. */
+/** True: the function has the prototype that its text gives it, in any realm. */
 function isUsualAbove(above: object | null, code: Code): boolean {
   if (above === Function.prototype) return true;
   if (above === null) return false;

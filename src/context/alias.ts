@@ -1,5 +1,5 @@
-// Whether the arguments of a call hold an object that its function captured as well. Function and
-// arguments are two messages; where they share something they must be one, or the worker gets two copies.
+// Detects objects that are both among a call's arguments and among the captures of its function. Function and
+// arguments are two messages; with a shared object they must be one, or the worker gets two copies.
 // Not here: functions among the arguments, which are always sent along with the function (exporter.ts).
 
 import * as types from 'node:util/types';
@@ -7,7 +7,7 @@ import { isPlainArray, ownValue } from '../internal/index.js';
 import type { Graph } from './encode.js';
 import { paramsOf } from './urls.js';
 
-/** Captured values: as slots that V8 writes as they are, or as a graph. */
+/** Captured values: as slots that V8 serializes directly, or as a graph. */
 export type Captured = readonly unknown[] | Graph;
 
 export function sharesAny(args: readonly unknown[], captured: Captured): boolean {
@@ -31,7 +31,7 @@ function objectsIn(values: readonly unknown[]): Set<object> {
 
 /** Walks what `root` holds, each object once, until `matches` accepts one. Runs no code of the values. */
 function find(root: unknown, seen: Set<object>, matches: (value: object) => boolean): boolean {
-  // A list and not recursion: values that are nested too deeply are refused by name later.
+  // A list instead of recursion: values that are nested too deeply are refused by name later.
   const open: object[] = [];
   const meet = (value: unknown): boolean => {
     if (typeof value !== 'object' || value === null || seen.has(value)) return false;

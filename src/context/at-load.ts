@@ -1,21 +1,21 @@
-// Code that loading a module evaluates: every statement, class parts that are evaluated with the class, and the
-// bodies of functions that are called meanwhile as far as its text shows that. Says which modules that loads in
-// turn, and whether it acts: calls something for its effect, awaits, or starts a task or a server.
+// Code that loading a module evaluates: every statement, evaluated parts of classes, and the bodies of
+// functions that its text shows to be called meanwhile. Lists the modules that it loads, and whether it acts:
+// calls something for its effect, awaits, or starts a task or a server.
 // Not here: which of those modules are the user's (own-modules.ts), and what follows (program.ts).
 
 import type { AnyNode, CallExpression, NewExpression, TaggedTemplateExpression } from 'acorn';
 import { type Analysis, type ClassNode, childrenOf, isFunctionNode } from './scope.js';
 
 export interface AtLoad {
-  /** True: loading it again does more than define what it exports. */
+  /** True: loading it again does more than define its exports. */
   readonly acts: boolean;
-  /** Specifiers of what is loaded with it: imports, re-exports, `require` and `import()` of a literal. */
+  /** Specifiers of the modules loaded with it: imports, re-exports, `require` and `import()` of a literal. */
   readonly loads: ReadonlySet<string>;
 }
 
 const cache = new WeakMap<Analysis, AtLoad>();
 
-/** `mayElide`: a compiler leaves out imports that only types use. */
+/** `mayElide`: a compiler omits imports that only types use. */
 export function atLoad(analysis: Analysis, mayElide: boolean): AtLoad {
   const found = cache.get(analysis);
   if (found !== undefined) return found;
@@ -29,7 +29,7 @@ const quietCalls = /^(?:require|Object\.\w+|Reflect\.\w+|__\w+|_\w+|tslib(?:_\d+
 /** Calls whose result a program keeps, and that a worker must not repeat. */
 const startingCalls =
   /(?:^|\.)(?:run|pmap(?:\.\w+)?|listen|serve|deploy)(?:\.(?:call|apply|bind))?$/;
-/** Calls that call the functions which they get, now or soon. */
+/** Calls that call the functions among their arguments, now or soon. */
 const callingCalls =
   /\.(?:map|flatMap|forEach|filter|find|findLast|findIndex|findLastIndex|some|every|reduce|reduceRight|from|fromAsync|then|catch|finally)$|^(?:setTimeout|setInterval|setImmediate|queueMicrotask|process\.nextTick)$/;
 /** Calls that fill a collection. */
@@ -40,7 +40,7 @@ class Load implements AtLoad {
   readonly loads = new Set<string>();
   readonly #analysis: Analysis;
   readonly #mayElide: boolean;
-  /** The function, class or value that a name at the top stands for. */
+  /** The function, class or value of each name at the top. */
   readonly #declared = new Map<string, AnyNode>();
   /** Names that stand for those of other modules: `run as go`, `{ run: go }`. */
   readonly #aliases = new Map<string, string>();
@@ -94,7 +94,7 @@ class Load implements AtLoad {
     for (const node of nodes) if (node) this.#visit(node, false);
   }
 
-  /** `forEffect`: what an expression gives is thrown away. */
+  /** `forEffect`: the value of an expression is discarded. */
   #visit(node: AnyNode, forEffect: boolean): void {
     switch (node.type) {
       case 'FunctionDeclaration':
@@ -239,7 +239,7 @@ class Load implements AtLoad {
     for (const each of given) this.#enter(each, false);
   }
 
-  /** Visits what calling a function, or making an instance of a class, evaluates. */
+  /** Visits the code that a call of a function, or making an instance of a class, evaluates. */
   #enter(node: AnyNode, forEffect: boolean): void {
     if (this.#entered.has(node)) return;
     if (isFunctionNode(node)) {
@@ -260,7 +260,7 @@ class Load implements AtLoad {
     }
   }
 
-  /** The name of what is called, as the module has it that exports it. */
+  /** The name of the called function, as the exporting module has it. */
   #nameOf(node: AnyNode): string {
     if (node.type === 'Identifier') return this.#aliases.get(node.name) ?? node.name;
     if (node.type === 'ChainExpression') return this.#nameOf(node.expression);
@@ -272,20 +272,23 @@ class Load implements AtLoad {
   }
 }
 
-/** The function that a call has before its brackets: `(() => {})()`, `(function () {}).call(this)`. */
+/** The function expression that a call calls: `(() => {})()`, `(function () {}).call(this)`. */
 function functionCalled({ callee }: CallExpression): AnyNode | undefined {
   const called = callee.type === 'MemberExpression' ? callee.object : callee;
   return isFunctionNode(called) ? called : undefined;
 }
 
-/** True: the module made it itself, so that filling it is nobody else's business. */
+/** True: the module made the collection itself, so filling it has no effect on other modules. */
 function isCollection(node: AnyNode | undefined): boolean {
   if (node?.type === 'ArrayExpression') return true;
   if (node?.type !== 'NewExpression' || node.callee.type !== 'Identifier') return false;
   return /^(?:Weak)?(?:Map|Set)$|^Array$/.test(node.callee.name);
 }
 
-/** `require.main === module`, `import.meta.main`, `process.argv[1] === import.meta.filename`. */
+/**
+ * True: a test for the main module: `require.main === module`, `import.meta.main`, `process.argv[1] ===
+ * import.meta.filename`.
+ */
 function isMainTest(node: AnyNode): boolean {
   switch (node.type) {
     case 'MetaProperty':

@@ -1,17 +1,18 @@
-// Runs a body while `Object.prototype` has what the language gives it and nothing else. Node's inspector session
-// reads its messages as ordinary objects: with an `error` or `id` that a program has put there, each
-// answer is a failure, and each event one of no known kind. It writes them as JSON, so a `toJSON` of lists goes too.
-// Not here: code of ours, which reads own properties only.
+// Runs a body while `Object.prototype` has only the members of the language. Node's inspector session reads
+// its messages as ordinary objects. With an `error` or `id` that a program has put on the prototype, each
+// answer is a failure and each event has no known kind. The session writes JSON, so a `toJSON` of arrays is
+// hidden too.
+// Not here: our own code, which reads own properties only.
 
 import vm from 'node:vm';
 import { defineOwn, descriptorOf, type OwnDescriptor, standardKeys } from '../internal/index.js';
 
-/** That of Node's own code, which is not ours in a context of node:vm. */
+/** The prototype of Node's own code, which differs from ours in a context of node:vm. */
 const prototypeOfNode: object = Object(vm.runInThisContext('Object.prototype'));
 
 type Hidden = [holder: object, key: string | symbol, descriptor: OwnDescriptor];
 
-/** `body` must end at once, and call no code of the program. What cannot be deleted stays. */
+/** `body` must return at once, and call no code of the program. Members that cannot be deleted stay. */
 export function withBareObjects<T>(body: () => T): T {
   const keys = Reflect.ownKeys(prototypeOfNode);
   const hasJson = Object.hasOwn(Array.prototype, 'toJSON');

@@ -1,10 +1,10 @@
-// What taking snapshots of functions costs, while somebody wants to know: a look at the clock for each
-// would show in calls that take a microsecond (bench/cases/metrics.js). What a snapshot has for nothing,
-// because nothing in it can change, is not counted.
+// Measures the cost of snapshots of functions while a listener is subscribed. Reading the clock for each
+// snapshot would be visible in calls that take a microsecond (bench/cases/metrics.js). A constant snapshot,
+// which costs nothing, is not counted.
 
 import { nowMs } from '../internal/index.js';
 
-/** Of this thread, since its start, without the times in which nobody watched. */
+/** Totals of this thread since its start, without the times in which nothing subscribed. */
 export interface CaptureStats {
   readonly count: number;
   readonly totalMs: number;
@@ -14,7 +14,7 @@ let isWatched = false;
 let count = 0;
 let totalMs = 0;
 
-/** From now on they are measured, or not any more. */
+/** Switches measuring on or off. */
 export function watchCaptures(on: boolean): void {
   isWatched = on;
 }
@@ -23,7 +23,7 @@ export function captureStats(): CaptureStats {
   return { count, totalMs };
 }
 
-/** A snapshot begins: what `endCapture` is to be given, 0 where nobody watches. */
+/** Begins a snapshot. Returns the value that `endCapture` expects; 0: nothing is subscribed. */
 export function beginCapture(): number {
   return isWatched ? nowMs() : 0;
 }

@@ -1,13 +1,13 @@
-// The text of a function in which some variables are cells: `[value]`, held by the variable itself, so
-// that each use of `n` becomes `n[0]`. Only where functions share a variable that one of them assigns;
-// columns behind a use on its line are those of the changed text then.
+// The text of a function in which some variables are cells: `[value]`, held by the variable itself, so that
+// each use of `n` becomes `n[0]`. Applied only where functions share a variable that one of them assigns.
+// Columns behind a use on its line are then those of the changed text.
 // Not here: which variables are cells (sharing.ts).
 
 import type { AnyNode } from 'acorn';
 import { type Code, treeOf } from './code.js';
 import { analyse, isInside, resolve } from './scope.js';
 
-/** `[start, end)` of the text becomes `text`; an insertion where they are equal. */
+/** Replaces `[start, end)` of the text by `text`; an insertion where they are equal. */
 export interface Edit {
   readonly start: number;
   readonly end: number;
@@ -31,7 +31,7 @@ export function cellEdits({ text }: Code, names: ReadonlySet<string>): Edit[] {
   };
   walk(node, [], (at, parents) => {
     if (at.type === 'AssignmentExpression' && at.left.type === 'Identifier') {
-      // An anonymous function is called by the variable that it is assigned to.
+      // An anonymous function takes its name from the variable that it is assigned to.
       if (uses.has(at.left.start) && isAnonymous(at.right)) {
         edit(at.right.start, at.right.start, `({${at.left.name}:`);
         edit(at.right.end, at.right.end, `}).${at.left.name}`);
@@ -57,8 +57,8 @@ function used(name: string, start: number, parents: readonly AnyNode[]): string 
 }
 
 /**
- * The text to put before a `(` that replaces what is at `start`: at the start of a statement it would go on
- * with a line before it that ends without a semicolon.
+ * The text to put before a `(` that replaces what is at `start`. At the start of a statement the `(` would
+ * continue a line before it that ends without a semicolon.
  */
 export function opener(start: number, parents: readonly AnyNode[]): '' | ';' {
   const statement = parents.findLastIndex(({ type }) => type === 'ExpressionStatement');
@@ -72,7 +72,7 @@ function isAnonymous(node: AnyNode): boolean {
   return (node.type === 'FunctionExpression' || node.type === 'ClassExpression') && !node.id;
 }
 
-/** Visits `node` and all below it, with the nodes around each. */
+/** Visits `node` and all nodes below it, each with its ancestors. */
 export function walk(
   node: AnyNode,
   parents: AnyNode[],

@@ -1,5 +1,5 @@
-// States of functions and classes of kept snapshots, to see without a message whether they are so still. Only
-// own properties are read, so that no accessor of the program runs.
+// States of the functions and classes of kept snapshots, to detect changes without a message. Only own
+// properties are read, so that no accessor of the program runs.
 // Not here: whose properties the code of a snapshot can see (exporter.ts), what is written of them
 // (additions.ts, classes.ts).
 
@@ -9,10 +9,10 @@ import { isSame } from './versions.js';
 
 type Key = string | symbol;
 
-/** Own ones of sloppy functions, which V8 makes while the function runs. */
+/** Own properties of sloppy functions that V8 makes while the function runs. */
 const ofRunning: ReadonlySet<Key> = new Set(['arguments', 'caller']);
 
-/** One object as it was. */
+/** The recorded state of one object. */
 class Seen {
   readonly #target: object;
   readonly #above: object | null;
@@ -47,7 +47,7 @@ class Seen {
   }
 }
 
-/** Notes the state of `fn` and its prototype. Returns whether one of them is another by now. */
+/** Records the state of `fn` and its prototype. Returns a function that tests whether either has changed. */
 export function watch(fn: AnyFunction): () => boolean {
   const own = new Seen(fn);
   const prototype: unknown = descriptorOf(fn, 'prototype')?.value;

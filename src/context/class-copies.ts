@@ -1,5 +1,5 @@
-// The classes of one payload: which copy that is here already stays and takes over what is newer, which must
-// be made anew, and what is written into them once everything is in its place.
+// The classes of one payload: which copies that are here already stay and take newer parts over, and which
+// must be made anew. Also the values to write into them once everything is in its place.
 // Not here: evaluating their texts (decode.ts), what cannot be taken over (closed.ts).
 
 import { ClosedClasses } from './closed.js';
@@ -8,7 +8,7 @@ import { listAt, numberAt, type Payload } from './protocol.js';
 import type { Instance } from './recreate.js';
 import type { AnyFunction } from './types.js';
 
-/** Newer than any version: what is ours, or was proved constant, is not changed by a peer. */
+/** Newer than any version: a class that is ours, or was proved constant, is not changed by a peer. */
 export const never = Number.POSITIVE_INFINITY;
 
 export class ClassCopies {
@@ -26,12 +26,15 @@ export class ClassCopies {
     this.#closed = new ClosedClasses(payload, values);
   }
 
-  /** True: the copy `known` can become what the special at `index` says. `above`: what that extends, if anything. */
+  /**
+   * True: the copy `known` can become what the special at `index` states. `above`: the class that it extends,
+   * if any.
+   */
   canStay(index: number, known: AnyFunction, above: readonly unknown[] | undefined): boolean {
     const codeId = numberAt(this.#payload.specials[index] ?? [], 1);
     return !(
       (above !== undefined && this.#remade.has(above[0])) ||
-      // It may extend an import in one call, and a copy of that in the next (roads.ts).
+      // It may extend an import in one call, and a copy of that import in the next (roads.ts).
       (above !== undefined && Object.getPrototypeOf(known) !== above[0]) ||
       // A global of the program that was missing is a slot now.
       !this.#memory.hasCode(known, codeId) ||
@@ -39,13 +42,13 @@ export class ClassCopies {
     );
   }
 
-  /** `known`, of the version `has`, takes over what is newer in `entry`. */
+  /** Applies the parts of `entry` that are newer than version `has` to `known`. */
   update(known: AnyFunction, instance: Instance, entry: readonly unknown[], has: number): void {
     if (numberAt(entry, 8) > has) this.#addPrivates(instance, entry);
     this.#versions.push({ fn: known, version: numberAt(entry, 6) });
   }
 
-  /** `made` was evaluated for `entry`; `isRemade`: in the place of another. */
+  /** Adds `made`, which was evaluated for `entry`; `isRemade`: it replaces another copy. */
   add(made: AnyFunction, instance: Instance, entry: readonly unknown[], isRemade: boolean): void {
     this.#addPrivates(instance, entry);
     this.#versions.push({ fn: made, version: numberAt(entry, 6) });
@@ -57,12 +60,12 @@ export class ClassCopies {
     this.#privates.push({ instance, values });
   }
 
-  /** Sets the private statics: when they are made, and again when their parts are. */
+  /** Sets the private statics: once when they are made, and again when their parts are. */
   fillPrivates(): void {
     for (const { instance, values } of this.#privates) instance.fillPrivates(values);
   }
 
-  /** The copies are of these versions now. */
+  /** Records the versions that the copies now have. */
   noteVersions(): void {
     for (const { fn, version } of this.#versions) this.#memory.setVersion(fn, version);
   }

@@ -1,8 +1,8 @@
-// In what a class differs from its text: decorated and patched members, symbols, statics that hold
-// something else by now, what was deleted. A member is the text's own when its function stands where
-// the text has it; names alone say nothing. Every difference has the version of the class in which it
-// was met first, so that a peer that has the class already takes over exactly what changed since.
-// Not here: what the text says (members.ts), writing functions (functions.ts).
+// Differences between a class and its text: decorated and patched members, symbols, statics with other
+// values, deleted members. A member is the text's own when its function stands where the text has it; names
+// alone prove nothing. Every difference has the version of the class in which it was first found. So a peer
+// that has the class takes over exactly what changed since.
+// Not here: what the text states (members.ts), writing functions (functions.ts).
 
 import {
   descriptorOf,
@@ -34,7 +34,7 @@ export interface Difference {
   readonly key: Key;
   /** `restored`: as the text makes it again, after it was something else. */
   readonly how: How;
-  /** The version of the class since which it is so. */
+  /** The version of the class in which the difference began. */
   readonly since: number;
 }
 
@@ -42,16 +42,16 @@ export interface ClassState {
   readonly version: number;
   readonly differences: readonly Difference[];
   readonly members: readonly TextMember[];
-  /** The class, its prototype or both: where the keys are in another order than making gives. */
+  /** The class, its prototype or both: those whose keys are in another order than evaluation gives. */
   readonly reordered: readonly object[];
-  /** The version since which its private statics hold what they hold. */
+  /** The version in which its private statics got their present values. */
   readonly privatesSince: number;
-  /** Whether its name or what it inherits is not what it was at first: then both go along. */
+  /** True: its name or its parents changed since the first snapshot; then both are sent. */
   readonly isRenamed: boolean;
   readonly isMoved: boolean;
 }
 
-/** What the text makes of one key. */
+/** The property that the text makes for one key. */
 interface Made {
   value?: Member;
   get?: Member;
@@ -67,10 +67,10 @@ function locate(fn: AnyFunction): FunctionLocation | undefined {
   return found;
 }
 
-/** Functions that were found to be those of a member, so that they are not read twice. */
+/** Functions that were found to be those of a member, to read each once. */
 const membersOfText = new WeakMap<AnyFunction, Member>();
 
-/** Whether `fn` is the function that evaluating the text of the class made for `member`. */
+/** True: evaluating the text of the class made `fn` for `member`. */
 function isMadeBy(fn: unknown, member: Member | undefined, code: Code, place?: Place): boolean {
   if (typeof fn !== 'function' || member === undefined) return fn === undefined && !member;
   if (membersOfText.get(fn) === member) return true;
@@ -96,7 +96,7 @@ function sideOf(fn: AnyFunction, member: Member): object {
   return member.isStatic || typeof prototype !== 'object' || prototype === null ? fn : prototype;
 }
 
-/** Keys that were read from a class: where a member was replaced or deleted since, they are known still. */
+/** Keys that were read from a class: still available after a member was replaced or deleted. */
 const keysRead = new WeakMap<AnyFunction, Map<Member, Key>>();
 
 /** The key that a member with brackets got when the class was made; `undefined`: it is gone. */
@@ -117,7 +117,7 @@ export function keyOf(fn: AnyFunction, code: Code, member: Member, place?: Place
   return key;
 }
 
-/** What the text makes, by key; on the one side or the other. */
+/** Properties that the text makes, by key, on the static or on the instance side. */
 function madeOf(fn: AnyFunction, code: Code, isStatic: boolean, place?: Place): Map<Key, Made> {
   const made = new Map<Key, Made>();
   for (const member of code.members) {
@@ -156,7 +156,7 @@ function isAsMade(
 /** Descriptors of a class and its prototype, right after the text was evaluated here. */
 const pristine = new WeakMap<object, ReadonlyMap<Key, OwnDescriptor>>();
 
-/** Remembers what evaluating the text made, before anything is changed. */
+/** Records what evaluating the text made, before anything is changed. */
 export function rememberPristine(fn: AnyFunction): void {
   const prototype: unknown = fn.prototype;
   for (const target of [fn, prototype]) {
@@ -171,12 +171,15 @@ export function rememberPristine(fn: AnyFunction): void {
   }
 }
 
-/** What evaluating the text made of a property of a class that was made again here. */
+/** The property that evaluation gave a class that was re-created here. */
 export function pristineOf(target: object, key: Key): OwnDescriptor | undefined {
   return pristine.get(target)?.get(key);
 }
 
-/** The function that a `special.member` names in `owner`, a class that was made here; `undefined`: it has none. */
+/**
+ * The function that a `special.member` names in `owner`, a class that was made here; `undefined`: it has
+ * none.
+ */
 export function memberIn(owner: unknown, entry: readonly unknown[]): unknown {
   const [, , isStatic, cell, part] = entry;
   if (typeof owner !== 'function') return undefined;
@@ -198,7 +201,10 @@ interface Side {
   readonly made: readonly Key[];
 }
 
-/** Where `target`, a class or its prototype, is not as its text made it. `usual`: not to be judged. */
+/**
+ * Differences between `target`, a class or its prototype, and its text. `isUsual` judges keys that the text
+ * does not name.
+ */
 function differencesOf(
   fn: AnyFunction,
   target: object,
@@ -252,12 +258,12 @@ interface Versions {
   /** Keys of the class and of its prototype in the order in which a peer has them. */
   readonly orders: Map<object, Key[]>;
   readonly reordered: Set<object>;
-  /** Keys of members that were sent, and members that inherit what was sent. */
+  /** Keys of members that were sent, and members whose prototype was sent. */
   readonly changed: WeakMap<AnyFunction, Set<Key>>;
   readonly moved: WeakSet<AnyFunction>;
 }
 
-/** Name, what the class inherits from, and what its instances do. */
+/** The name, the class that it extends, and the prototype of its instances' prototype. */
 function linksOf(fn: AnyFunction): unknown[] {
   const prototype: unknown = fn.prototype;
   const isObject = typeof prototype === 'object' && prototype !== null;
@@ -271,7 +277,7 @@ function linksOf(fn: AnyFunction): unknown[] {
 export class ClassStates {
   readonly #versions = new WeakMap<AnyFunction, Versions>();
 
-  /** How `fn` differs from its text now. `isUsual` judges what the text does not name. */
+  /** Reads the differences between `fn` and its text. `isUsual` judges keys that the text does not name. */
   read(
     fn: AnyFunction,
     code: Code,
@@ -321,7 +327,7 @@ export class ClassStates {
   }
 }
 
-/** The differences of one side, with those that were sent and are none any more. */
+/** The differences of one side, with those that were sent and no longer exist. */
 function since(target: object, found: Found[], sent: Map<Key, Sent>, next: number): Difference[] {
   const keys = new Set(found.map(({ key }) => key));
   for (const key of sent.keys()) {
@@ -335,7 +341,7 @@ function since(target: object, found: Found[], sent: Map<Key, Sent>, next: numbe
   });
 }
 
-/** A member with all that was ever sent of it: a peer may have it still. */
+/** A member with every change that was ever sent: a peer may still have it. */
 function noted(member: TextMember, { changed, moved }: Versions): TextMember {
   const { fn } = member;
   if (member.isMoved) moved.add(fn);

@@ -1,6 +1,6 @@
-// Classes that are here already and are closed (frozen, or with a key that cannot be defined again) to what
-// a payload says of them: such a class cannot take it over, and is made anew.
-// Not here: making it (decode.ts), since when it is so (versions.ts).
+// Classes that are here already and are closed (frozen, or with a non-configurable key) to an update of a
+// payload. Such a class cannot take the update over, and is made anew.
+// Not here: making it (decode.ts), versions (versions.ts).
 
 import { descriptorOf } from '../internal/index.js';
 import { memberIn } from './classes.js';
@@ -11,9 +11,9 @@ export class ClosedClasses {
   readonly #payload: Payload;
   /** The values made for the specials of the payload. */
   readonly #values: readonly unknown[];
-  /** Specials for members by the cell and place where they go; made when they are asked for. */
+  /** Specials for members by the cell and index where they go; made at first use. */
   #members: Map<unknown, Map<unknown, readonly unknown[]>> | undefined;
-  /** Places of properties by class; made when they are asked for. */
+  /** Positions of properties by class; made at first use. */
   #places: Map<number, [at: number, isOfPrototype: boolean][]> | undefined;
 
   constructor(payload: Payload, values: readonly unknown[]) {
@@ -21,7 +21,7 @@ export class ClosedClasses {
     this.#values = values;
   }
 
-  /** True: a property of a class that is here is now another, and cannot be defined again. */
+  /** True: a property of a class that is here has changed, and cannot be defined again. */
   has(index: number, known: AnyFunction, version: number): boolean {
     const { properties, maxElements } = this.#payload;
     for (const [at, isOfPrototype] of this.#propertiesOf(index)) {
@@ -58,7 +58,7 @@ export class ClosedClasses {
     });
   }
 
-  /** Places of the properties of a class and of its prototype. */
+  /** Positions of the properties of a class and of its prototype. */
   #propertiesOf(index: number): readonly (readonly [at: number, isOfPrototype: boolean])[] {
     if (this.#places === undefined) {
       this.#places = new Map();

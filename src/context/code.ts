@@ -1,7 +1,7 @@
-// What the text of a function says: how to put it into an expression again, which names it takes from
-// outside, which constructs must be rewritten or refused. Cached by text, because a callback written
-// inline is a new function object at every call and the same text.
-// Long (over 400 lines), because everything that a text says is one record, read from one tree.
+// Analysis of a function's text: how to put it into an expression again, its free names, and the constructs
+// that must be rewritten or refused. Cached by text, because a callback written inline is a new function
+// object at every call with the same text. Long (over 400 lines), because the whole analysis of a text is one
+// record, read from one tree.
 // Not here: where the text came from (scripts.ts), compiling it again (recreate.ts).
 
 import type { AnyNode, Options } from 'acorn';
@@ -20,19 +20,19 @@ import {
 } from './scope.js';
 import { viteDynamicImport } from './vite-files.js';
 
-/** How the text becomes a value: as it is, or as a member of an object or class literal. */
+/** Syntax that makes a value of the text: as it is, or as a member of an object or class literal. */
 export type CodeForm = 'expression' | 'method' | 'getter' | 'setter' | 'class-method';
 
-/** A piece of the text that is replaced by something of (nearly) the same length. */
+/** A piece of the text that is replaced by text of (nearly) the same length. */
 export interface Rewrite {
   readonly start: number;
   readonly end: number;
   readonly kind: 'import.meta' | 'import()' | Gone['kind'];
-  /** The name that stands there instead. */
+  /** The name that replaces it. */
   readonly slot: string;
 }
 
-/** Names that the text does not use, for what stands beside it. */
+/** Names that the text does not use, for generated code beside it. */
 export interface FreshNames {
   readonly meta: string;
   readonly importer: string;
@@ -47,7 +47,7 @@ export interface Code {
   /** Names that come from outside, globals included, in order of first use. */
   readonly freeNames: readonly string[];
   readonly writtenNames: ReadonlySet<string>;
-  /** Names that it calls and uses in no other way: it sees no properties of what they hold. */
+  /** Names that it only calls: it sees no properties of the functions that they hold. */
   readonly calledNames: ReadonlySet<string>;
   readonly rewrites: readonly Rewrite[];
   /** The variable after `extends`, when it is just that. */
@@ -61,33 +61,33 @@ export interface Code {
   readonly usesDynamicImport: boolean;
   /** A `#name` of an enclosing class. */
   readonly outerPrivateName: string | undefined;
-  /** Whether instances of this class have `#` fields or methods. */
+  /** True: instances of this class have `#` fields or methods. */
   readonly hasPrivateMembers: boolean;
-  /** The slot for what the class extends, when that is more than a name. */
+  /** The slot for the class that it extends, when that is more than a name. */
   readonly heritageSlot: string | undefined;
   /** Methods, accessors and functions in static fields, as the text of a class makes them. */
   readonly members: readonly Member[];
   /** Private static fields that travel as values, and those of them that may change. */
   readonly privateStatics: readonly string[];
   readonly writtenPrivates: ReadonlySet<string>;
-  /** Keys in brackets of its fields. */
+  /** Computed keys of its fields. */
   readonly fieldKeys: readonly FieldKey[];
   /** Offset of the `}` that ends a class. */
   readonly bodyEnd: number;
   readonly names: FreshNames;
-  /** Whether it can name itself, and so see properties that it has. */
+  /** True: it can name itself, and so see its own properties. */
   readonly seesItself: boolean;
-  /** The same, where it does more than to call itself. */
+  /** The same, where it does more than call itself. */
   readonly usesItself: boolean;
-  /** Whether it means something else in strict code than in sloppy code. */
+  /** True: strict and sloppy code give it different meanings. */
   readonly dependsOnMode: boolean;
-  /** Whether V8 shows by its `caller` that it is sloppy: see `isSloppy`. */
+  /** True: V8 reveals by its `caller` that it is sloppy: see `isSloppy`. */
   readonly showsMode: boolean;
-  /** `name` as the text alone gives it; `undefined`: by a computed key. */
+  /** `name` as the text alone gives it; `undefined`: the key is computed. */
   readonly givenName: string | undefined;
   /** `length` as the text gives it. */
   readonly givenLength: number;
-  /** Offset of the `(` of a function or of `class`: the place that V8 reports. */
+  /** Offset of the `(` of a function or of `class`: the position that V8 reports. */
   readonly anchor: number;
 }
 
@@ -109,7 +109,7 @@ const cache = new Map<string, Code | undefined>();
 const maxCachedTexts = 2000;
 const nativePattern = /\{\s*\[native code\]\s*\}\s*$/;
 
-/** What `text` says; `undefined` when it is not the source of a function (native code). */
+/** Analyses `text`; `undefined` when it is not the source of a function (native code). */
 export function readCode(text: string): Code | undefined {
   if (cache.has(text)) return cache.get(text);
   const code = nativePattern.test(text) ? undefined : parseCode(text);
@@ -123,7 +123,7 @@ function parseCode(text: string): Code | undefined {
   return parsed && describe(text, analyse(parsed.tree), parsed.found, parsed.offset);
 }
 
-/** The text as a tree: what is around it, itself, and where it begins in that. */
+/** The text as a tree: the root, the function's node, and its offset in the tree. */
 export function treeOf(
   text: string,
 ): { readonly tree: AnyNode; readonly node: AnyNode; readonly offset: number } | undefined {
@@ -304,7 +304,7 @@ function givenLength(node: FunctionNode | ClassNode): number {
   return lengthOf(params);
 }
 
-/** `super` that means something outside: the home object of a method, or of what is around an arrow. */
+/** True: `super` refers to something outside: the home object of a method, or of the code around an arrow. */
 function hasSuper(marks: readonly Mark[], node: AnyNode): boolean {
   return marks.some((mark) => {
     if (mark.kind !== 'super') return false;
@@ -348,7 +348,7 @@ function freshName(used: ReadonlySet<string>, wanted: string): string {
   return name;
 }
 
-/** The beginning of no name of the text, which may be one that was made again in a worker. */
+/** A prefix of no name in the text, which may be one that was re-created in a worker. */
 function freshPrefix(used: ReadonlySet<string>): string {
   const names = [...used].filter((name) => name.startsWith('_manycore'));
   let prefix = '_manycore';
@@ -359,8 +359,8 @@ function freshPrefix(used: ReadonlySet<string>): string {
 }
 
 /**
- * Whether the only `this` is what a compiler hands to its helper for async functions, which needs
- * none: `__awaiter(this, …)` of TypeScript, `__async(this, …)` of esbuild.
+ * True: the only `this` is an argument of a compiler's helper for async functions, which needs none:
+ * `__awaiter(this, …)` of TypeScript, `__async(this, …)` of esbuild.
  */
 function isThisForAwaiter(text: string, marks: readonly Mark[], offset: number): boolean {
   return marks.every(
@@ -392,7 +392,7 @@ function rewritesOf(
   return rewrites.sort((a, b) => a.start - b.start);
 }
 
-/** Only used where the module's source is not known; see `placeOf` in scripts.ts. */
+/** Used only where the module's source is not available; see `placeOf` in scripts.ts. */
 function anchorOf(text: string, node: AnyNode, key: AnyNode | undefined, offset: number): number {
   if (key !== undefined) return node.start - offset; // a method's function starts at its `(`
   if (node.type === 'ArrowFunctionExpression') return /^(?:async\s*)?/.exec(text)?.[0].length ?? 0;

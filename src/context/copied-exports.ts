@@ -1,6 +1,6 @@
 // The exports of a module that esbuild made CommonJS (tsx, tsup): getters `() => from[key]` copy those of an
-// object inside of the module onto `module.exports`. Its text names nothing, and to run such a getter might
-// run one of a user's, so V8 says which object it is.
+// inner object onto `module.exports`. The text of such a getter names nothing, and calling it might run a
+// getter of the user. So the inspector reads the object from its scope.
 
 import * as types from 'node:util/types';
 import { sourceText } from '../internal/index.js';
@@ -9,10 +9,10 @@ import type { AnyFunction } from './types.js';
 
 const copyingGetter = /^\(\)\s*=>\s*([\w$]+)\[([\w$]+)\]$/;
 
-/** By exports, from where they were copied, in order. Reading one costs 0.1 ms, so one serves all its names. */
+/** Source objects by exports, in order. Reading one costs 0.1 ms, so one serves all its names. */
 const sources = new WeakMap<object, object[]>();
 
-/** The object whose property `name` the getter of `exports` shows; `undefined`: it is no such getter. */
+/** The object whose property `name` the getter of `exports` returns; `undefined`: it is no such getter. */
 export function copiedFrom(exports: object, name: string, get: AnyFunction): object | undefined {
   const match = copyingGetter.exec(sourceText(get));
   if (match === null || !canInspect()) return undefined;

@@ -1,6 +1,6 @@
-// Modules that travel as code for one export, because the call meets their state on two roads (roads.ts): as
-// long as that export is written, nothing of them is an import. A variable of this module and no part of the graph,
-// because `isProgram` needs it, which many functions call that know no graph. An export never waits.
+// Modules that travel as code for one export, because the call reaches their state on two roads (roads.ts).
+// While that export is written, nothing of them is an import. State of this module instead of the graph:
+// `isProgram` needs it, and many callers of that have no graph. An export never awaits.
 
 let urls: ReadonlySet<string> = new Set();
 
@@ -19,7 +19,7 @@ export function isCopied(url: string): boolean {
   return urls.size > 0 && urls.has(url);
 }
 
-/** True: some module is copied, so what was found of functions before does not hold. */
+/** True: some module is copied, so cached results for functions do not hold. */
 export function isCopying(): boolean {
   return urls.size > 0;
 }

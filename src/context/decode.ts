@@ -1,10 +1,10 @@
-// Makes a value from a payload: specials first (functions with empty slots, so that cycles work),
-// then puts them where they belong, then what needs finished parts (classes, bound functions,
-// received instances), then prototypes, properties and integrity.
-// The payload was written by another process: what does not fit is TRANSFER_CORRUPT, never a crash.
-// Long (over 400 lines), because the order of the steps is one subject and each kind needs its few lines.
-// Not here: specials that stand for themselves (plain-specials.ts), classes that were here before
-// (class-copies.ts), properties (define.ts), what is remembered between payloads (importer.ts).
+// Makes a value from a payload in steps: first specials (functions with empty slots, so that cycles work),
+// which are then put where they belong. Next come values that need finished parts (classes, bound functions,
+// received instances), then prototypes, properties and integrity. The payload was written by another process:
+// invalid input is TRANSFER_CORRUPT, never a crash. Long (over 400 lines), because the order of the steps is
+// one subject and each kind needs its few lines.
+// Not here: self-contained specials (plain-specials.ts), classes that were here before (class-copies.ts),
+// properties (define.ts), memory between payloads (importer.ts).
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
@@ -39,7 +39,7 @@ import { corrupt } from './wire.js';
 export interface Decoded {
   readonly root: unknown;
   readonly stores: readonly (readonly [key: unknown, store: unknown])[];
-  /** Why the root is not what was expected, which `text` says where no import is the reason. */
+  /** The error for an unexpected root; `text` is the reason where no import is. */
   readonly rootError: (text: string) => CodedError;
 }
 
@@ -54,9 +54,9 @@ class Decoding {
   readonly #isMade: boolean[];
   /** `[container, key]`, flat, by special. */
   readonly #puts: unknown[][];
-  /** Which deferred specials go into a container. */
+  /** Deferred specials by the container that holds them. */
   readonly #awaited = new Map<unknown, number[]>();
-  /** Specials that were here before, by version: only what is newer is changed. */
+  /** Specials that were here before, by version: only newer parts are changed. */
   readonly #reused = new Map<number, number>();
   readonly #classes: ClassCopies;
   /** The variables of functions that are not constant, by special. */
@@ -124,7 +124,7 @@ class Decoding {
     return index < 0 ? undefined : index;
   }
 
-  /** For a special that is not what it has to be: the module of an import differs here, other bytes are corrupt. */
+  /** The error for an unsuitable special: the module of an import differs here, other bytes are corrupt. */
   #unusable(index: number | undefined, text: string): CodedError {
     const entry = index === undefined ? undefined : this.#payload.specials[index];
     if (index === undefined || entry === undefined) return corrupt(text);
@@ -255,7 +255,7 @@ class Decoding {
     return isSame ? value : this.#shared(entry, 4, () => Symbol(description));
   }
 
-  /** The import, where it holds what the peer's does, else the copy. */
+  /** The import, where it holds the same as the peer's, else the copy. */
   #frozen(entry: readonly unknown[]): unknown {
     const [name, variable] = [stringAt(entry, 2), stringAt(entry, 3)];
     const imported = this.#memory.imported(numberAt(entry, 1), name, variable);
@@ -314,8 +314,8 @@ class Decoding {
   }
 
   /**
-   * A function or class that a task made here, where neither side has added anything to it since.
-   * `above`: what it extends.
+   * Returns a function or class that a task made here, where neither side has changed it since. `above`: the
+   * class that it extends.
    */
   #born(entry: readonly unknown[], above?: unknown): AnyFunction | undefined {
     const identity = this.#list(entry, 2);
@@ -330,7 +330,7 @@ class Decoding {
     for (const { instance, slots } of this.#refills) instance.fill(slots);
   }
 
-  /** Makes a deferred special after those that it waits for. */
+  /** Makes a deferred special after its dependencies. */
   #makeLate(index: number): void {
     if (this.#isMade[index] === true) return;
     if (this.#inProgress.has(index)) return; // a cycle: stays undefined where it is needed early
@@ -370,7 +370,7 @@ class Decoding {
     const identity = identityAt(entry, 2);
     const slots = this.#list(entry, 3);
     const heritage = this.#memory.heritageOf(codeId);
-    // The class above must be there first; all else is used when methods run.
+    // The class above must exist first; all else is used when methods run.
     this.#awaitSlot(slots, heritage);
     const above = heritage < 0 ? undefined : [slots[heritage]];
     const aboveAt = above?.[0] === undefined ? this.#indexIn(slots, heritage) : undefined;
@@ -402,7 +402,7 @@ class Decoding {
     this.#done(index, made);
   }
 
-  /** Makes what goes into one slot. */
+  /** Makes the value of one slot. */
   #awaitSlot(slots: unknown[], slot: number): void {
     for (const awaited of this.#awaited.get(slots) ?? []) {
       const puts = this.#puts[awaited];
@@ -516,14 +516,14 @@ class Decoding {
   }
 
   /**
-   * Remembers a function under a key of a class that cannot be defined again: later payloads bring what it captured
-   * by then, and no other function can take its place.
+   * Records a function under a key of a class that cannot be defined again. Later payloads bring its newer
+   * captures, and no other function can replace it.
    */
   #settle(fn: unknown): void {
     if (!isCallable(fn) || settled.has(fn)) return;
     const index = this.#values.indexOf(fn);
     const instance = this.#instances.get(index);
-    if (instance === undefined) return; // constant, or no function that was made again here
+    if (instance === undefined) return; // constant, or no function that was re-created here
     const entry = this.#entry(index);
     this.#memory.remember(identityAt(entry, 2), fn, instance);
     settled.set(fn, numberAt(entry, 1));
@@ -538,7 +538,7 @@ class Decoding {
     return this.#entry(isPart ? numberAt(entry, 1) : index)[0] === special.class;
   }
 
-  /** The version of what was here before this payload; `undefined`: it was not. */
+  /** The version of a class that was here before this payload; `undefined`: it was not here. */
   #versionOf(index: number): number | undefined {
     const entry = this.#entry(index);
     const isPart = entry[0] === special.prototype || entry[0] === special.member;
@@ -595,9 +595,9 @@ class Decoding {
 const notOwn =
   propertyFlags.above | propertyFlags.restored | propertyFlags.absent | propertyFlags.order;
 
-/** Functions under a key that cannot be defined again, with the number of their code. */
+/** Functions under a key that cannot be defined again, with the id of their code. */
 const settled = new WeakMap<AnyFunction, number>();
-/** Spares all others a look. */
+/** Spares all other decoding the lookup. */
 let hasSettled = false;
 
 function isDeferred(kind: unknown): boolean {
@@ -615,7 +615,7 @@ function callFactory(factory: unknown): unknown {
   return factory();
 }
 
-/** Runs code of the user's; what it throws is not the fault of the bytes. */
+/** Runs code of the user; its errors do not mean corrupt bytes. */
 function byUser<T>(what: string, body: () => T): T {
   try {
     return body();

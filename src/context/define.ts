@@ -1,6 +1,6 @@
-// Sets properties of what is made from a payload, as their descriptors were at home. Defined and not assigned:
-// `__proto__` is a key like any other, and no setter of the user's runs.
-// Not here: in which order (decode.ts).
+// Sets properties of values made from a payload, with the descriptors of the original. Defined instead of
+// assigned: `__proto__` is a key like any other, and no setter of the user runs.
+// Not here: the order (decode.ts).
 
 import { descriptorOf, tryDefineOwn } from '../internal/index.js';
 import { pristineOf } from './classes.js';
@@ -23,13 +23,13 @@ export function put(container: unknown, key: unknown, value: unknown): void {
   });
 }
 
-/** Makes a key of `target` that is defined later, for its place among the others. */
+/** Creates a key of `target` that is defined later, to keep its place among the others. */
 export function reserve(target: object, key: string | symbol): void {
   if (Object.hasOwn(target, key) || !Object.isExtensible(target)) return;
   tryDefineOwn(target, key, { value: undefined, configurable: true });
 }
 
-/** Sets, deletes or restores a property, or what `target` inherits, by the flags of the payload. */
+/** Sets, deletes or restores a property, or the prototype of `target`, by the flags of the payload. */
 export function define(
   target: object,
   key: string | symbol,
@@ -41,7 +41,7 @@ export function define(
     if (typeof above !== 'object' && typeof above !== 'function') {
       throw corrupt('a prototype is not an object');
     }
-    // A class that is here already was closed in an earlier version, with what it inherits.
+    // A class that is here already was closed in an earlier version, and its prototype with it.
     if (Object.isExtensible(target)) Object.setPrototypeOf(target, above);
     return;
   }
@@ -61,7 +61,7 @@ export function define(
   const enumerable = (flags & propertyFlags.enumerable) !== 0;
   const configurable = (flags & propertyFlags.configurable) !== 0;
   const [value, set] = cell;
-  // Both halves of an accessor: one that is left out would stay as the text of a class made it.
+  // Both halves of an accessor: an omitted one would stay as the text of a class made it.
   const descriptor: object =
     (flags & propertyFlags.accessor) === 0
       ? { value, writable: (flags & propertyFlags.writable) !== 0, enumerable, configurable }

@@ -1,5 +1,5 @@
-// The definition of a function's code: its text with what cannot be compiled elsewhere replaced by
-// names that the text does not use, in pieces of the same length so that columns stay.
+// The definition of a function's code: its text, in which names that the text does not use replace what
+// cannot be compiled elsewhere. Replacements have the same length, so that columns stay.
 // Not here: compiling it (recreate.ts).
 
 import { descriptorOf } from '../internal/index.js';
@@ -43,7 +43,7 @@ export function definitionOf(
   };
 }
 
-/** The name in stacks: with a mark, where that of the file would say nothing of the text that was meant. */
+/** The file name in stacks: marked where that of the file would not identify the text. */
 function fileNameAt(place: Place | undefined): string {
   if (place === undefined) return '';
   const { script, line, column } = place;
@@ -51,7 +51,7 @@ function fileNameAt(place: Place | undefined): string {
   return isMarked ? copyPrefix + script.name : script.name;
 }
 
-/** The text with what is not evaluated again replaced, in pieces of the same length. */
+/** The text with replacements of the same length for parts that are not evaluated again. */
 function compiledText(code: Code, cells: readonly string[], more: readonly Edit[]): string {
   const { text, rewrites, privateStatics, bodyEnd, names } = code;
   const edits: Edit[] = rewrites.map(({ start, end, kind, slot }) => {
@@ -93,7 +93,7 @@ export function usualName(fn: AnyFunction): string | undefined {
   return isUsual && typeof own.value === 'string' ? own.value : undefined;
 }
 
-/** The `name` that a function has when it was made again. */
+/** The `name` of the re-created function. */
 export function madeName(definition: CodeDefinition, code: Code): string | undefined {
   return definition.functionName ?? code.givenName;
 }
@@ -102,18 +102,18 @@ const callerOf = descriptorOf(Function.prototype, 'caller')?.get;
 /** Up to Node 24 a sloppy function has a `caller` of its own, and the shared getter throws for all. */
 const isShared = callerOf?.name === 'get caller';
 
-/** Whether a function of the plain kind (`showsMode` of its code) is sloppy. */
+/** True: a function of the plain kind (`showsMode` of its code) is sloppy. */
 export function isSloppy(fn: AnyFunction): boolean {
   if (callerOf === undefined || !isShared) return Object.hasOwn(fn, 'caller');
   try {
     Reflect.apply(callerOf, fn, []);
     return true;
   } catch {
-    return false; // strict functions keep it to themselves
+    return false; // strict functions hide it
   }
 }
 
-/** Whether the text is compiled as strict code; V8 says it of a plain function, the source of others. */
+/** True: the text is compiled as strict code. V8 reveals it for a plain function, the source for others. */
 export function isStrictFunction(fn: AnyFunction, code: Code, place: Place | undefined): boolean {
   if (code.showsMode) return !isSloppy(fn);
   return place !== undefined && isStrictAt(place);

@@ -1,6 +1,6 @@
-// A function as it is at this moment: its code, its place, the values of the names that it uses. One
-// inspector capture, or none for functions without captures and for those that came from a peer.
-// Long (over 400 lines), because what is read of a function is one list, and each part has a reason of its own.
+// A function as it is at this moment: its code, its place, the values of its free names. One inspector
+// capture, or none for functions without captures and for those that came from a peer. Long (over 400 lines),
+// because what is read of a function is one list, and each part has a reason of its own.
 // Not here: writing it (functions.ts), refusals (hazards.ts).
 
 import { hasPrivateMembers, sourceText } from '../internal/index.js';
@@ -29,25 +29,25 @@ import { type Sharing, scriptKey } from './sharing.js';
 import type { AnyFunction } from './types.js';
 import { isUserGlobal } from './user-globals.js';
 
-/** Keeps definitions, hands out their ids. */
+/** Keeps definitions and assigns their ids. */
 export interface Definitions {
   add(definition: Definition): number;
-  /** The id of a definition that says the same. */
+  /** The id of an equal definition, made where there is none. */
   intern(key: string, make: () => Definition): number;
 }
 
-/** One captured name. `binding` is what the module's source says of it. */
+/** One captured name. `binding` is its declaration in the module's source. */
 export interface Slot {
   readonly name: string;
   readonly value: unknown;
   readonly binding: Binding | undefined;
-  /** Read from the class and not from a variable: never another. */
+  /** Read from the class instead of a variable: never changes. */
   readonly isFixed: boolean;
-  /** The scope that it is in, as V8 shows it, and those around that. */
+  /** The scope that holds it, as V8 shows it, and the scopes around that. */
   readonly scopes?: readonly object[];
   /** Names a variable at the top of a classic script, which all scripts see. */
   readonly inScripts?: string | undefined;
-  /** What names the cell that it travels as; `undefined`: it travels as its value. */
+  /** Identifies the cell that carries it; `undefined`: it travels as its value. */
   readonly cell?: unknown;
   /** The global of the program that it stands for. */
   readonly global?: {
@@ -58,7 +58,7 @@ export interface Slot {
   };
 }
 
-/** A function as it is now. */
+/** The present state of a function. */
 export interface Described {
   readonly code: Code;
   readonly place: Place | undefined;
@@ -72,7 +72,7 @@ export interface Described {
   readonly privates: readonly unknown[];
   /** Node's own JavaScript: travels by name or not at all. */
   readonly isOfNode: boolean;
-  /** True: a global that it uses and that was missing is there now; `undefined`: none was. */
+  /** True: a missing global that it uses exists now; `undefined`: none was missing. */
   readonly hasAppeared: (() => boolean) | undefined;
 }
 
@@ -81,22 +81,22 @@ interface Interned {
   readonly madeName: string | undefined;
 }
 
-/** Code without captures: found again by its text, without a look at where it was written. */
+/** Code without captures: found again by its text, without resolving its place. */
 interface Bare extends Interned {
   readonly isStrict: boolean;
-  /** How often its place was looked at. */
+  /** Number of times that its place was resolved. */
   checks: number;
 }
 
-/** One text may be strict here and sloppy there, so this many functions of it are looked at. */
+/** One text may be strict here and sloppy there, so the places of this many functions are resolved. */
 const checksBeforeReuse = 16;
-/** Definitions of one piece of code that differ by the name of the function alone. */
+/** Definitions of one piece of code that differ only by the name of the function. */
 const maxNames = 16;
 
 export class Describer {
   readonly #definitions: Definitions;
   readonly #sharing: Sharing;
-  /** What was described during this export: an attempt that fails is not paid twice. */
+  /** Functions described during this export: a failed attempt is not paid twice. */
   readonly #described = new Map<AnyFunction, Described>();
   readonly #captures = new Map<AnyFunction, Capture>();
   /** By text, then by place, then by name. */
@@ -109,16 +109,16 @@ export class Describer {
     this.#sharing = sharing;
   }
 
-  /** Forgets what belongs to one export. */
+  /** Clears the state of one export. */
   forget(): void {
     this.#described.clear();
     this.#captures.clear();
   }
 
-  /** Where `fn` was written; `undefined`: nobody knows, or it came from a peer. */
+  /** The place where `fn` was written; `undefined`: not available, or it came from a peer. */
   placeOf(fn: AnyFunction): Place | undefined {
     const known = this.#described.get(fn);
-    // One that needs nothing from outside was described by its text alone.
+    // A function without needs from outside was described by its text alone.
     if (known?.place !== undefined) return known.place;
     const text = textOf(fn);
     const code = originOf(fn) === undefined ? readCode(text) : undefined;
@@ -143,7 +143,10 @@ export class Describer {
     return capture;
   }
 
-  /** Reads what `fn` captured; `holders` are the objects on the way to it. Throws when something that it needs cannot be read. */
+  /**
+   * Reads the captures of `fn`; `holders` are the objects on the way to it. Throws when a needed value cannot
+   * be read.
+   */
   describe(fn: AnyFunction, path: Path, holders: readonly object[]): Described {
     const known = this.#described.get(fn);
     if (known !== undefined) return known;
@@ -154,7 +157,7 @@ export class Describer {
     return described;
   }
 
-  /** A function that came from a peer knows its slots without an inspector. */
+  /** A function that came from a peer has a list of its slots, so it needs no inspector. */
   #recreated(fn: AnyFunction): Described | undefined {
     const origin = originOf(fn);
     if (origin === undefined) return undefined;
@@ -169,7 +172,7 @@ export class Describer {
       slots: definition.slots.map((name, i) => {
         const isFixed = code.isClass && isFixedName(code, name);
         const held = values[i];
-        // The cell itself says which it is.
+        // The cell itself is the identity.
         const isCell = definition.cells.includes(name);
         if (isCell && isLiveCell(held)) {
           return { name, value: held, binding: undefined, isFixed, cell: held };
@@ -197,7 +200,7 @@ export class Describer {
       code.usesEval ||
       code.usesOuterThis ||
       code.usesOuterArguments;
-    // One that names itself may keep state in its properties, which is that of its module (roads.ts).
+    // A function that names itself may keep state in its properties, which is that of its module (roads.ts).
     if (!needsScopes && !code.usesItself) {
       const known = this.#cachedBare(fn, text, code);
       if (known !== undefined) return known;
@@ -351,7 +354,7 @@ function first<T>(map: ReadonlyMap<unknown, T>): T | undefined {
   return map.values().next().value;
 }
 
-/** Code of `new Function` is a script of its own: its place says nothing, and costs 15 ms to find. */
+/** Code of `new Function` is a script of its own: its place has no use, and costs 15 ms to find. */
 function isGenerated(text: string, code: Code, { scopes, location }: Capture): boolean {
   const start = '(function anonymous';
   if (!text.startsWith(start.slice(1)) || location?.column !== start.length) return false;
@@ -377,7 +380,7 @@ function bare(code: Code, { codeId, madeName }: Interned): Described {
   };
 }
 
-/** The values of `slots` in a worker; `undefined`: they are not by their values alone. */
+/** The values of `slots` in a worker; `undefined`: values alone do not describe them. */
 export function slotValues(slots: readonly Slot[]): unknown[] | undefined {
   const values: unknown[] = [];
   const cells = new Map<unknown, unknown[]>(); // a global may be here by two names

@@ -1,8 +1,8 @@
-// Copies a value's graph into a payload (protocol.ts): plain objects as plain objects, so that V8
-// keeps identity and cycles, and everything that V8 would lose as specials and fix-ups beside them.
-// Only reached when isPlain() said no, or V8 refused: this half is for what is special.
-// Long (over 400 lines), because each kind of object has its own way to lose something.
-// Not here: functions and classes (functions.ts), what errors are made of (error-parts.ts), the way back
+// Copies a value's graph into a payload (protocol.ts): plain objects as plain objects, so that V8 keeps
+// identity and cycles. Everything that V8 would lose becomes specials and fix-ups beside them. Called only
+// when isPlain() returned false, or V8 refused: this half is for what is special. Long (over 400 lines),
+// because each kind of object has its own way to lose something.
+// Not here: functions and classes (functions.ts), the parts of errors (error-parts.ts), the way back
 // (decode.ts).
 
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -63,21 +63,23 @@ export interface FunctionEncoder {
   encodeFunction(fn: AnyFunction, graph: Graph): number;
   /** The same for an object that is a module; `undefined`: it is none. */
   encodeModule(value: object, graph: Graph): number | undefined;
-  /** Names the import that a frozen object is, to be used where it holds the same; `undefined`: it is none. */
+  /**
+   * Names the import that a frozen object is, to be used where it holds the same; `undefined`: it is none.
+   */
   frozenImport(value: object, graph: Graph): readonly unknown[] | undefined;
   /** The same for a symbol that is a variable of a module. */
   encodeSymbol(value: symbol, graph: Graph): number | undefined;
-  /** Where the modules of its classes keep something of `value`; `undefined`: nowhere. */
+  /** The place where the modules of its classes keep a part of `value`; `undefined`: nowhere. */
   hiddenState(value: object): string | undefined;
   /** The scopes that the code of `fn` sees; `undefined`: they cannot be read. */
   around(fn: AnyFunction): Around | undefined;
   identify(value: AnyFunction | symbol | object): readonly [number, number];
 }
 
-/** Thrown inside a graph that must not change when something in it can. Never leaves the exporter. */
+/** Thrown inside a graph that must be constant, when a part of it can change. Never leaves the exporter. */
 export const changeable = Symbol('changeable');
 
-/** Longer arrays may be all holes: their keys are looked at. */
+/** Longer arrays may be all holes: they are copied by their keys. */
 const maxElements = 10_000_000;
 
 export class Graph {
@@ -89,33 +91,33 @@ export class Graph {
   readonly fills: unknown[] = [];
   readonly integrities: unknown[] = [];
   readonly stores: unknown[] = [];
-  /** Definitions that the peer must know, in order. */
+  /** Definitions that the peer needs first, in order. */
   readonly definitions = new Set<number>();
   /** Captured AsyncLocalStorages. */
   readonly captured = new Set<AsyncLocalStorage<unknown>>();
   /** In a constant graph: functions and classes that travel as code. */
   readonly functions: AnyFunction[] = [];
-  /** In a constant graph: functions that its code uses as values, and not to call them alone. */
+  /** In a constant graph: functions that its code uses as values, beyond calling them. */
   readonly seen = new Set<unknown>();
   /** In a constant graph: functions that the texts of its classes make, each with its class. */
   readonly watched = new Map<AnyFunction, AnyFunction>();
   /** Functions that were written before the classes whose texts make them: then they are two. */
   readonly strays = new Map<AnyFunction, AnyFunction>();
-  /** Functions that the texts of classes of this graph make, by what `special.member` says of them. */
+  /** Functions that the texts of classes of this graph make, by the fields of `special.member`. */
   readonly #members = new Map<unknown, unknown[]>();
   /** True: nothing in this graph may be able to change between two calls. */
   readonly isConstant: boolean;
-  /** Who uses which variable: see sharing.ts. */
+  /** Users of each variable: see sharing.ts. */
   readonly variables = new Map<string, User[]>();
   readonly globals = new Map<string | symbol, Sharer[]>();
   /** Globals that cannot travel, each with its refusal. */
   readonly refused = new Map<string | symbol, CodedError>();
-  /** In a constant graph: whether a global that one of its functions uses has appeared since. */
+  /** In a constant graph: tests whether a global that one of its functions uses has appeared since. */
   readonly appearances: (() => boolean)[] = [];
   readonly roads = new Roads();
-  /** True: functions were met that share a variable, so it is to be written again, with cells. */
+  /** True: functions of the graph share a variable, so it is written again, with cells. */
   isStale = false;
-  /** What goes beside the bytes. */
+  /** Values that are posted beside the bytes. */
   parcel: Parcel | undefined;
   readonly #carrier: BufferCarrier | undefined;
   readonly #cells = new Map<unknown, unknown[]>();
@@ -132,7 +134,7 @@ export class Graph {
     [];
   /** The objects that are being written, outermost first. */
   readonly holders: object[] = [];
-  /** Where we are, for error messages. */
+  /** Path to the present value, for error messages. */
   readonly path: Step[];
   /** The last value without private members: those of its hidden class have none. */
   #copyable: object = this.root;
@@ -149,7 +151,7 @@ export class Graph {
     this.isConstant = isConstant;
   }
 
-  /** Everything, as `parsePayload` takes it apart. */
+  /** The whole payload, in the form that `parsePayload` reads. */
   payload(): unknown[] {
     this.#renewStatics();
     return [
@@ -164,14 +166,14 @@ export class Graph {
     ];
   }
 
-  /** Says that a class holds `held`, and that the version since which it does is `list[at]`. */
+  /** Notes that a class holds `held`, and that `list[at]` is the version in which that began. */
   noteStatic(held: unknown, list: unknown[], at: number): void {
     if (typeof held === 'object' && held !== null) this.#statics.push({ held, list, at });
   }
 
   /**
    * A peer that has a class keeps its static objects where they have not changed. When one of them is met
-   * elsewhere too (an argument, another static) all are renewed, so that it is one object there as well.
+   * elsewhere too (an argument, another static), all are renewed, so that it is one object there as well.
    */
   #renewStatics(): void {
     if (!this.#statics.some(({ held }) => this.#again.has(held))) return;
@@ -193,12 +195,12 @@ export class Graph {
     }
   }
 
-  /** The same for a function that nothing uses as a value: its properties do not count by this. */
+  /** The same for a function that is only called here: its properties do not count by this use. */
   setCalled(container: object, key: string | number, fn: AnyFunction): void {
     this.put(container, key, this.#special(fn));
   }
 
-  /** `container[key]` is the special at `index`. */
+  /** Puts the special at `index` into `container[key]`. */
   put(container: object, key: string | number, index: number): void {
     assign(container, key, 0); // keeps the order of keys
     this.puts.push(container, key, index);
@@ -211,7 +213,7 @@ export class Graph {
     return cell;
   }
 
-  /** The cell that functions share under `key`: what a slot of each of them holds. */
+  /** The cell that functions share under `key`: the content of a slot of each of them. */
   sharedCell(key: unknown, value: unknown): unknown[] {
     const known = this.#cells.get(key);
     if (known !== undefined) return known;
@@ -229,7 +231,7 @@ export class Graph {
     return result;
   }
 
-  /** Writes the global `name`; a refusal waits until all functions of the call are known. */
+  /** Writes the global `name`; a refusal is deferred until all functions of the call are found. */
   attempt(name: string | symbol, body: () => void): void {
     const [steps, holders] = [this.path.length, this.holders.length];
     try {
@@ -250,7 +252,7 @@ export class Graph {
     return index;
   }
 
-  /** Says that the text of `owner`, a class at `index`, makes the function of `member`. */
+  /** Notes that the text of `owner`, a class at `index`, makes the function of `member`. */
   noteMember({ fn, target, key, part }: TextMember, owner: AnyFunction, index: number): void {
     if (this.#members.has(fn)) return;
     const isStatic = target === owner ? 1 : 0;
@@ -268,12 +270,12 @@ export class Graph {
     return this.add(fn, [kind, owner, isStatic, cell, part]);
   }
 
-  /** Whether `value` is in the graph already. */
+  /** True: `value` is in the graph already. */
   holds(value: object): boolean {
     return this.#copies.has(value) || this.#indices.has(value) || this.#urls.has(value);
   }
 
-  /** The root is `fn` with its arguments, as a function that takes none. */
+  /** Makes the root a function without parameters that calls `fn` with `args`. */
   setCall(fn: AnyFunction, args: readonly unknown[]): void {
     const cell = this.cell(fn, undefined);
     const outer = this.path.splice(0, this.path.length, 'the arguments');
@@ -288,7 +290,7 @@ export class Graph {
     this.put(this.root, 0, index);
   }
 
-  /** Number of fix-ups that were written so far: properties, prototypes, how closed objects are. */
+  /** Number of fix-ups written so far: properties, prototypes, integrity. */
   get additions(): number {
     return this.properties.length + this.prototypes.length + this.integrities.length;
   }
@@ -336,7 +338,7 @@ export class Graph {
     return this.#specialObject(value);
   }
 
-  /** An import of the peer, with a copy for where it holds something else. */
+  /** An import of the peer, with a copy for a peer whose module holds something else. */
   #frozen(value: object, named: readonly unknown[]): number {
     const cell: unknown[] = [0];
     const index = this.add(value, [...named, cell]);
@@ -365,7 +367,7 @@ export class Graph {
     return this.add(value, [special.symbol, identity, value.description]);
   }
 
-  /** Objects that are made again by what they are, not by their properties. */
+  /** Objects that are re-created from their kind, not from their properties. */
   #specialObject(value: object): number {
     if (types.isProxy(value)) {
       // Before one of its traps is called.
@@ -429,7 +431,7 @@ export class Graph {
     return index;
   }
 
-  /** What another thread gets as it is; -1: it is none, or the peer is no thread of this process. */
+  /** A value that another thread gets as it is; -1: it is none, or the peer is no thread of this process. */
   #live(value: object): number {
     const carried = this.#carrier?.carry?.(value);
     if (carried === undefined) return -1;
@@ -478,7 +480,7 @@ export class Graph {
     return index;
   }
 
-  /** An object that the peer makes by `entry`, with what was set on it. */
+  /** An object that the peer makes by `entry`, with the properties that were set on it. */
   #made(value: object, entry: unknown[], prototype: object): number {
     this.#mustBeConstant();
     const index = this.add(value, entry);
@@ -508,14 +510,16 @@ export class Graph {
     return index;
   }
 
-  /** By a view of all of it: V8's serializer gives us views, but not the buffers themselves. */
+  /** Written by a view of all of it: V8's serializer passes views to us, but not the buffers themselves. */
   #buffer(value: ArrayBuffer): number {
     this.mustBeWhole(value);
     if (refusalOf(value) !== undefined || !this.#isCopyable(value)) refuse(value, this.path);
     return this.#made(value, [special.buffer, new Uint8Array(value)], ArrayBuffer.prototype);
   }
 
-  /** A strict one, whose `callee` throws: that of a sloppy function would bring the function along. */
+  /**
+   * Arrives as a strict one, whose `callee` throws: that of a sloppy function would bring the function along.
+   */
   #arguments(value: object): number {
     this.#mustBeConstant();
     if (!this.#isCopyable(value)) refuse(value, this.path);
@@ -548,7 +552,7 @@ export class Graph {
     return this.#object(value);
   }
 
-  /** Refuses what a copy would leave behind in a module that the worker loads for itself. */
+  /** Refuses a value of which a copy would lose a part: one in a module that the worker loads for itself. */
   mustBeWhole(value: object): void {
     const prototype: object | null = Object.getPrototypeOf(value);
     if (prototype === null || prototype === Object.prototype || prototype === Array.prototype)
@@ -688,7 +692,7 @@ export class Graph {
     return copy;
   }
 
-  /** A property with everything that its descriptor says. `target`: the copy, or a special. */
+  /** A property with its whole descriptor. `target`: the copy, or a special. */
   #property(target: object | number, value: object, key: string | symbol, since = 0): void {
     const descriptor = propertyOf(value, key);
     if (descriptor === undefined) return;
@@ -712,30 +716,30 @@ export class Graph {
     this.noteStatic(held, this.properties, this.properties.length - 1);
   }
 
-  /** Says that a function or class lacks a property that its text makes, or has that one again. */
+  /** Notes that a function or class lacks a property that its text makes, or has that one again. */
   addAbsence(index: number, key: string | symbol, since = 0, isRestored = false): void {
     const name = typeof key === 'symbol' ? this.#special(key) : key;
     const flags = isRestored ? propertyFlags.restored : propertyFlags.absent;
     this.properties.push(index, name, flags, [], since);
   }
 
-  /** Says in which order a function, class or prototype has its keys. */
+  /** Writes the order of the keys of a function, class or prototype. */
   addOrder(index: number, keys: readonly (string | symbol)[], since = 0): void {
     this.properties.push(index, '', propertyFlags.order, this.cell(...keys), since);
   }
 
-  /** Says that a class, or its prototype, inherits from `above`, also where it is there already. */
+  /** Writes that a class, or its prototype, inherits from `above`, also for a copy that exists already. */
   addClassAbove(index: number, above: object | null, since: number): void {
     const cell = this.at('its prototype', () => this.cell(above));
     this.properties.push(index, '__proto__', propertyFlags.above, cell, since);
   }
 
-  /** Freezes what is made for the special at `index` as `value` is. */
+  /** Gives the special at `index` the integrity of `value`: frozen, sealed or non-extensible. */
   addIntegrity(index: number, value: object): void {
     this.#close(index, value);
   }
 
-  /** Says that the special at `index` has `prototype`. */
+  /** Gives the special at `index` the prototype `prototype`. */
   addPrototype(index: number, prototype: object | null): void {
     this.prototypes.push(prototype === null ? null : this.cell(prototype), [index]);
   }
@@ -753,7 +757,7 @@ export class Graph {
 
   #close(target: object | number, value: object): void {
     if (Object.isExtensible(value)) return;
-    // A sealed function whose prototype can be replaced is frozen to V8.
+    // V8 reports a sealed function whose prototype can be replaced as frozen.
     const isOpen = typeof value === 'function' && descriptorOf(value, 'prototype')?.writable;
     const how =
       Object.isFrozen(value) && isOpen !== true
@@ -780,10 +784,10 @@ export class Graph {
   }
 }
 
-/** Prototypes of classes that are the user's up to `Object`, and whose instances may travel. */
+/** Prototypes of the user's classes up to `Object` whose instances may travel. */
 const ordinaryPrototypes = new WeakSet<object>();
 
-/** Whether an earlier instance of the same class had no reason to be anything but its properties. */
+/** True: an earlier instance of the same class consisted of its properties alone. */
 function isOrdinary(value: object): boolean {
   if (types.isProxy(value)) return false;
   const prototype: object | null = Object.getPrototypeOf(value);
@@ -801,7 +805,7 @@ function rememberOrdinary(value: object): void {
 }
 
 function assign(container: object, key: string | number, value: unknown): void {
-  // What is inherited may be `__proto__`, frozen, or a setter of whoever changed `Object.prototype`.
+  // An inherited key may be `__proto__`, read-only, or a setter that was added to `Object.prototype`.
   if (key in container && !Object.hasOwn(container, key)) {
     defineOwn(container, key, {
       value,
@@ -825,7 +829,7 @@ export function ownerOf(value: unknown): AnyFunction | undefined {
   return typeof owner === 'function' && owner.prototype === value ? owner : undefined;
 }
 
-/** Whether it may be a module of Node: a namespace, or an object with functions of Node. */
+/** True: it may be a module of Node: a namespace, or an object with functions of Node. */
 function isHolder(value: object): boolean {
   if (types.isModuleNamespaceObject(value)) return true;
   if (Array.isArray(value) || ArrayBuffer.isView(value)) return false;

@@ -49,7 +49,9 @@ export function stackOf(value: Error): string | undefined {
   return isPlain(stack) ? undefined : Error.prototype.toString.call(value);
 }
 
-/** True: Node's EventEmitter left a function under `key` that says where the error was emitted when it is printed. */
+/**
+ * True: Node's EventEmitter left a function under `key` that adds to a printed error where it was emitted.
+ */
 export function isEnhancer(key: string | symbol): boolean {
   return typeof key === 'symbol' && key.description?.startsWith('kEnhanceStack') === true;
 }

@@ -1,5 +1,5 @@
-// The way of what a task threw. It must always arrive: what cannot travel is left out field by field,
-// and the rest is sent. Non-errors travel too.
+// Export of errors that a task threw. An error always arrives: fields that cannot travel are left out one by
+// one, and the rest is sent. Non-errors travel too.
 
 import * as types from 'node:util/types';
 import { defineOwn, hasPrivateMembers, withoutStack } from '../internal/index.js';
@@ -22,7 +22,7 @@ export function exportError(exporter: Exporter, error: unknown): ValueSnapshot {
   }
 }
 
-/** The parts of anything that was thrown that can travel. */
+/** The parts of anything thrown that can travel. */
 export function reduceError(exporter: Exporter, error: unknown): unknown {
   return new Reduction(exporter).errorOf(error, 0);
 }
@@ -30,7 +30,7 @@ export function reduceError(exporter: Exporter, error: unknown): unknown {
 const builtinErrors = { TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError };
 const maxDepth = 8;
 
-/** Takes errors apart that hold each other. */
+/** Reduces errors that may hold each other. */
 class Reduction {
   readonly #exporter: Exporter;
   /** The stand-in of each error that was met. */
@@ -72,7 +72,7 @@ class Reduction {
     ];
   }
 
-  /** The parts of a value that can travel; the paths to the others go to `left`. */
+  /** The parts of a value that can travel; the paths of the others are added to `left`. */
   #partOf(
     value: unknown,
     path: string,
@@ -94,7 +94,7 @@ class Reduction {
     return [false];
   }
 
-  /** The members of an object that can travel: of a response its status, of a request its URL. */
+  /** The members of an object that can travel: the status of a response, the URL of a request. */
   #partsOf(value: object, path: string, left: string[]): object {
     const parts = {};
     for (const key of ownKeys(value)) {
@@ -109,7 +109,7 @@ class Reduction {
     return parts;
   }
 
-  /** An error of the class of `error` without anything; `undefined`: that class cannot travel. */
+  /** An empty error of the class of `error`; `undefined`: that class cannot travel. */
   #inItsClass(error: object): Error | undefined {
     try {
       if (!types.isNativeError(error) && !(error instanceof Error)) return undefined;
@@ -117,7 +117,7 @@ class Reduction {
       Object.setPrototypeOf(made, Object.getPrototypeOf(error));
       return this.#canTravel(made) ? made : undefined;
     } catch {
-      return undefined; // a Proxy that does not tell its prototype
+      return undefined; // a Proxy that hides its prototype
     }
   }
 
@@ -155,7 +155,7 @@ function bareError(Base: ErrorConstructor): Error {
   return withoutStack(() => new Base());
 }
 
-/** True: an object that is what its properties are. */
+/** True: an object that consists of its properties alone. */
 function isRecord(value: unknown): value is object {
   if (typeof value !== 'object' || value === null || refusalOf(value) !== undefined) return false;
   return Object.prototype.toString.call(value) === '[object Object]';

@@ -1,9 +1,8 @@
-// The sending half. Decides what of a function can be kept between calls:
+// The sending half. Decides which parts of a function can be kept between calls:
 // - a function whose captures can never change is a closure definition: sent once, then an id;
-// - else its code is a definition, and the captured values are the state of each call.
-// Constant closures are counted by code, so that callbacks made anew at every call (and so never met
-// again) do not pile up in the workers.
-// Long (over 400 lines): whatever makes an export begin once more, or be kept, is to be read in one place.
+// - else its code is a definition, and the captured values are the state of each call. Constant closures are
+// counted by code. Otherwise callbacks made anew at every call (and so never met again) would pile up in the
+// workers. Long (over 400 lines): all causes to repeat or keep an export are to be read in one place.
 // Not here: how things are written (functions.ts, encode.ts).
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
@@ -35,10 +34,10 @@ import type {
 } from './types.js';
 import { format, type Written, write } from './wire.js';
 
-/** Closures kept for a piece of code at the first sight of a function object, and at the second. */
+/** Closures kept for one piece of code when a function object is first met, and when it is met again. */
 const maxKeptAtOnce = 8;
 const maxKept = 256;
-/** Pinned functions come and go, so they count downwards from here, apart from what stays. */
+/** Pinned functions come and go, so they count downwards from here, apart from permanent ids. */
 const firstPinnedId = -2;
 const lastPinnedId = -(2 ** 31);
 
@@ -47,19 +46,19 @@ interface Kept {
   readonly snapshot: FunctionSnapshot;
   readonly captured: readonly AsyncLocalStorage<unknown>[];
   readonly roads: Roads;
-  /** Whether what its code sees of its functions and classes is another by now. */
+  /** Tests whether the functions and classes that its code can see have changed. */
   readonly changes: readonly (() => boolean)[];
-  /** The same of the function itself, which others see where it is a value. */
+  /** The same for the function itself, which other code sees where it is a value. */
   readonly hasChanged: () => boolean;
-  /** What the texts of its classes make, each with its class. */
+  /** Functions that the texts of its classes make, each with its class. */
   readonly members: ReadonlyMap<AnyFunction, AnyFunction>;
 }
 
 export interface ExporterOptions {
   readonly buffers?: BufferCarrier | undefined;
   /**
-   * True: a function or class that a peer made is ours too. Peers make it as it is here, the one that made
-   * it first included, and what comes back is the one of this side.
+   * True: functions and classes that a peer made are also ours. All peers, the maker included, re-create them
+   * from this side, and one that comes back is the one of this side.
    */
   readonly ownsCode?: boolean;
 }
@@ -72,7 +71,7 @@ export function createExporter(options: ExporterOptions = {}): ContextExporter {
 export class ContextExporter implements Exporter {
   readonly identities: Identities;
   readonly #buffers: BufferCarrier | undefined;
-  /** To what was written last. */
+  /** Path to the value that was written last. */
   #path: Path = [];
   readonly #definitions: Definition[] = [];
   readonly #bytes: (Uint8Array | undefined)[] = [];
@@ -81,7 +80,7 @@ export class ContextExporter implements Exporter {
   readonly #kept = new WeakMap<AnyFunction, Kept>();
   /** Functions of definitions that are kept. */
   readonly #inKept = new WeakSet<AnyFunction>();
-  /** In which export each function was met first: one export may meet it several times. */
+  /** The export in which each function was first met: one export may meet it several times. */
   readonly #firstSeen = new WeakMap<AnyFunction, number>();
   #exports = 0;
   readonly #keptByCode = new Map<number, number>();
@@ -96,7 +95,7 @@ export class ContextExporter implements Exporter {
   #isLetGoSoon = false;
   readonly #pinned = new Map<number, Uint8Array>();
   #nextPinnedId = firstPinnedId;
-  /** What a definition needs before it. */
+  /** Definitions that each definition needs before it. */
   readonly #needs = new Map<number, readonly number[]>();
 
   /** `tag`: see `Identities`. */
@@ -149,7 +148,7 @@ export class ContextExporter implements Exporter {
     if (kept !== undefined) this.#letGoSoon();
   }
 
-  /** Holds a call until this turn is over. Not by a `WeakRef`, which would hold all calls of the turn. */
+  /** Holds a call until this turn is over. A `WeakRef` would hold all calls of the turn. */
   #letGoSoon(): void {
     if (this.#isLetGoSoon) return;
     this.#isLetGoSoon = true;
@@ -177,7 +176,7 @@ export class ContextExporter implements Exporter {
         return { ...write(format.plain, value, this.#buffers), definitions: [] };
       }
     } catch {
-      // The graph below says what it was, and where.
+      // The graph below reports the failure with its path.
     }
     return this.#guard(what, () => {
       const graph = this.#graph(what, (made) => made.set(made.root, 0, value));
@@ -200,7 +199,7 @@ export class ContextExporter implements Exporter {
     try {
       return this.#functions.hiddenState(value);
     } catch {
-      return undefined; // it is a part of an error that goes anyway
+      return undefined; // a part of an error that is sent anyway
     } finally {
       this.#functions.forget();
     }
@@ -239,7 +238,7 @@ export class ContextExporter implements Exporter {
     return bytes;
   }
 
-  /** The kept snapshot of `fn`, while it says what there is. `isValue`: `fn` is not just what is called. */
+  /** The kept snapshot of `fn`, while it is still true. `isValue`: `fn` is used beyond being called. */
   #current(fn: AnyFunction, isValue = false): Kept | undefined {
     const kept = this.#kept.get(fn);
     if (kept === undefined) return undefined;
@@ -268,7 +267,7 @@ export class ContextExporter implements Exporter {
     return id;
   }
 
-  /** Runs one export; errors leave as errors of ours. */
+  /** Runs one export; any error leaves as a CodedError. */
   #guard<T>(what: string, body: () => T): T {
     this.#exports += 1;
     this.#path = [what];
@@ -289,7 +288,7 @@ export class ContextExporter implements Exporter {
     return this.#guard(what, () => {
       const { inner, stores } = arrivedStores(fn) ?? { inner: fn };
       const active = known && (stores ?? activeStores(known.captured));
-      if (known !== undefined && active?.length === 0) return known.snapshot; // has it for nothing
+      if (known !== undefined && active?.length === 0) return known.snapshot; // costs nothing
       const startMs = beginCapture();
       try {
         return this.#capture(inner, known, active ?? stores, what);
@@ -312,7 +311,7 @@ export class ContextExporter implements Exporter {
     return active.length === 0 ? kept.snapshot : this.#withStores(kept, active, what);
   }
 
-  /** Tries to keep the root function, whatever it is. */
+  /** Tries to keep the root function, of any kind. */
   #keepRoot(fn: AnyFunction, what: string): Kept | undefined {
     if (!this.#functions.isCode(fn, [what])) return this.#attempt(fn, what);
     return this.#keep(fn, this.#functions.describe(fn, [what]));
@@ -326,7 +325,7 @@ export class ContextExporter implements Exporter {
     const firstSeen = this.#firstSeen.get(fn) ?? this.#exports;
     const isNew = firstSeen === this.#exports;
     if (isNew) this.#firstSeen.set(fn, firstSeen);
-    const isLimited = !this.#inKept.has(fn); // else arguments and captures would have two of it
+    const isLimited = !this.#inKept.has(fn); // else arguments and captures would have two copies of it
     if (isLimited && count >= (isNew ? maxKeptAtOnce : maxKept)) return undefined;
     const made = this.#attempt(fn, titleOf(fn));
     if (made !== undefined) this.#keptByCode.set(described.codeId, count + 1);
@@ -340,7 +339,7 @@ export class ContextExporter implements Exporter {
     try {
       graph.setCalled(graph.root, 0, fn);
     } catch (error) {
-      // A variable that one of two functions changes is not for this attempt to judge.
+      // A variable that one of two functions changes is not judged by this attempt.
       if (error !== changeable) throw error;
       this.#functions.neverKept.add(fn);
       this.#path = outer;
@@ -390,7 +389,7 @@ export class ContextExporter implements Exporter {
     return this.#withState(kept.id, graph);
   }
 
-  /** `args`: of a call that shares something with them. */
+  /** `args`: the arguments of a call that share something with the captures. */
   #exportState(
     fn: AnyFunction,
     stores: ActiveStores | undefined,
@@ -413,7 +412,10 @@ export class ContextExporter implements Exporter {
     return this.#withState(id, graph);
   }
 
-  /** Written again where that showed that its functions share a variable, or that a module must be copied. */
+  /**
+   * Writes again when the first graph shows that its functions share a variable, or that a module must be
+   * copied.
+   */
   #graph(what: string, write: (graph: Graph) => void): Graph {
     const copied = new Set<string>();
     for (;;) {
@@ -437,7 +439,7 @@ export class ContextExporter implements Exporter {
     return { id, definitions: this.#endingWith(graph, id), state: bytes, buffers, parcel };
   }
 
-  /** The common case: code, and values that V8 writes as they are. */
+  /** The common case: code, and values that V8 serializes directly. */
   #exportPlainState(fn: AnyFunction, described: Described): FunctionSnapshot | undefined {
     const { codeId, slots } = described;
     if (!this.#functions.isSimple(fn, described) || hasRegistered()) return undefined;
@@ -450,7 +452,7 @@ export class ContextExporter implements Exporter {
       this.#letGoSoon();
       return { id: codeId, definitions: [codeId], state: bytes, buffers };
     } catch {
-      return undefined; // the graph says what it was
+      return undefined; // the graph reports the failure
     }
   }
 
@@ -468,7 +470,7 @@ export class ContextExporter implements Exporter {
     return write(format.graph, graph.payload(), this.#buffers);
   }
 
-  /** The definitions of `graph` with what they need before them. */
+  /** The definitions of `graph`, each after those that it needs. */
   #ordered(graph: Graph): number[] {
     const ordered = new Set<number>();
     for (const id of graph.definitions) {

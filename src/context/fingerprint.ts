@@ -1,6 +1,6 @@
-// Compares what a function captured with another call of it, though it and its helpers were made
-// anew: the numbers by which peers know functions, classes and symbols differ then. So a function is
-// written by an exporter of its own, which counts from the beginning.
+// Compares the captures of a function with another call of it, though it and its helpers were made anew. The
+// numbers that identify functions, classes and symbols for peers differ then. So the function is written by
+// an exporter of its own, which counts from the beginning.
 
 import { createHash } from 'node:crypto';
 import { ContextExporter } from './exporter.js';
@@ -8,7 +8,7 @@ import type { AnyFunction, BufferCarrier, FunctionSnapshot } from './types.js';
 import { format } from './wire.js';
 
 /**
- * The same for calls that send the same. `snapshot`: of `fn`, with state. `undefined`: what it sends
+ * Returns equal texts for calls that send the same. `snapshot`: of `fn`, with state. `undefined`: its content
  * cannot be compared.
  */
 export function fingerprint(

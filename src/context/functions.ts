@@ -1,6 +1,6 @@
-// Writes functions and classes into a graph: code once as a definition, captured values as slots;
-// what has a name on the other side (built-ins, imports, functions of this package) as that name.
-// Long (over 400 lines), because it is one list: what each kind of function becomes.
+// Writes functions and classes into a graph: code once as a definition, captured values as slots. Values with
+// a name on the other side (built-ins, imports, functions of this package) travel as that name.
+// Long (over 400 lines), because it is one list: the form in which each kind of function travels.
 // Not here: reading captures (describe.ts), values (encode.ts), which snapshots are kept (exporter.ts).
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
@@ -66,13 +66,13 @@ export class Functions implements FunctionEncoder {
   readonly #describer: Describer;
   readonly #imports: Imports;
   readonly #states = new ClassStates();
-  /** Functions that were found to change, or to share what changes. */
+  /** Functions that were found to change, or to share values that change. */
   readonly neverKept = new WeakSet<AnyFunction>();
   /** The functions that the texts of classes make. */
   readonly #members = new WeakMap<AnyFunction, readonly TextMember[]>();
   /** Classes of such functions, where this export met one before its class. */
   readonly #owners = new Map<AnyFunction, AnyFunction>();
-  /** Functions of constant graphs: whether they have changed since the first. */
+  /** Functions of constant graphs: tests whether they have changed since the first. */
   readonly #watched = new WeakMap<AnyFunction, () => boolean>();
 
   constructor(
@@ -86,14 +86,14 @@ export class Functions implements FunctionEncoder {
     this.#keep = keep;
   }
 
-  /** Forgets what belongs to one export. */
+  /** Clears the state of one export. */
   forget(): void {
     this.retry();
     this.#owners.clear();
     this.#sharing.forget();
   }
 
-  /** Ends the writing of `graph`, when all its functions are known. */
+  /** Ends the writing of `graph`, when all its functions are found. */
   settle(graph: Graph): void {
     this.#sharing.settle(graph);
     for (const [fn, owner] of graph.strays) {
@@ -103,13 +103,13 @@ export class Functions implements FunctionEncoder {
     }
   }
 
-  /** Before the same export begins once more. */
+  /** Called before the same export begins once more. */
   retry(): void {
     this.#describer.forget();
     this.#imports.forget();
   }
 
-  /** What `fn` captured, now. Throws when something that it needs cannot be read. */
+  /** The present captures of `fn`. Throws when a needed value cannot be read. */
   describe(fn: AnyFunction, path: Path, holders: readonly object[] = []): Described {
     return this.#describer.describe(fn, path, holders);
   }
@@ -153,12 +153,12 @@ export class Functions implements FunctionEncoder {
     return this.#code(fn, described, graph);
   }
 
-  /** Before one of its traps is called. */
+  /** Called before one of its traps. */
   #proxy(fn: AnyFunction, graph: Graph): number {
     return graph.indexOf(fn) ?? this.#imports.proxy(fn, graph) ?? refuse(fn, graph.path);
   }
 
-  /** Whether `fn` travels as code: not built in, not ours, not a Proxy. */
+  /** True: `fn` travels as code: not built in, not ours, not a Proxy. */
   isCode(fn: AnyFunction, path: Path): boolean {
     if (originOf(fn) !== undefined) return true;
     if (types.isProxy(fn) || builtinPath(fn) !== undefined) return false;
@@ -166,14 +166,14 @@ export class Functions implements FunctionEncoder {
     return readCode(textOf(fn)) !== undefined && !this.describe(fn, path).isOfNode;
   }
 
-  /** Whether code and slots are all there is to `fn`. */
+  /** True: `fn` consists of code and slots alone. */
   isSimple(fn: AnyFunction, described: Described): boolean {
     const { code, self } = described;
     if (code.isClass || self.length > 0 || originOf(fn) !== undefined) return false;
     return isBare(fn, described);
   }
 
-  /** Functions made by this package, which travel as what they stand for. */
+  /** Functions made by this package, which travel as the value that they stand for. */
   #registered(fn: AnyFunction, graph: Graph): number {
     const target = taskTarget(fn);
     if (target !== undefined) return graph.add(fn, [special.task, target.url, target.exportName]);
@@ -248,7 +248,7 @@ export class Functions implements FunctionEncoder {
   encodeSymbol(value: symbol, graph: Graph): number | undefined {
     const index = this.#imports.symbol(value, graph);
     const entry = index === undefined ? undefined : graph.specials[index];
-    // A module there may have put another one into its object: then it is one of the call.
+    // The module there may have put another symbol into its object: then the one of the call is used.
     if (isMember(entry)) entry?.push(this.identify(value), value.description);
     return index;
   }
@@ -319,7 +319,7 @@ export class Functions implements FunctionEncoder {
     return graph.memberIndex(fn);
   }
 
-  /** In this export `fn`, which the text of `owner` makes, is written as part of that. */
+  /** Notes for this export that the text of `owner` makes `fn`, so that both are written together. */
   setOwner(fn: AnyFunction, owner: AnyFunction): void {
     this.#owners.set(fn, owner);
   }
@@ -328,7 +328,7 @@ export class Functions implements FunctionEncoder {
     for (const member of this.#members.get(owner) ?? []) graph.noteMember(member, owner, index);
   }
 
-  /** Whether a constant graph has a member of a class that may be in another graph of the same call. */
+  /** True: a constant graph has a member of a class that may be in another graph of the same call. */
   hasMember(graph: Graph, root: AnyFunction): boolean {
     if (graph.strays.size > 0) return true;
     return graph.functions.some(
@@ -337,7 +337,7 @@ export class Functions implements FunctionEncoder {
     );
   }
 
-  /** A peer keeps a constant function by its identity, so one that changed is constant no more. */
+  /** A peer keeps a constant function by its identity, so one that changed is no longer constant. */
   #mustBeAsBefore(fn: AnyFunction, code: Code): void {
     if (code.isClass) return;
     const hasChanged = this.#watched.get(fn);
@@ -345,7 +345,9 @@ export class Functions implements FunctionEncoder {
     if (hasChanged === undefined) this.#watched.set(fn, watch(fn));
   }
 
-  /** Whether `fn`, of a constant graph that was just written, has changed since. */
+  /**
+   * Returns a function that tests whether `fn`, of a constant graph that was just written, has changed since.
+   */
   watch(fn: AnyFunction): () => boolean {
     return this.#watched.get(fn) ?? watch(fn);
   }
@@ -397,7 +399,7 @@ export class Functions implements FunctionEncoder {
   }
 }
 
-/** True: code, and the class that it extends, is all there is to a function or class made again here. */
+/** True: a function or class re-created here consists of code and the class that it extends. */
 function holdsNothing({ code, slots, self, privates }: Described): boolean {
   const isAbove = (name: string) => name === code.heritageName || name === code.heritageSlot;
   return self.length === 0 && privates.length === 0 && slots.every(({ name }) => isAbove(name));
@@ -408,7 +410,7 @@ function isMember(entry: readonly unknown[] | undefined): boolean {
   return entry?.length === 4 && typeof entry[3] === 'string' && entry[3].startsWith('.');
 }
 
-/** Whether a slot can never hold anything else. `undefined` may be a variable before its time. */
+/** True: a slot can never hold anything else. `undefined` may be a variable before its initialisation. */
 function isSettled(
   code: Code,
   value: unknown,

@@ -1,6 +1,7 @@
-// Globals that no text names: keys that a function computes, and lists of all globals. What it would reach at
-// home is not in the worker, so the text asks a function here first, which the worker has by name: it lets through
-// all but globals of the caller, and refuses those. A function that came back home is not asked for.
+// Globals that no text names: computed keys, and lists of all globals. The globals that such code would reach
+// at home do not exist in the worker. So the text first calls a function here, which the worker has by name:
+// it passes every key except globals of the caller, and refuses those. A function that came back home is not
+// checked.
 // Not here: which keys are computed (global-keys.ts), globals that travel (global-reads.ts).
 
 import { randomUUID } from 'node:crypto';
@@ -29,7 +30,7 @@ interface Range {
 /** Getters of Node 26, which every process has. */
 const everywhere = new Set<unknown>(['localStorage', 'sessionStorage']);
 
-/** Tells functions that came back from those of others. */
+/** Distinguishes functions that came back home from those of other processes. */
 const home = randomUUID();
 
 /** The value in the slot of the guard: `[home, key, isEnumerable, key, …]`. */
@@ -44,7 +45,7 @@ export interface GuardNames {
   readonly keys: string;
 }
 
-/** Lets a computed key pass, unless it is one of the caller's. */
+/** Lets a computed key pass, unless it is a global of the caller. */
 export function keyEdits(range: Range, { guard, keys }: GuardNames): Edit[] {
   return around(range, `${guard}(${keys},'key',(`, '))');
 }
@@ -101,7 +102,7 @@ function keysOf(list: readonly unknown[], what: string): (string | symbol)[] {
   return keys;
 }
 
-/** The key that the language makes of a value, once. */
+/** Converts a value to a property key, as the language does, once. */
 function toKey(value: unknown): string | symbol {
   if (typeof value === 'symbol') return value;
   if (typeof value !== 'object' && typeof value !== 'function') return String(value);

@@ -1,6 +1,6 @@
-// Keys of the global object as a text has them: names, texts, registered symbols, constants that hold one.
+// Keys of the global object as a text writes them: names, texts, registered symbols, constants that hold one.
 // Any other is computed where the text runs.
-// Not here: what the text does with the member (global-uses.ts), computed keys (global-guard.ts).
+// Not here: the use of the member (global-uses.ts), computed keys (global-guard.ts).
 
 import type { AnyNode } from 'acorn';
 import { jsonOf } from '../internal/index.js';
@@ -12,15 +12,15 @@ export interface Key {
   readonly end: number;
   /** `undefined`: it is in a variable from outside, or computed. */
   readonly value: string | symbol | undefined;
-  /** The variable from outside that holds it; '' : none does. */
+  /** The variable from outside that holds it; '': none does. */
   readonly variable: string;
-  /** True: the variable holds what `Symbol.for` gives it by. */
+  /** True: the variable holds the argument of `Symbol.for`. */
   readonly isRegistered: boolean;
-  /** An expression for it; '' : it is computed. */
+  /** An expression for it; '': it is computed. */
   readonly text: string;
 }
 
-/** Constants of constants that are followed. */
+/** Number of constants in a chain that are followed. */
 const maxSteps = 4;
 
 /** The key that `node` is; `isComputed`: it stands in brackets, or is an argument. */
@@ -57,7 +57,7 @@ function quoted(text = ''): string {
   return jsonOf(text);
 }
 
-/** What `node` holds: itself, where it is no constant of the text. */
+/** The expression that `node` holds: itself, where it is no constant of the text. */
 function heldBy(node: Expression, names: TextNames): Expression {
   let held = node;
   for (let step = 0; step < maxSteps && held?.type === 'Identifier'; step += 1) {
@@ -66,7 +66,7 @@ function heldBy(node: Expression, names: TextNames): Expression {
   return held;
 }
 
-/** What `Symbol.for` is called with; `undefined`: `node` is no such call. */
+/** The argument of a call of `Symbol.for`; `undefined`: `node` is no such call. */
 function registeredBy(node: Expression, names: TextNames): AnyNode | undefined {
   if (node?.type !== 'CallExpression' || node.arguments.length !== 1) return undefined;
   const { callee } = node;
@@ -78,7 +78,7 @@ function registeredBy(node: Expression, names: TextNames): AnyNode | undefined {
   return isRegistered ? node.arguments[0] : undefined;
 }
 
-/** The text that `node` is whenever it is evaluated. */
+/** The constant text that `node` evaluates to. */
 function constantText(node: Expression): string | undefined {
   if (node?.type === 'TemplateLiteral') {
     return node.quasis.length === 1 ? (node.quasis[0]?.value.cooked ?? undefined) : undefined;

@@ -1,17 +1,17 @@
-// Places where a text lists the global object: `{ ...globalThis }`, `Object.keys(globalThis)`,
-// `for (… in globalThis)`, or fills it from another object: `Object.assign(globalThis, { … })`.
+// Places where a text lists the global object: `{ ...globalThis }`, `Object.keys(globalThis)`, `for (… in
+// globalThis)`, or fills it from another object: `Object.assign(globalThis, { … })`.
 // Not here: single members (global-uses.ts).
 
 import type { AnyNode } from 'acorn';
 import type { Listing } from './global-guard.js';
 import type { TextNames } from './text-names.js';
 
-/** The global object in a text from `start` to `end`, or an object whose members it gets. */
+/** The global object in a text from `start` to `end`, or an object whose members are copied into it. */
 export interface List {
   readonly start: number;
   readonly end: number;
   readonly what: Listing;
-  /** Expressions for keys that it leaves out. */
+  /** Expressions for keys that are left out. */
   readonly except: readonly string[];
 }
 
@@ -25,7 +25,7 @@ const calls: Readonly<Record<string, Listing>> = {
   'Reflect.ownKeys': 'all',
 };
 
-/** Those that `at` makes. */
+/** The lists that `at` makes. */
 export function listAt(
   at: AnyNode,
   names: TextNames,

@@ -1,18 +1,18 @@
-// Which expressions of a text are the global object: its names, constants that hold it, its members that
-// are itself (`globalThis.window`), and the ways in which libraries look for it, as far as the text and the
-// globals of the program decide them: `typeof self !== 'undefined' ? self : this`.
-// Not here: what is done with it (global-uses.ts), variables that are assigned later.
+// Finds the expressions of a text that are the global object: its names, constants that hold it, its members
+// that are itself (`globalThis.window`). Also the tests by which libraries find it, as far as the text and
+// the globals of the program decide them: `typeof self !== 'undefined' ? self : this`.
+// Not here: the use of it (global-uses.ts), variables that are assigned later.
 
 import type { AnyNode, Identifier } from 'acorn';
 import { type Expression, isNamed, type TextNames } from './text-names.js';
 
-/** What the names of a text are at home. */
+/** The meaning of the names of a text at home. */
 export interface GlobalNames {
-  /** Those from outside that are the global object. */
+  /** Free names that are the global object. */
   readonly objects: readonly string[];
   /** Members of the global object that are itself. */
   readonly members: readonly string[];
-  /** Those from outside that nothing is called by. */
+  /** Free names without a value. */
   readonly absent: readonly string[];
 }
 
@@ -23,7 +23,7 @@ export class GlobalObjects {
   readonly #names: TextNames;
   readonly #globals: GlobalNames;
   readonly #textOf: (node: AnyNode) => string;
-  /** Constants whose value is being looked for. */
+  /** Constants whose value is being resolved. */
   readonly #visited = new Set<AnyNode>();
 
   constructor(names: TextNames, globals: GlobalNames, textOf: (node: AnyNode) => string) {
@@ -32,7 +32,7 @@ export class GlobalObjects {
     this.#textOf = textOf;
   }
 
-  /** An expression for the global object, where `node` is that; it has no effects. */
+  /** An expression without effects for the global object, where `node` is that. */
   find(node: Expression): string | undefined {
     const verdict = this.#verdict(node);
     return typeof verdict === 'object' ? verdict.object : undefined;
@@ -95,7 +95,7 @@ export class GlobalObjects {
   #logical(operator: string, left: AnyNode, right: AnyNode): Verdict {
     const verdict = this.#verdict(left);
     const test = typeof verdict === 'object' ? true : verdict;
-    // `false` may be `undefined` as well, which `??` takes apart.
+    // `false` may be `undefined` as well, which `??` distinguishes.
     if (operator === '??') return typeof verdict === 'object' ? verdict : undefined;
     if (test === undefined) return undefined;
     return test === (operator === '&&') ? this.#verdict(right) : verdict;

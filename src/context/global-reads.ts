@@ -1,6 +1,7 @@
 // Globals that the program added, as captures of a function: bare names, and members of the global object
 // (global-uses.ts). They are variables of one scope, which all functions of a call share: one that a function
-// assigns travels as a cell. Not here: which of them become cells in other functions (sharing.ts).
+// assigns travels as a cell.
+// Not here: which of them become cells in other functions (sharing.ts).
 
 import type { Edit } from './cells.js';
 import type { Code } from './code.js';
@@ -16,11 +17,11 @@ import { isUserGlobal, userGlobals } from './user-globals.js';
 export interface GlobalReads {
   readonly slots: readonly Slot[];
   readonly edits: readonly Edit[];
-  /** True: the program has made a global since that was missing; `undefined`: none was. */
+  /** True: the program has since made a global that was missing; `undefined`: none was. */
   readonly hasAppeared: (() => boolean) | undefined;
 }
 
-/** By what the names in it are. */
+/** Keyed by code, then by the meaning of its names. */
 const usesByNames = new WeakMap<Code, Map<string, readonly Use[]>>();
 
 /** The globals that `code` uses beside `variables`, which it captured. */
@@ -56,7 +57,7 @@ class Reads {
   /** Assigned as members, and by name as well. */
   readonly #assigned: ReadonlySet<unknown>;
   readonly #written: ReadonlySet<unknown>;
-  /** Of those, the ones that are not only made where they are missing. */
+  /** Assigned globals other than those that are only made where they are missing. */
   readonly #changed: ReadonlySet<unknown>;
   readonly #absent = new Set<string | symbol>();
   /** Keys that are no names of variables, in their order. */
@@ -87,7 +88,7 @@ class Reads {
     this.#changed = new Set(keysOf(uses.filter(({ writes, makes }) => writes && !makes)));
   }
 
-  /** `undefined`: it is known when the function runs. */
+  /** `undefined`: the key is computed when the function runs. */
   #keyOf({ value, variable, isRegistered }: Key): string | symbol | undefined {
     const held = value ?? this.#values.get(variable);
     if (isRegistered && value === undefined) {
@@ -141,7 +142,7 @@ class Reads {
     return { slot, isCell };
   }
 
-  /** What of a name of a variable stands for the key. */
+  /** The part of a variable's name that stands for the key. */
   #titleOf(key: string | symbol): string {
     if (typeof key === 'string' && isVariableName(key)) return key;
     if (!this.#odd.includes(key)) this.#odd.push(key);
@@ -151,7 +152,7 @@ class Reads {
   edits(uses: readonly Use[]): Edit[] {
     const edits: Edit[] = [];
     for (const use of uses) {
-      // Inside of what another one replaces.
+      // Inside of a range that another edit replaces.
       const isGone = ({ start, end }: Edit): boolean =>
         edits.some((each) => each.start < each.end && start >= each.start && end <= each.end);
       edits.push(...this.#editsOf(use).filter((edit) => !isGone(edit)));
@@ -183,7 +184,9 @@ class Reads {
     return edits;
   }
 
-  /** Adds what texts with computed keys ask. False: the program has no globals of its own. */
+  /**
+   * Adds the slots of the guards in texts with computed keys. False: the program has no globals of its own.
+   */
   #guards(): boolean {
     const { prefix } = this.#code.names;
     const isOfProgram = (key: string | symbol): boolean => !this.#sharing.isOfWorker(key);
@@ -220,7 +223,7 @@ class Reads {
 const aliases = ['globalThis', 'global', 'window', 'self'];
 const none: GlobalNames = { objects: [], members: [], absent: [] };
 
-/** What the names of `code` are now; `free`: those that it did not capture. */
+/** The present meaning of the names of `code`; `free`: names that it did not capture. */
 function namesOf(
   code: Code,
   free: readonly string[],

@@ -1,8 +1,8 @@
-// Places where a text uses members of the global object: `globalThis.config`, `const { config } = globalThis`,
-// `'config' in globalThis`, `Reflect.get(globalThis, 'config')`, `delete globalThis.config`, also under another
-// name of the global object and by a variable with the key. What the program put there is no variable that V8
-// shows, so each use becomes one of a slot, or of a cell where the call assigns the member.
-// An assignment goes to the global object of where it runs as well, for modules that read it there.
+// Places where a text uses members of the global object: `globalThis.config`, `const { config } =
+// globalThis`, `'config' in globalThis`, `Reflect.get(globalThis, 'config')`, `delete globalThis.config`.
+// Other names of the global object and a variable with the key count as well. V8 shows no variable for a
+// member that the program added. So each use becomes one of a slot, or of a cell where the call assigns the
+// member. An assignment also goes to the global object of the running thread, for modules that read it there.
 // Not here: lists of the global object (global-lists.ts), and the global object handed to other code.
 
 import type { AnyNode } from 'acorn';
@@ -13,7 +13,7 @@ import { type List, listAt } from './global-lists.js';
 import { type GlobalNames, GlobalObjects } from './global-objects.js';
 import { isNamed, TextNames } from './text-names.js';
 
-/** The slot that a member has. */
+/** The slot of a member. */
 export interface Ref {
   readonly slot: string;
   /** True: it holds `[value]`, or `[]` where there is no such member. */
@@ -23,33 +23,33 @@ export interface Ref {
 /** A place that uses members. */
 export interface Use {
   readonly keys: readonly Key[];
-  /** Asks only whether there is such a member. */
+  /** True: it only tests whether the member exists. */
   readonly isHas: boolean;
   readonly writes: boolean;
-  /** Assigns only where there is none: `globalThis.cache ??= new Map()`. */
+  /** True: it assigns only where there is none: `globalThis.cache ??= new Map()`. */
   readonly makes: boolean;
-  /** Calls the member with the global object as `this`. */
+  /** True: it calls the member with the global object as `this`. */
   readonly calls: boolean;
-  /** True: no slot stands for what it asks: `Object.getOwnPropertyDescriptor(globalThis, 'config')`. */
+  /** True: no slot can answer it: `Object.getOwnPropertyDescriptor(globalThis, 'config')`. */
   readonly isGuarded: boolean;
-  /** Takes all members. */
+  /** Uses that take all members. */
   readonly lists: readonly List[];
-  /** The global object that a pattern is filled from, for keys of which some have slots and others not. */
+  /** The global object that fills a pattern, for keys of which some have slots and others not. */
   readonly mixed?: List;
   /** Changes of the text, for keys that have a slot. `bind`: the name of `Function.prototype.bind`. */
   edits(refs: readonly (Ref | undefined)[], bind: string): Edit[];
 }
 
-/** A text, and what its names mean. */
+/** A text, and the meaning of its names. */
 interface Text {
   readonly source: string;
-  /** Where it begins in its tree. */
+  /** Offset of the text in its tree. */
   readonly offset: number;
   readonly names: TextNames;
   readonly objects: GlobalObjects;
 }
 
-/** A member that stands in the text, with the nodes around it. */
+/** A member that stands in the text, with its ancestors. */
 interface Place {
   readonly at: AnyNode;
   readonly parents: readonly AnyNode[];
@@ -59,7 +59,7 @@ interface Place {
   readonly object: string;
 }
 
-/** The uses of members of the global object in `source`, in which `globals` are what they say. */
+/** The uses of members of the global object in `source`, with the names of `globals`. */
 export function globalUses(source: string, globals: GlobalNames): Use[] {
   const parsed = treeOf(source);
   if (parsed === undefined) return [];
@@ -75,7 +75,7 @@ export function globalUses(source: string, globals: GlobalNames): Use[] {
   return uses;
 }
 
-/** `use` with the offsets of the text alone. */
+/** `use` with offsets that count from the start of the text. */
 function moved(use: Use, offset: number): Use {
   const move = <T extends { start: number; end: number }>(range: T): T => {
     return { ...range, start: range.start - offset, end: range.end - offset };
@@ -163,7 +163,7 @@ function patternAt(at: AnyNode, parents: readonly AnyNode[], text: Text): Use | 
   return patternUse(at, parents, keys, named(value, object), hasRest);
 }
 
-/** Where the text has the global object, and an expression for it. */
+/** A place of the global object in the text, and an expression for it. */
 interface Named {
   readonly start: number;
   readonly end: number;
@@ -277,7 +277,7 @@ function argumentUse(
 ): Use {
   const { start, end } = at;
   const isStatement = parents.at(-1)?.type === 'ExpressionStatement';
-  // One of them returns the object.
+  // A function that returns the object.
   const isReturned = !isStatement && at.type === 'CallExpression' && isObjectDefine(at.callee);
   const before = { start, end: start, text: `${opener(start, parents)}(` };
   const after = { start: end, end, text: `,${object.text})` };
@@ -357,7 +357,7 @@ function calledFor(callee: AnyNode, names: TextNames) {
   return Object.hasOwn(calls, name) ? calls[name] : undefined;
 }
 
-/** The pattern that `at` fills, and what with. */
+/** The pattern that `at` fills, and its source. */
 function destructured(
   at: AnyNode,
 ): readonly [pattern?: AnyNode, value?: AnyNode | null | undefined] {
@@ -366,7 +366,7 @@ function destructured(
   return isAssignment ? [at.left, at.right] : [];
 }
 
-/** True: `parent` calls `member`, which is `this` to it then. */
+/** True: `parent` calls `member`, and so passes it as `this`. */
 function isCalled(member: AnyNode, parent: AnyNode | undefined): boolean {
   if (parent?.type === 'TaggedTemplateExpression') return parent.tag === member;
   return parent?.type === 'CallExpression' && parent.callee === member;

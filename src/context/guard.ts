@@ -1,6 +1,7 @@
-// Keeps a worker from loading the program: by an `import()` of a task, or by a module that leads back to it where
-// program.ts has not seen that. It would run the program once more, with its servers and its own workers.
-// Before Node 22.15 there are no hooks in the thread itself: what code imports that was not sent is not seen there.
+// Prevents a worker from loading the program: by an `import()` of a task, or by a module that leads back to
+// it where program.ts has not found that. It would run the program once more, with its servers and its own
+// workers. Before Node 22.15 there are no hooks in the thread itself: imports by code that was not sent are
+// not checked there.
 
 import * as nodeModule from 'node:module';
 import { pathToFileURL } from 'node:url';
@@ -11,7 +12,7 @@ import { urlOfModule } from './resolve-module.js';
 
 let isGuarded = false;
 
-/** Refuses `urls`, the files of the program, and what loads them, from now on in this thread. */
+/** Refuses `urls`, the files of the program, and modules that load them, from now on in this thread. */
 export function guardProgram({ urls, main }: ProgramFiles): void {
   noteProgram(urls);
   if (main !== '') setMainFile(main);

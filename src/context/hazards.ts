@@ -1,5 +1,6 @@
-// What makes a function unfit to travel although each of its values could: constructs that mean
-// something only where they were written. Not here: values (refuse.ts), shared variables (sharing.ts).
+// Constructs that cannot travel although each value could, because they mean something only where they were
+// written.
+// Not here: values (refuse.ts), shared variables (sharing.ts).
 
 import { functionName } from '../internal/index.js';
 import type { Code } from './code.js';
@@ -38,7 +39,7 @@ export function inspectorMissing(code: Code, path: Path): never {
   throw new TypeError('the inspector is there after all');
 }
 
-/** A key in brackets of a field that may be another when it is evaluated again. */
+/** A computed key of a field that may differ when it is evaluated again. */
 export function refuseFieldKey(text: string, path: Path): never {
   throw transferError(
     'TRANSFER_UNREADABLE',

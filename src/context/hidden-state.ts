@@ -1,5 +1,6 @@
-// Parts of an instance that modules keep of it, which a copy in a worker would lose: the module of its class, where
-// workers import that again, and those whose weak tables or functions a class of the program uses.
+// Parts of an instance that modules keep, which a copy in a worker would lose. Two kinds of modules may keep
+// them: the module of its class, where workers import that again, and modules whose weak tables or functions
+// a class of the program uses.
 // Not here: what code of a class can reach (keepers.ts).
 
 import * as types from 'node:util/types';
@@ -16,7 +17,7 @@ import { cjsModule, type ModuleReference } from './references.js';
 import type { Binding } from './scope.js';
 import type { AnyFunction } from './types.js';
 
-/** Finds what is imported again: imports.ts. */
+/** Finds values that are imported again: imports.ts. */
 interface Names {
   exportOf(fn: AnyFunction, code: Code): ModuleReference | undefined;
   isSentinel(symbol: symbol): boolean;
@@ -24,7 +25,7 @@ interface Names {
 
 interface Owner {
   readonly owner: AnyFunction;
-  /** Workers get its code, and do not import its module again. */
+  /** True: workers get its code, and do not import its module again. */
   readonly isCopied: boolean;
 }
 
@@ -43,12 +44,12 @@ export class HiddenState {
     this.#keepers = new Keepers(describer, (value, binding) => this.#isImport(value, binding));
   }
 
-  /** Forgets what belongs to one export. */
+  /** Clears the state of one export. */
   forget(): void {
     this.#keepers.forget();
   }
 
-  /** Where a part of `value` is kept; `undefined`: nowhere. */
+  /** The place where a part of `value` is kept; `undefined`: nowhere. */
   of(value: object): string | undefined {
     let at: object | null = Object.getPrototypeOf(value);
     for (; at !== null; at = Object.getPrototypeOf(at)) {

@@ -1,7 +1,7 @@
-// Two methods by which a class says itself how its instances travel: an instance method
-// `[Symbol.for('manycore.send')]()` returns data that can travel, and a static
-// `[Symbol.for('manycore.receive')](data)` makes an instance of it on the other side. The way for
-// classes with private fields, and for handles of this process.
+// Two methods by which a class defines how its instances travel. An instance method
+// `[Symbol.for('manycore.send')]()` returns data that can travel. A static
+// `[Symbol.for('manycore.receive')](data)` makes an instance of it on the other side. For classes with
+// private fields, and for handles of this process.
 
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
@@ -23,12 +23,12 @@ export function isReceivedClass(value: unknown): value is AnyFunction {
 }
 
 let isInCall = false;
-/** The data that each value has sent of itself in this call. */
+/** The data that each value returned in this call. */
 let dataInCall: Map<object, unknown> | undefined;
 
 /**
- * Begins a call, in which the method of each value is called once, however often the value is written. What it
- * returns is for `endCall`, which must follow in the same turn.
+ * Begins a call, in which the method of each value is called once, even if the value is written several
+ * times. Pass its result to `endCall`, which must follow in the same turn.
  */
 export function beginCall(): boolean {
   const isNested = isInCall;
@@ -41,7 +41,7 @@ export function endCall(isNested: boolean): void {
   if (!isNested) dataInCall = undefined;
 }
 
-/** What `value`, which is at `path`, sends of itself. Throws `TRANSFER_UNSUPPORTED`. */
+/** The data that the send method of `value`, which is at `path`, returns. Throws `TRANSFER_UNSUPPORTED`. */
 export function dataBy(hook: AnyFunction, value: object, path: Path): unknown {
   if (dataInCall?.has(value) === true) return dataInCall.get(value);
   try {
@@ -59,7 +59,7 @@ export function dataBy(hook: AnyFunction, value: object, path: Path): unknown {
   }
 }
 
-/** Makes an instance on this side; `where` it was on the other. Throws `TRANSFER_UNSUPPORTED`. */
+/** Makes an instance on this side; `where`: its path on the other. Throws `TRANSFER_UNSUPPORTED`. */
 export function receiveBy(constructor: AnyFunction, data: unknown, where: string): unknown {
   const hook: unknown = Reflect.get(constructor, receive);
   if (typeof hook !== 'function') return undefined;

@@ -1,6 +1,6 @@
-// Numbers for functions, classes and symbols of this thread, so that one that comes back from a worker
-// is found again. Nothing is kept alive by its number, except the classes sent last: the instance of
-// a class that only the task knew must still find it when the result arrives.
+// Numbers for functions, classes and symbols of this thread, so that one that comes back from a worker is
+// found again. A number keeps no value alive, except for the classes sent last. An instance of a class that
+// only the task uses must still find its class when the result arrives.
 
 import type { Identity } from './protocol.js';
 import type { AnyFunction } from './types.js';
@@ -8,7 +8,7 @@ import type { AnyFunction } from './types.js';
 const keptClasses = 256;
 
 const foreign = new WeakMap<object, Identity>();
-/** Functions and classes that a worker of this thread made: they are of this thread, whoever gets them. */
+/** Functions and classes that a worker of this thread made: they belong to this thread in every worker. */
 const owned = new WeakSet<object>();
 const foreignSymbols = new Map<symbol, Identity>();
 /** Values that were made here, by the number that a peer gave them. */
@@ -18,7 +18,9 @@ const forgotten = new FinalizationRegistry((key: string) => {
   if (typeof made === 'object' && made.deref() === undefined) madeHere.delete(key);
 });
 
-/** `value` was made here for one that a peer numbered. Functions know it by themselves (recreate.ts). */
+/**
+ * Notes that `value` was made here for one that a peer numbered. Functions carry their origin (recreate.ts).
+ */
 export function rememberForeign(value: unknown, identity: Identity): void {
   if (typeof value === 'symbol') foreignSymbols.set(value, identity);
   else if ((typeof value === 'object' && value !== null) || typeof value === 'function') {
@@ -26,7 +28,7 @@ export function rememberForeign(value: unknown, identity: Identity): void {
   }
 }
 
-/** The same, for a value that no peer can change: it is found again whichever peer sends it. */
+/** The same, for a value that no peer can change: the same value is used for every peer that sends it. */
 export function shareForeign(value: unknown, identity: Identity): void {
   const key = identity.join(':');
   if (typeof value === 'symbol') madeHere.set(key, value);
@@ -36,7 +38,7 @@ export function shareForeign(value: unknown, identity: Identity): void {
   }
 }
 
-/** `fn` was made by a peer whose code is ours: see `ExporterOptions`. */
+/** Notes that a peer whose code is ours made `fn`: see `ExporterOptions`. */
 export function rememberOwned(fn: AnyFunction): void {
   owned.add(fn);
 }
@@ -48,7 +50,7 @@ export function sharedForeign(identity: Identity): unknown {
 }
 
 export class Identities {
-  /** Tells this process's (thread's) numbers from those of its peers. */
+  /** Distinguishes the numbers of this thread from those of its peers. */
   readonly tag: number;
   readonly #serials = new WeakMap<object, number>();
   readonly #symbols = new Map<symbol, number>();
@@ -64,7 +66,7 @@ export class Identities {
     this.tag = tag;
   }
 
-  /** The peer's number for what came from a peer, else ours. */
+  /** The peer's number for a value that came from a peer, else ours. */
   identify(value: object | symbol): Identity {
     const known = typeof value === 'symbol' ? foreignSymbols.get(value) : foreign.get(value);
     return known ?? [this.tag, this.serialOf(value)];

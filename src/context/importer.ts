@@ -1,4 +1,4 @@
-// The receiving half: keeps what a peer defined (code, modules, closures) and makes functions and
+// The receiving half: keeps the definitions of a peer (code, modules, closures) and makes functions and
 // values from snapshots. Code is cached, closures are not: the same function sent again may hold other
 // values. The exceptions are classes, and closures that the sender proved constant.
 // Not here: the order of fix-ups (decode.ts), compiling (recreate.ts).
@@ -55,7 +55,7 @@ class ContextImporter implements Importer, Memory {
   readonly #sources = new Map<number, ModuleDefinition>();
   /** Classes and symbols that modules do not export. */
   readonly #seen = new Map<string, unknown>();
-  /** Modules that take time, by what they are imported as. */
+  /** Modules that are still loading, by their specifier. */
   readonly #loading = new Map<number, string>();
   readonly #failures = new Map<number, CodedError>();
   readonly #closures = new Map<number, Uint8Array>();
@@ -63,7 +63,7 @@ class ContextImporter implements Importer, Memory {
   readonly #remembered = new Map<string, unknown>();
   /** The variables of classes and constant functions that were made here. */
   readonly #instances = new WeakMap<AnyFunction, Instance>();
-  /** Which version of a peer's class its copy here has. */
+  /** The version of a peer's class that its copy here has. */
   readonly #versions = new WeakMap<AnyFunction, number>();
 
   constructor(exporter: Exporter, buffers: BufferCarrier | undefined) {
@@ -92,7 +92,7 @@ class ContextImporter implements Importer, Memory {
     }
   }
 
-  /** Remembers a failure: whoever needs the module later hears the same. */
+  /** Keeps a failure: every later use of the module rejects with the same error. */
   #load(id: number, definition: ModuleDefinition): void | Promise<void> {
     this.#sources.set(id, definition);
     const fail = (error: unknown): never => {
@@ -116,7 +116,7 @@ class ContextImporter implements Importer, Memory {
     }
   }
 
-  /** Made at once, so that memory lent with it is taken; who calls it hears of a failure. */
+  /** Made at once, so that memory lent with it is taken; the caller gets a failure. */
   #pin(id: number, target: number, state: Uint8Array): void {
     try {
       this.#functions.set(id, this.importFunction(target, state));
@@ -172,7 +172,7 @@ class ContextImporter implements Importer, Memory {
     );
   }
 
-  // What decode.ts asks for (memory.ts).
+  // Methods that decode.ts calls (memory.ts).
 
   original([tag, serial]: Identity): unknown {
     const exporter = this.#exporter;
@@ -305,7 +305,9 @@ class ContextImporter implements Importer, Memory {
     return liveCell({ ...source, name }, () => this.imported(id, name, ''));
   }
 
-  /** A result that is an import of the function, or another export of that module, goes back as it. */
+  /**
+   * A result that is an import of the function, or another export of that module, goes back as that import.
+   */
   #note(value: unknown, name: string, id: number, exports: Exports): void {
     const source = this.#sources.get(id);
     if (source === undefined || !(this.#exporter instanceof ContextExporter)) return;

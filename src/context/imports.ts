@@ -1,5 +1,6 @@
-// Writes what a worker imports again into a graph: imports as the source names them, modules and exports
-// of modules however a function came by them. Not here: finding their names (references.ts).
+// Writes values that a worker imports again into a graph: imports as the source names them, modules, and
+// exports of modules that a function got by any way.
+// Not here: finding their names (references.ts).
 
 import { isBuiltin, Module } from 'node:module';
 import { join } from 'node:path';
@@ -44,7 +45,7 @@ import { ofWebpack } from './webpack.js';
 export class Imports {
   readonly #definitions: Definitions;
   readonly #describer: Describer;
-  /** What was found of a function once holds: what exports it was made with its module. */
+  /** Results for functions stay valid: the exports of a module are made with it. */
   readonly #found = new WeakMap<AnyFunction, ModuleReference | 'none'>();
   readonly #hidden: HiddenState;
   readonly sentinels = new Sentinels();
@@ -62,16 +63,16 @@ export class Imports {
     });
   }
 
-  /** Forgets what belongs to one export. */
+  /** Clears the state of one export. */
   forget(): void {
     this.#hidden.forget();
     this.user = undefined;
   }
 
-  /** What exports `fn` under a name: such a function is imported again, with its module's state. */
+  /** The export that `fn` is: such a function is imported again, with its module's state. */
   exportOf(fn: AnyFunction, code: Code): ModuleReference | undefined {
     const isClass = code.isClass || isOldStyleClass(fn);
-    // Without a name from outside, and properties of its own, a copy is as good, and cheaper.
+    // Without free names and properties of its own a copy is as good, and cheaper.
     const isAlone = code.freeNames.length === 0 && !code.seesItself;
     if (!isClass && isAlone && !this.sentinels.isImport(fn)) return undefined;
     const known = isCopying() ? undefined : this.#found.get(fn);
@@ -101,7 +102,7 @@ export class Imports {
     return found && this.add(value, found.reference, graph, found.parent, found.importType);
   }
 
-  /** What of an instance lies in the modules of its classes: how a copy would lose it. */
+  /** The part of an instance that is kept in the modules of its classes, as text for a refusal. */
   hiddenState(value: object): string | undefined {
     return this.#hidden.of(value);
   }
@@ -129,7 +130,7 @@ export class Imports {
     return isProgram(urlOf(found.reference, found.parent)) ? undefined : found;
   }
 
-  /** The import that a frozen object is, with what it holds; `undefined`: it is a copy. */
+  /** The import that a frozen object is, with its content; `undefined`: it is a copy. */
   frozen(value: object, graph: Graph): readonly unknown[] | undefined {
     const found = this.#sentinel(value);
     if (found === undefined) return undefined;
@@ -139,7 +140,9 @@ export class Imports {
     return [special.frozen, id, reference.name, reference.variable ?? '', contents];
   }
 
-  /** Refuses a copy of a namespace of which variables are used that functions change: it would not show that. */
+  /**
+   * Refuses a copy of a namespace with variables that functions change: the copy would not show the change.
+   */
   #mustStand(value: unknown, source: string, user: ImportUser, graph: Graph): void {
     const { url } = user.place.script;
     const names = membersOf('*', user).flatMap((name) => name ?? Object.keys(Object(value)));
@@ -203,7 +206,7 @@ export class Imports {
     return graph.add(isKey ? value : `${id} ${name}`, [special.imported, id, name, variable]);
   }
 
-  /** The special for a cell that asks the module each time. */
+  /** The special for a cell that reads the module at each use. */
   #live(
     from: ModuleReference,
     parent: string,
@@ -239,7 +242,7 @@ export class Imports {
   }
 
   /**
-   * What stands for a captured value, and the special for it: imports, and what CommonJS gives each
+   * The name of a captured value, and the special for it: imports, and the variables that CommonJS gives each
    * module. Without a special the value travels as any other.
    */
   slot(
@@ -327,7 +330,7 @@ function isOldStyleClass(fn: AnyFunction): boolean {
   );
 }
 
-/** From where `require` looks: code of -e and of the REPL is in the working directory. */
+/** The base from which `require` resolves: code of -e and of the REPL is in the working directory. */
 function baseOf(url: string): string {
   return url.startsWith('file:') ? url : pathToFileURL(join(process.cwd(), '[eval]')).href;
 }
@@ -338,7 +341,7 @@ function exportOf(reference: ModuleReference): ModuleReference {
   return isMember ? { ...reference, variable: undefined } : reference;
 }
 
-/** The module of the user's that a reference names; else the specifier. */
+/** The module of the user that a reference names; else the specifier. */
 function urlOf({ specifier }: ModuleReference, parent = ''): string {
   return urlOfModule(specifier, parent) ?? specifier;
 }

@@ -1,9 +1,9 @@
-// Classes and symbols that a module of the user's has and does not export. An instance is to be one of the
-// class that the module in the worker has, else `instanceof` inside of the module says no, and its keys are to be
-// the symbols there. The name of such a value is an export whose code sees it, with the variable by which it
-// does: V8 shows that here and there.
-// Not here: classes that are exported (references.ts). Those of the program, and of modules that do something
-// when they are loaded, are copied.
+// Classes and symbols that a module of the user has and does not export. An instance must belong to the class
+// of the module in the worker, or `instanceof` inside of the module fails. The symbols of its keys must be
+// those there, too. Such a value is named by an export whose code sees it, and by the variable for it: V8
+// shows the variable on both sides.
+// Not here: classes that are exported (references.ts). Those of the program, and of modules that act when
+// they are loaded, are copied.
 
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +19,7 @@ import type { AnyFunction } from './types.js';
 
 const require = createRequire(import.meta.url);
 
-/** Exports that are looked through: reading one costs 0.1 ms. */
+/** Exports that are searched: reading one costs 0.1 ms. */
 const maxExports = 16;
 
 type Export = readonly [name: string, fn: AnyFunction];
@@ -42,7 +42,7 @@ export function innerClass(
     const variable = [...variablesOf(user)].find(([, value]) => value === fn)?.[0];
     const binding = variable === undefined ? undefined : bindingAt(placeOfUser, variable);
     if (binding === undefined || !isConstant(binding)) continue;
-    // A variable of a factory is another in each of its calls.
+    // A variable of a factory differs in each of its calls.
     if (!analysis || !runsOnce(binding.scope, analysis)) continue;
     const specifier = isCommonJs ? fileURLToPath(url) : url;
     return { specifier, name, isRequired: isCommonJs, variable };
@@ -58,7 +58,7 @@ function exportsOfFile(file: string): Export[] {
   return [['*', exports] as const, ...exportsByName(exports)].filter(isExport);
 }
 
-/** Exports of an ES module that code in it sees: its namespace is not to be had here. */
+/** Exports of an ES module that code in it sees: its namespace is not available here. */
 export function exportsAround(
   fn: AnyFunction,
   { script }: Place,
@@ -69,7 +69,7 @@ export function exportsAround(
   const { scopes, ofScripts } = inspectSelf().capture(fn);
   const root = scopes.findLast((scope) => scope !== ofScripts);
   if (root === undefined) return [];
-  // Not what a scope around the class has under the name of an export.
+  // A scope around the class may hide the name of an export.
   const variables = new Map(variablesIn(root));
   return analysis.exports
     .filter(({ local = '' }) => {
@@ -83,7 +83,10 @@ function isExport(entry: readonly [name: string, value: unknown]): entry is Expo
   return typeof entry[1] === 'function';
 }
 
-/** The symbols that code of the class `owner` sees, which was written at `place`, by their constant variables. */
+/**
+ * The symbols that code of the class `owner`, which was written at `place`, sees, by their constant
+ * variables.
+ */
 export function innerSymbols(
   owner: AnyFunction,
   place: Place | undefined,
@@ -95,12 +98,15 @@ export function innerSymbols(
   });
 }
 
-/** What the code of `fn` sees; without variables that have no value yet. */
+/** The variables that the code of `fn` sees; without those that have no value yet. */
 function variablesOf(fn: AnyFunction): Map<string, unknown> {
   return new Map(inspectSelf().capture(fn).scopes.toReversed().flatMap(variablesIn));
 }
 
-/** What `exported`, an export of a module that was imported, sees as `path`. Throws `TRANSFER_IMPORT_FAILED`. */
+/**
+ * The value that `exported`, an export of an imported module, sees as `path`. Throws
+ * `TRANSFER_IMPORT_FAILED`.
+ */
 export function seenBy(exported: unknown, path: string): unknown {
   let found = exported;
   for (const variable of path.split(' ')) {

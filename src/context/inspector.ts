@@ -1,8 +1,8 @@
-// Reads what a function captured, by an inspector session of this thread on itself. Every `post` of
-// such a session completes before it returns, so a capture is a plain synchronous call of 40-50 µs,
-// and neither the Debugger nor the Runtime domain is enabled, so the program is not slowed.
-// Scope objects hold the real values. They are snapshots: a later write is not seen, so nothing read
-// here is kept. Long (over 400 lines), because what it asks of one session is one subject.
+// Reads the captures of a function by an inspector session of this thread on itself. Every `post` of such a
+// session completes before it returns, so a capture is a plain synchronous call of 40-50 µs. Neither the
+// Debugger nor the Runtime domain is enabled, so the program is not slowed. Scope objects hold the real
+// values. They are snapshots: a later write is not seen, so nothing read here is kept. Long (over 400 lines),
+// because all requests to one session are one subject.
 // Not here: which names matter (code.ts), which module a script is (scripts.ts).
 
 import type { Debugger, Runtime, Session } from 'node:inspector';
@@ -12,17 +12,17 @@ import { defineOwn, jsonOf } from '../internal/index.js';
 import { withBareObjects } from './bare-objects.js';
 import type { AnyFunction } from './types.js';
 
-/** Where V8 says that a function begins: zero-based, at the `(` of its parameters. */
+/** The position that V8 reports for a function: zero-based, at the `(` of its parameters. */
 export interface FunctionLocation {
   readonly scriptId: string;
   readonly line: number;
   readonly column: number;
 }
 
-/** What V8 knows of a function. `scopes` are innermost first, without the global object. */
+/** The data of V8 on a function. `scopes` are innermost first, without the global object. */
 export interface Capture {
   readonly scopes: readonly object[];
-  /** The last of them where it holds the `let`, `const` and `class` at the top of all classic scripts. */
+  /** The last of them, where it holds the `let`, `const` and `class` at the top of all classic scripts. */
   readonly ofScripts: object | undefined;
   /** The global object of the function, which is not ours in a context of node:vm. */
   readonly global: object;
@@ -36,10 +36,10 @@ export interface BoundParts {
   readonly boundArguments: readonly unknown[];
 }
 
-/** The source of a script. One that was compiled for a place further down or right has that much before it. */
+/** The source of a script. One compiled for a position further down or right has that much text before it. */
 export interface RunningSource {
   readonly text: string;
-  /** Lines at its start that are above the one which V8 calls the first: what was put around a function of that line. */
+  /** Lines at its start above the line that V8 counts as first: a wrapper around a function of that line. */
   readonly linesAbove: number;
 }
 
@@ -75,7 +75,7 @@ export function inspectSelf(): Inspector {
   }
 }
 
-/** Whether a capture can work here, without a throw. */
+/** True: a capture can work here. Never throws. */
 export function canInspect(): boolean {
   try {
     inspectSelf();
@@ -105,8 +105,8 @@ export class Inspector {
     this.#session = new module.Session();
     this.#session.connect();
     const key = `Symbol.for(${jsonOf(holderName.description)})`;
-    // The session evaluates in the main context, and test runners load us into one of node:vm. The
-    // module of Node is the one object that both reach.
+    // The session evaluates in the main context, and test runners load us into one of node:vm. Node's module
+    // is the one object that both reach.
     defineOwn(module, holderName, { value: this.#holder, configurable: true });
     try {
       this.#holderId = withBareObjects(() =>
@@ -126,7 +126,7 @@ export class Inspector {
     return id;
   }
 
-  /** The scopes, place and bound parts of `fn`, as they are now. */
+  /** The present scopes, place and bound parts of `fn`. */
   capture(fn: AnyFunction): Capture {
     return withBareObjects(() => {
       try {
@@ -142,7 +142,7 @@ export class Inspector {
     });
   }
 
-  /** Where `fn` was written, without anything else of it. */
+  /** The position where `fn` was written, and nothing else of it. */
   locate(fn: AnyFunction): FunctionLocation | undefined {
     return withBareObjects(() => {
       try {
@@ -153,7 +153,7 @@ export class Inspector {
     });
   }
 
-  /** What the private static fields of a class hold, by name without the `#`. */
+  /** Values of the private static fields of a class, by name without the `#`. */
   privateStatics(fn: AnyFunction): Map<string, unknown> {
     return withBareObjects(() => {
       this.#holder.fn = fn;
@@ -184,7 +184,7 @@ export class Inspector {
     return Number(unserializableValue); // -0, NaN, Infinity
   }
 
-  /** What is behind a Proxy; `undefined` when it was revoked. */
+  /** The target of a Proxy; `undefined` when it was revoked. */
   proxyTarget(proxy: object): unknown {
     return withBareObjects(() => {
       try {
@@ -226,7 +226,7 @@ export class Inspector {
     return id;
   }
 
-  /** Puts the real object behind a remote id into our hands. */
+  /** Returns the real object of a remote id. */
   #fetch(objectId: string): unknown {
     this.#holder.out = undefined;
     this.#callWithHolder(objectId, this.#holderId);
@@ -282,8 +282,8 @@ export class Inspector {
   }
 
   /**
-   * `this` in the innermost running frame whose function is at a place that `isFrame` accepts. Stops
-   * this thread in the debugger for that: 2-5 ms, so only for functions that need it.
+   * `this` in the innermost running frame whose function is at a position that `isFrame` accepts. Stops this
+   * thread in the debugger for that: 2-5 ms, so only for functions that need it.
    */
   thisOfFrame(isFrame: (at: FunctionLocation) => boolean): { readonly value: unknown } | undefined {
     return withBareObjects(() => {
@@ -313,8 +313,8 @@ export class Inspector {
   }
 
   /**
-   * The real object behind an id that a frame has. V8 keeps apart the ids of each context of node:vm, so
-   * the holder is named anew by our own frame; `undefined` for a frame of a context that is not ours.
+   * The real object behind an id that a frame has. V8 separates the ids of each context of node:vm, so our
+   * own frame names the holder anew. `undefined` for a frame of another context.
    */
   #fetchFromFrame(
     objectId: string,
@@ -345,7 +345,7 @@ export class Inspector {
     });
   }
 
-  /** The URL of every script there is; enables the debugger for the moment: 15 ms. */
+  /** The URL of every script; enables the debugger for the moment: 15 ms. */
   allScriptUrls(): Map<string, string> {
     return withBareObjects(() => {
       const urls = new Map<string, string>();
@@ -361,8 +361,8 @@ export class Inspector {
   }
 
   /**
-   * The sources that V8 runs, which differ from the files where a loader compiled them. Enables the
-   * debugger for the moment of the call: 15 ms and more, so callers ask for many at once.
+   * The sources that V8 runs, which differ from the files where a loader compiled them. Enables the debugger
+   * for the moment of the call: 15 ms and more, so callers request many at once.
    */
   scriptSources(scriptIds: readonly string[]): Map<string, RunningSource> {
     return withBareObjects(() => {
@@ -393,7 +393,7 @@ export class Inspector {
   }
 }
 
-/** Not "it captured nothing": a function would go without what it needs. */
+/** An empty capture would be wrong: a function would go without its variables. */
 function silent(): CodedError {
   return new CodedError(
     'TRANSFER_UNREADABLE',

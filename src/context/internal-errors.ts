@@ -1,6 +1,6 @@
-// Parts of Node that no module exports, of its errors and of listeners: read from an error that is thrown for it, or
-// from a listener, once, when it is asked for.
-// Not here: classes that there are for one code only (node-errors.ts).
+// Parts of Node's errors and listeners that no module exports. Each is read once, at first use, from an error
+// that is thrown for it, or from a listener.
+// Not here: classes that exist for one code only (node-errors.ts).
 
 import { EventEmitter, on } from 'node:events';
 import { getPriority } from 'node:os';
@@ -8,16 +8,16 @@ import { functionName, ownValue, withoutStack } from '../internal/index.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import type { AnyFunction } from './types.js';
 
-/** A process with this number cannot be: it is larger than the system allows. */
+/** No process can have this number: it is larger than the system allows. */
 const noProcess = 2 ** 30;
 
 export const internalErrors = {
-  /** What aborted calls of Node reject with. */
+  /** The class of the errors of aborted calls of Node. */
   AbortError: once((): AnyFunction => {
     const thrown = thrownBy(() => on(new EventEmitter(), '', { signal: AbortSignal.abort() }));
     return constructorOf(Object.getPrototypeOf(thrown));
   }),
-  /** Above the classes of errors that have `info` of a call to the system. */
+  /** The base of errors that have `info` of a system call. */
   SystemError: once((): AnyFunction => {
     const thrown = thrownBy(() => getPriority(noProcess));
     return constructorOf(Object.getPrototypeOf(Object.getPrototypeOf(thrown)));
@@ -79,7 +79,7 @@ function onceWrapper(this: OnceState, ...args: unknown[]): unknown {
   return Reflect.apply(this.listener, this.target, args);
 }
 
-/** The one of these that has a name; `undefined`: none has. */
+/** The part with the name `name`; `undefined`: none has it. */
 export function internalError(name: string): unknown {
   const read: unknown = Object.hasOwn(internalErrors, name)
     ? Reflect.get(internalErrors, name)
@@ -87,7 +87,7 @@ export function internalError(name: string): unknown {
   return typeof read === 'function' ? read() : undefined;
 }
 
-/** The name of `value` here, a symbol of Node's. */
+/** The name of `value` here, a symbol of Node. */
 export function nameOfMark(value: symbol): 'kIsNodeError' | 'kEmitting' | undefined {
   const { description } = value;
   if (description === markName && value === internalErrors.kIsNodeError()) return 'kIsNodeError';

@@ -1,7 +1,7 @@
-// Names for what every process has of its own: built-in globals, their prototypes and methods, and
-// the members of Node's modules that are loaded. Such values travel by name, never by copy.
-// A global that the user added is none of these: most additions are enumerable, and built-ins are not;
-// a hidden one is the program's when Node has none of that name, or when its function is written in it.
+// Names for values that every process has: built-in globals, their prototypes and methods, and the members of
+// Node's loaded modules. Such values travel by name, never by copy. A global that the user added is none of
+// these: most additions are enumerable, and built-ins are not. A hidden one is the program's when Node has
+// none of that name, or when its function is written in the program.
 // Not here: exports of the user's modules (references.ts).
 
 import { builtinModules, createRequire, isBuiltin } from 'node:module';
@@ -24,7 +24,7 @@ const enumerableGlobals = new Set(
   ).split(' '),
 );
 
-/** Hidden globals of Node 20 to 26. Others are judged by what they are, which costs more. */
+/** Hidden globals of Node 20 to 26. Others are judged by their value, which costs more. */
 const hiddenGlobals = new Set(
   (
     'AbortController AbortSignal AggregateError Array ArrayBuffer AsyncDisposableStack ' +
@@ -51,10 +51,10 @@ const hiddenGlobals = new Set(
   ).split(' '),
 );
 
-/** Reading these warns, or loads much: found by name when a value claims to be one (`byName`). */
+/** Reading these warns, or loads much: tried by name when a value claims to be one (`byName`). */
 const getterGlobals = new Set(['process', 'Buffer', 'crypto', 'performance', 'navigator']);
 
-/** Globals of an HTTP client (undici), which the first read of one loads. They are read once it is loaded. */
+/** Globals of an HTTP client (undici), which the first read of one loads. Read only once it is loaded. */
 const clientGlobals = new Set(
   'CloseEvent ErrorEvent EventSource FormData Headers MessageEvent Request Response WebSocket'.split(
     ' ',
@@ -81,7 +81,7 @@ const hidden: Readonly<Record<string, () => unknown>> = {
   Iterator: () => Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]())),
 };
 
-/** The arguments object of a strict function, where %ThrowTypeError% hangs. */
+/** The arguments object of a strict function, which holds %ThrowTypeError%. */
 function argumentsOf(): object {
   // biome-ignore lint/complexity/noArguments: the object itself is wanted
   return arguments;
@@ -112,7 +112,7 @@ export function builtinPath(value: unknown): Path | undefined {
 
 const verdicts = new WeakMap<AnyFunction, boolean>();
 
-/** Whether a member of a built-in object was put there by the program: a polyfill. */
+/** True: the program added this member to a built-in object, as a polyfill does. */
 function isOfProgram(fn: AnyFunction): boolean {
   const known = verdicts.get(fn);
   if (known !== undefined) return known;
@@ -125,7 +125,9 @@ function isOfProgram(fn: AnyFunction): boolean {
 
 const streamNames = ['stdin', 'stdout', 'stderr'];
 
-/** The path of `process.stdin`, `.stdout` or `.stderr`. Only the one with the same descriptor is made for it. */
+/**
+ * The path of `process.stdin`, `.stdout` or `.stderr`. Only the one with the same descriptor is made for it.
+ */
 export function standardStreamPath(value: object): Path | undefined {
   const fd: unknown = ownValue(value, 'fd');
   const name = typeof fd === 'number' ? streamNames[fd] : undefined;
@@ -133,14 +135,14 @@ export function standardStreamPath(value: object): Path | undefined {
   return ['process', name];
 }
 
-/** The same for the modules of Node and what they export. */
+/** The same for the modules of Node and their exports. */
 export function nodeModulePath(value: unknown): Path | undefined {
   const known = globalsHere();
   addNodeModules(known);
   return known.get(value);
 }
 
-/** The name of the module of Node that `namespace` is what `import` gives of. Runs no getter of it. */
+/** The name of the Node module whose namespace `namespace` is. Runs no getter of it. */
 export function nodeNamespace(namespace: object): string | undefined {
   const exported: unknown = descriptorOf(namespace, 'default')?.value;
   const [first, ...rest] = isReference(exported) ? (nodeModulePath(exported) ?? []) : [];
@@ -153,7 +155,7 @@ export function nodeNamespace(namespace: object): string | undefined {
   return isWhole && Object.keys(exported).every((key) => names.has(key)) ? name : undefined;
 }
 
-/** What a path names here. Throws a plain error when it names nothing. */
+/** The value that a path names here. Throws a plain error when it names nothing. */
 export function followPath(path: Path): unknown {
   const [first, ...rest] = path;
   let value: unknown = rootOf(String(first));
@@ -176,11 +178,11 @@ function rootOf(name: string): unknown {
   return isBuiltinGlobal(name) ? Reflect.get(globalThis, name) : undefined;
 }
 
-/** What a prompt and `node -e` have as globals, which no program has. */
+/** Globals of a prompt and of `node -e`, which no program has. */
 const promptGlobals = new Set('require module exports __filename __dirname _ _error'.split(' '));
 const moduleNames = new Set(builtinModules);
 
-/** Whether `globalThis[name]` is a module of Node, as at a prompt and under `node -e`. */
+/** True: `globalThis[name]` is a module of Node, as at a prompt and under `node -e`. */
 export function isPromptModule(name: string): boolean {
   if (hiddenGlobals.has(name) || !moduleNames.has(name)) return false;
   return descriptorOf(globalThis, name)?.enumerable === false;
@@ -188,9 +190,9 @@ export function isPromptModule(name: string): boolean {
 
 let globalOfNode: object | undefined;
 
-/** Whether `globalThis[name]` is Node's or the language's, not the program's. */
+/** True: `globalThis[name]` is Node's or the language's, not the program's. */
 export function isBuiltinGlobal(name: string): boolean {
-  // Not ours in a context of node:vm, where a test runner has added what Node has.
+  // Not ours in a context of node:vm, where a test runner has added the globals of Node.
   const main: object = globalOfNode ?? Object(vm.runInThisContext('globalThis'));
   globalOfNode = main;
   const descriptor = descriptorOf(main, name);
@@ -225,7 +227,7 @@ function isClientLoaded(): boolean {
   return loaded.includes(clientModule);
 }
 
-/** Modules of its own that Node has loaded, as `NativeModule fs`. */
+/** Node's internal modules that are loaded, as `NativeModule fs`. */
 function loadedModules(): readonly unknown[] | undefined {
   const list: unknown = Reflect.get(process, 'moduleLoadList');
   return Array.isArray(list) ? list : undefined;
@@ -260,7 +262,7 @@ function isReference(value: unknown): value is object {
   return (typeof value === 'object' && value !== null) || typeof value === 'function';
 }
 
-/** Adds `value` and, `depth` levels down, what its data properties and accessors hold. */
+/** Adds `value` and the values of its data properties and accessors, `depth` levels down. */
 function add(found: Map<unknown, Path>, value: object, path: Path, depth: number): void {
   if (found.has(value)) return;
   found.set(value, path);

@@ -1,4 +1,4 @@
-// Modules that a loader compiled and keeps in a table of its own, as Jest does with CommonJS: a worker that
+// Modules that a loader compiled and keeps in a table of its own, as Jest does with CommonJS. A worker that
 // required their file would get another program, or none. They travel by value.
 
 import { isBuiltin } from 'node:module';
@@ -8,22 +8,21 @@ import { loadNodeModule } from './intrinsics.js';
 import { partOf, travelling, usedMembers } from './toolchains.js';
 import type { AnyFunction } from './types.js';
 
-/**
- * Whether a worker that requires `file` gets the module that runs here. Packages are left as
- * they are by Jest.
- */
+/** True: a worker that requires `file` gets the module that runs here. Jest does not transform packages. */
 export function isLoadedByNode(file: string): boolean {
   const cache = cacheOfNode();
   if (typeof cache !== 'object' || cache === null || file in cache) return true;
   return /[\\/]node_modules[\\/]/.test(file);
 }
 
-/** What `require.cache` is in Node's own modules. */
+/** The value of `require.cache` in Node's own modules. */
 function cacheOfNode(): unknown {
   return Reflect.get(Object(loadNodeModule('node:module')), '_cache');
 }
 
-/** True: a loader in a context of node:vm made `value` of a CommonJS module, with a name for each property. */
+/**
+ * True: a loader in a context of node:vm made `value` of a CommonJS module, with a name for each property.
+ */
 export function isOpenedDefault(value: unknown): boolean {
   if (isMainRealm || !types.isModuleNamespaceObject(value)) return false;
   const namespace = Object(value);
@@ -43,7 +42,7 @@ export function rememberForeignModule(exports: object): void {
   foreign.add(exports);
 }
 
-/** What stands for `value`, a variable `name` of a function with this `text`. */
+/** The replacement for `value`, a variable `name` of a function with this `text`. */
 export function ofForeignModule(name: string, value: unknown, text: string): unknown {
   if (typeof value !== 'object' || value === null || !foreign.has(value)) return value;
   return partOf(value, usedMembers(text, name) ?? Object.getOwnPropertyNames(value));
@@ -62,8 +61,9 @@ export function isForeignRequire(value: unknown): value is Require {
 }
 
 /**
- * What stands for the `require` of such a loader in a function that requires modules of the user: one
- * that holds them, because no worker can compile them. `undefined`: it is another value, or names none.
+ * The replacement for the `require` of such a loader in a function that requires modules of the user. It
+ * holds these modules, because no worker can compile them. `undefined`: it is another value, or the function
+ * requires none.
  */
 export function foreignRequire(value: unknown, text: string, url: string): unknown {
   if (!isForeignRequire(value)) return undefined;
@@ -83,7 +83,7 @@ function isForeignFile(require: Require, specifier: string): boolean {
   try {
     return !isLoadedByNode(require.resolve(specifier));
   } catch {
-    return false; // it is not there: the function is told so in the worker
+    return false; // it is not there: the function gets that error in the worker
   }
 }
 

@@ -1,7 +1,8 @@
-// Collections and symbols around a class, by which its module may keep a part of each instance: in its variables,
-// in statics and private statics, in objects and classes that it names, and in what functions that it names see.
-// Variables are read once where they hold one value; objects at each export, because they may get one later.
-// A class that is copied brings along what it keeps, but for the weak tables of modules that its code uses.
+// Collections and symbols around a class, by which its module may keep a part of each instance. They may be
+// in its variables, statics and private statics, in objects and classes that it names, and in variables of
+// functions that it names. Variables are read once where they hold one value; objects at each export, because
+// they may get one later. A class that is copied brings along what it keeps, except for the weak tables of
+// modules that its code uses.
 // Not here: which values a worker imports again (hidden-state.ts).
 
 import * as types from 'node:util/types';
@@ -18,7 +19,7 @@ import type { AnyFunction } from './types.js';
 /** A collection or a symbol that the code of a class can reach. */
 export type Keeper = object | symbol;
 
-/** Steps from a class to what its variables, statics and functions lead to. */
+/** Steps from a class to the values that its variables, statics and functions lead to. */
 const maxSteps = 3;
 const maxParts = 300;
 /** Functions that are read for one class: one costs 0.1 ms. */
@@ -26,7 +27,7 @@ const maxFunctions = 16;
 /** Objects with more properties are tables of data. */
 const maxProperties = 100;
 
-/** The values that a function sees. `isSettled`: none of that can become another value. */
+/** The values that a function sees. `isSettled`: none of them can be replaced. */
 interface Seen {
   readonly values: readonly unknown[];
   readonly isSettled: boolean;
@@ -38,19 +39,19 @@ interface Finder {
   placeOf(fn: AnyFunction): Place | undefined;
 }
 
-/** All collections and symbols around a class beside what its code names; only that; of that the imports. */
+/** All collections and symbols around a class; only those that its code names; of these only the imports. */
 type Which = 'all' | 'named' | 'imports';
 
 const nothing: Seen = { values: [], isSettled: true };
 
-/** True: a worker imports what the variable of a function holds. */
+/** True: a worker imports the value of a function's variable. */
 type IsImport = (value: unknown, binding: Binding | undefined) => boolean;
 
 export class Keepers {
   readonly #finder: Finder;
   readonly #isImport: IsImport;
   readonly #settled = new WeakMap<AnyFunction, readonly unknown[]>();
-  /** During one export. */
+  /** Results of one export. */
   readonly #found = new Map<AnyFunction, readonly Keeper[]>();
   readonly #tables = new WeakSet<object>();
 
@@ -59,12 +60,12 @@ export class Keepers {
     this.#isImport = isImport;
   }
 
-  /** Forgets what belongs to one export. */
+  /** Clears the state of one export. */
   forget(): void {
     this.#found.clear();
   }
 
-  /** Those around `owner`, a class, now. `isCopied`: its code travels. */
+  /** The present keepers around the class `owner`. `isCopied`: its code travels. */
   around(owner: AnyFunction, isCopied: boolean): readonly Keeper[] {
     const known = this.#found.get(owner);
     if (known !== undefined) return known;
@@ -170,7 +171,7 @@ function isCollection(value: unknown): value is object {
   );
 }
 
-/** True: an object or function of a user's that is not only data. */
+/** True: an object or function of the user that is not only data. */
 function isOpen(value: unknown): value is object {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
   if (types.isProxy(value) || ArrayBuffer.isView(value)) return false;
@@ -185,7 +186,7 @@ function valueOf(holder: object, key: string | symbol): unknown {
   }
 }
 
-/** How `value` is kept there; `undefined`: it is not. */
+/** The way in which `keeper` keeps `value`; `undefined`: it does not. */
 export function keptIn(keeper: Keeper, value: object): string | undefined {
   if (typeof keeper === 'symbol') {
     const isShared = Symbol.keyFor(keeper) !== undefined || isWellKnown(keeper);

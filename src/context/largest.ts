@@ -1,4 +1,4 @@
-// The captured variable that a function sends most of, and the place of the function, for a warning.
+// The captured variable that takes most bytes in a snapshot, and the place of its function, for a warning.
 
 import { functionName } from '../internal/index.js';
 import type { Described } from './describe.js';

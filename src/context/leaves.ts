@@ -3,7 +3,7 @@
 
 import * as types from 'node:util/types';
 
-/** True: V8 writes it, but for properties that were set on it. */
+/** True: V8 writes it, except for properties that were set on it. */
 export function isLeaf(value: object): boolean {
   return (
     types.isDate(value) ||

@@ -1,6 +1,7 @@
 // Imports of variables that their module assigns later: `import { count, increment } from './counter.js'`. An
-// import shows what the variable holds now, so in a worker the function holds a cell that asks the module. Its
-// text is that of a function with cells (cells.ts). Not here: which exports are so (reach.ts).
+// import shows the present value of the variable, so in a worker the function holds a cell that reads it from
+// the module. Its text is that of a function with cells (cells.ts).
+// Not here: which exports change later (reach.ts).
 
 import { type ExportedVariable, exportedVariable } from './reach.js';
 import type { Binding } from './scope.js';
@@ -13,7 +14,7 @@ export interface LiveSource extends ImportSource {
 
 const sources = new WeakMap<object, LiveSource>();
 
-/** `cell[0]` is what the export holds now. */
+/** `cell[0]` reads the present value of the export. */
 export function liveCell(source: LiveSource, read: () => unknown): object {
   const cell = {
     get 0(): unknown {
@@ -34,7 +35,10 @@ export function liveSourceOf(value: unknown): LiveSource | undefined {
 
 const variables = new WeakMap<Binding, ExportedVariable | 'constant'>();
 
-/** What names the variable that the import `binding` of the module at `url` shows; `undefined`: it stays what it is. */
+/**
+ * Names the variable that the import `binding` of the module at `url` shows; `undefined`: its value never
+ * changes.
+ */
 export function liveImport(binding: Binding | undefined, url: string): string | undefined {
   if (binding?.kind !== 'import' || binding.imported === '*') return undefined;
   const known = variables.get(binding);

@@ -1,5 +1,5 @@
-// Values that threads of one process can share or hand over, though they have no bytes: those that
-// `postMessage` clones, and those that it transfers. Only direct instances: a user's subclass holds more.
+// Values without bytes that threads of one process can share or hand over: those that `postMessage` clones,
+// and those that it transfers. Only direct instances: a user's subclass holds more.
 
 import { isCryptoKey, isSharedArrayBuffer } from 'node:util/types';
 import type { Transferable } from 'node:worker_threads';
@@ -37,7 +37,7 @@ function isFileCloneable(): boolean {
   return isFileCloned;
 }
 
-/** By the class alone. A global is looked at only for a class of its name: the first look loads its module. */
+/** By the class alone. A global is read only for a class of its name: the first read loads its module. */
 function kindOf(prototype: object): How | undefined {
   const owner = ownValue(prototype, 'constructor');
   const kind = typeof owner === 'function' ? kinds.get(owner.name) : undefined;
@@ -47,7 +47,10 @@ function kindOf(prototype: object): How | undefined {
   return path[0] === 'File' && !isFileCloneable() ? undefined : how;
 }
 
-/** How `postMessage` passes `value` on: copied by reference, given away, or (`undefined`) not at all. */
+/**
+ * The way in which `postMessage` passes `value` on: copied by reference, given away, or (`undefined`) not at
+ * all.
+ */
 function howLive(value: object): How | undefined {
   if (isSharedArrayBuffer(ArrayBuffer.isView(value) ? value.buffer : value)) return 'clone';
   if (isCryptoKey(value)) return 'clone'; // by no prototype: some versions have one of their own
@@ -69,7 +72,7 @@ export function isCloneable(value: object): boolean {
   return howLive(value) === 'clone';
 }
 
-/** True: another thread can have it instead of this one. Not memory: that can be copied as well. */
+/** True: another thread can have it instead of this one. Memory is no handle: it can be copied as well. */
 export function isHandle(value: object): value is Exclude<Transferable, ArrayBuffer> {
   return howLive(value) === 'transfer' && Reflect.get(value, 'locked') !== true;
 }

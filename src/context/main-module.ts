@@ -1,5 +1,6 @@
-// The modules of CommonJS as a worker has them, which loads no file for them: `module` of code that was sent, and the
-// program's own behind `require.main`. Not here: `require` itself.
+// The modules of CommonJS in a worker, which loads no file for them: `module` of code that was sent, and the
+// program's own behind `require.main`.
+// Not here: `require` itself.
 
 import { Module } from 'node:module';
 import { dirname } from 'node:path';
@@ -12,7 +13,7 @@ export function mainFile(): string | undefined {
 }
 
 /**
- * Gives each `require` of this thread the `main` that it has in the program, where `filename` runs. No code has it as
+ * Gives each `require` of this thread the `main` of the program whose file is `filename`. No code has it as
  * its own `module`: a worker is not the program.
  */
 export function setMainFile(filename: string): void {
@@ -32,6 +33,6 @@ function moduleOf(filename: string, id: string, parent: object | null | undefine
   const find: unknown = Reflect.get(Module, '_nodeModulePaths');
   const paths: unknown = typeof find === 'function' ? Reflect.apply(find, Module, [path]) : [];
   const made = Object.assign(new Module(id), { filename, path, paths, loaded: true });
-  // A property of its own: that of the prototype warns, and a parent in the constructor gets a child.
+  // Set as an own property: that of the prototype warns, and a parent in the constructor gets a child.
   return defineOwn(made, 'parent', { value: parent, writable: true, configurable: true });
 }

@@ -1,7 +1,7 @@
-// The members of a class as its text says them, and what becomes of each when the text is evaluated
-// again. A static field or block has run once, at home: it is not run again, and what it made travels
-// as properties. Names in brackets are read from the class, because V8 keeps no variable for them.
-// Not here: in what the class differs from its text by now (classes.ts).
+// The members of a class by its text, and the treatment of each when the text is evaluated again. A static
+// field or block has run once, at home: it is not run again, and its results travel as properties. Names in
+// brackets are read from the class, because V8 keeps no variable for them.
+// Not here: later differences of the class from its text (classes.ts).
 
 import type { AnyNode } from 'acorn';
 import type { ClassNode } from './scope.js';
@@ -10,21 +10,21 @@ import type { ClassNode } from './scope.js';
 export interface Member {
   readonly isStatic: boolean;
   readonly kind: 'method' | 'get' | 'set' | 'field';
-  /** `undefined`: the text does not say it. */
+  /** `undefined`: the text does not contain it. */
   readonly key: string | symbol | undefined;
-  /** The slot for the key, where the text does not say it. */
+  /** The slot for the key, where the text does not contain it. */
   readonly slot: string;
-  /** What `Function.prototype.toString` gives for its function. */
+  /** Range that `Function.prototype.toString` returns for its function. */
   readonly start: number;
   readonly end: number;
-  /** Where V8 says that its function is: at its `(`, or anywhere in the value of a field. */
+  /** Position that V8 reports for its function: its `(`, or anywhere in the value of a field. */
   readonly anchor: number;
-  /** The `name` that its text gives, and `undefined` where that comes from the key; its `length`. */
+  /** The `name` that its text gives, `undefined` where that comes from the key; then its `length`. */
   readonly givenName: string | undefined;
   readonly givenLength: number;
 }
 
-/** A piece of the text that is not evaluated again. `slot`: the name that stands there instead. */
+/** A piece of the text that is not evaluated again. `slot`: the name that replaces it. */
 export interface Gone {
   readonly start: number;
   readonly end: number;
@@ -32,13 +32,13 @@ export interface Gone {
   readonly slot: string;
 }
 
-/** The key in brackets of a field of instances: evaluated again, because V8 keeps it where nobody can read it. */
+/** A computed key of an instance field: evaluated again, because V8 keeps it in an unreadable place. */
 export interface FieldKey {
   readonly start: number;
   readonly end: number;
-  /** Variables that it is made of. */
+  /** Variables in its expression. */
   readonly names: readonly string[];
-  /** True: it gives the same again while its variables hold the same. */
+  /** True: it has the same value again while its variables do. */
   readonly isStable: boolean;
 }
 
@@ -55,7 +55,7 @@ export interface ClassText {
 type MemberNode = ClassNode['body']['body'][number];
 type NamedNode = Exclude<MemberNode, { type: 'StaticBlock' }>;
 
-/** What the text of a class says; `offset` is where the text begins in the tree. */
+/** Reads the text of a class; `offset` is where the text begins in the tree. */
 export function readClass(
   node: ClassNode,
   offset: number,
@@ -184,12 +184,12 @@ function isAccessorKind(kind: string): kind is 'get' | 'set' {
   return kind === 'get' || kind === 'set';
 }
 
-/** Evaluating it does nothing but make a function. */
+/** True: evaluating it does nothing but make a function. */
 function isFunction(node: AnyNode | null | undefined): boolean {
   return node?.type === 'ArrowFunctionExpression' || node?.type === 'FunctionExpression';
 }
 
-/** The key of a member, where its text alone says it. */
+/** The key of a member, where its text alone determines it. */
 function keyOf({ key, computed }: NamedNode): string | symbol | undefined {
   if (!computed && key.type === 'Identifier') return key.name;
   if (key.type === 'Literal' && !(key.value instanceof RegExp)) return String(key.value);

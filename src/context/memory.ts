@@ -1,4 +1,4 @@
-// The memory of a peer, as making values from a payload needs it: what earlier payloads made, code, modules.
+// The memory of a peer that making values from a payload needs: values of earlier payloads, code, modules.
 // Not here: keeping it (importer.ts), using it (decode.ts).
 
 import type { CodedError } from '../errors.js';
@@ -10,15 +10,15 @@ import type { AnyFunction } from './types.js';
 export interface Memory {
   /** The value of this process that a peer sends back; `undefined`: it is not ours, or gone. */
   original(identity: Identity): unknown;
-  /** What an earlier payload made for `identity`. */
+  /** The value that an earlier payload made for `identity`. */
   cached(identity: Identity): unknown;
   /** `instance`: the variables of a function or class. */
   remember(identity: Identity, value: unknown, instance?: Instance): void;
   instantiate(codeId: number): Instance;
   finish(codeId: number, fn: AnyFunction, made: Made): void;
-  /** Says that `fn`, which has no code of its own, was made here. */
+  /** Notes that `fn`, which has no code of its own, was made here. */
   own(fn: AnyFunction): void;
-  /** The variables of a remembered function or class, to refresh them. */
+  /** The variables of a function or class in this memory, to refresh them. */
   instanceOf(fn: AnyFunction): Instance | undefined;
   /** Index of the slot that a class extends; -1: none. */
   heritageOf(codeId: number): number;
@@ -30,12 +30,12 @@ export interface Memory {
   closure(id: number): AnyFunction;
   /** `variable`: see `ModuleReference`; '': the export itself. */
   imported(id: number, name: string, variable: string): unknown;
-  /** Why an import is of no use; `path`: its export, with the variable. */
+  /** The reason why an import is unusable; `path`: its export, with the variable. */
   unusableImport(id: number, path: string, value: unknown): CodedError;
   importedCell(id: number, name: string): object;
   requireFor(url: string): unknown;
   moduleFor(url: string): unknown;
-  /** The values that came beside the payload. */
+  /** The values that were posted beside the payload. */
   parcel(id: number): readonly unknown[];
 }
 

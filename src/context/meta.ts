@@ -1,6 +1,6 @@
-// `import.meta` of a module that does not run here: what code of it sees in a worker.
-// `resolve` is Node's own, asked for another module by a hook. Before Node 22.15 there are none: `require` finds
-// what it can, and what may be another file for `import` is refused.
+// `import.meta` of a module that does not run here, for code of it in a worker. `resolve` is Node's own,
+// redirected to another module by a hook. Before Node 22.15 there are no such hooks: `require` resolves
+// instead, and specifiers that may be another file for `import` are refused.
 
 import * as nodeModule from 'node:module';
 import { dirname } from 'node:path';
@@ -47,11 +47,11 @@ type Resolve = (specifier: string, context: object) => object;
 
 let lastAsked = 0;
 
-/** What `import.meta.resolve(specifier)` gives in the module at `url`, and throws there. */
+/** Resolves as `import.meta.resolve(specifier)` does in the module at `url`, with the same errors. */
 function resolveFrom(url: string, specifier: string): string {
   if (typeof registerHooks !== 'function') return resolveAsRequired(url, specifier);
   lastAsked += 1;
-  const asked = `manycore:${lastAsked}`; // another each time: Node may keep what it found
+  const asked = `manycore:${lastAsked}`; // a new name each time: Node may cache the result
   const resolve = (name: string, context: object, next: Resolve): object =>
     name === asked
       ? { ...next(specifier, { ...context, parentURL: url }), shortCircuit: true }

@@ -1,5 +1,5 @@
-// Imports what a function of a peer imported: Node's modules at once, CommonJS by require, the rest by
-// import() as the user's own module would do it, with its conditions and its loaders.
+// Imports the modules that a function of a peer imported: Node's modules at once, CommonJS by require. The
+// rest is loaded by import() as the user's own module would do it, with its conditions and its loaders.
 
 import { createRequire, isBuiltin } from 'node:module';
 import { CodedError } from '../errors.js';
@@ -43,12 +43,14 @@ function exportsOf(namespace: unknown): Exports {
   };
 }
 
-/** A module whose default export has all that it exports: what loaders of test runners make of CommonJS. */
+/**
+ * A module whose default export holds all its exports: the form that loaders of test runners give CommonJS.
+ */
 export const openedDefault = '*default';
 
 /**
- * Node finds the names of a CommonJS module in its text; a loader of a test runner names each property. What
- * was imported there and has no name here is a property of the default export.
+ * Node finds the names of a CommonJS module in its text; a loader of a test runner names each property. A
+ * name imported there that is missing here is a property of the default export.
  */
 function exportsOfImport(namespace: unknown): Exports {
   const named = exportsOf(namespace);

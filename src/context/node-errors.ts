@@ -1,7 +1,7 @@
-// Classes of errors that Node keeps to itself: one for each of its codes, which no module exports and nobody
-// can name. Such a class is known by what it makes of an error: the class it shows, the code that its `toString`
-// writes. A peer makes one that does the same, and has one for all errors of a code.
-// Not here: those of which Node's own can be had (intrinsics.ts), properties of errors (encode.ts).
+// Classes of errors that Node does not export: one for each of its codes, so no name leads to them. Such a
+// class is recognized by its effect on an error: the class it shows, the code that its `toString` writes. A
+// peer makes one with the same effect, and has one for all errors of a code.
+// Not here: classes of Node that can be reached (intrinsics.ts), properties of errors (encode.ts).
 
 import {
   defineOwn,
@@ -16,7 +16,9 @@ import { twinHere } from './realms.js';
 import { isOfNode } from './refuse.js';
 import type { AnyFunction } from './types.js';
 
-/** Prototypes above an error of Node: `[how, text]` of each, flat, then the path of the first that has a name. */
+/**
+ * Prototypes above an error of Node: `[how, text]` of each, flat, then the path of the first that has a name.
+ */
 export interface NodeErrorParts {
   readonly layers: readonly (string | number)[];
   readonly path: readonly string[];
@@ -25,7 +27,10 @@ export interface NodeErrorParts {
 const how = {
   /** `constructor` gives a class above; text: its name */
   shown: 0,
-  /** `constructor` gives the class above, errors are marked as Node's; text: the code that `toString` writes, or '' */
+  /**
+   * `constructor` gives the class above, errors are marked as Node's; text: code that `toString` writes, or
+   * ''
+   */
   coded: 1,
   /** A class; text: its name */
   named: 2,
@@ -36,7 +41,9 @@ const how = {
 const known = new WeakMap<object, NodeErrorParts | false>();
 const made = new Map<string, object>();
 
-/** The parts of the prototype of an error whose class Node keeps to itself; `undefined`: it is another object. */
+/**
+ * The parts of the prototype of an error whose class Node does not export; `undefined`: it is another object.
+ */
 export function nodeErrorParts(prototype: object): NodeErrorParts | undefined {
   if (!Object.hasOwn(prototype, 'constructor')) return undefined;
   const found = known.get(prototype) ?? findParts(prototype) ?? false;
@@ -71,7 +78,7 @@ function pathOfOwner(prototype: object): (string | symbol)[] | undefined {
 }
 
 function isOfErrors(path: readonly string[]): boolean {
-  // Of the main realm, where Node keeps its class to itself.
+  // In the main realm, where Node does not export its class.
   for (let at: unknown = followPath(path); at !== null; at = Object.getPrototypeOf(at)) {
     if (typeof at !== 'object' || at === null) return false;
     if ((twinHere(at) ?? at) === Error.prototype) return true;
@@ -106,7 +113,7 @@ function codeOf(prototype: object): string {
   return /^ \[(.*)\]: $/.exec(String(Reflect.apply(write, sample, [])))?.[1] ?? '';
 }
 
-/** A prototype that does what the parts say: one for all errors that have the same. */
+/** A prototype with the effect of the parts: one for all errors that have the same. */
 export function makeNodeErrorPrototype(parts: NodeErrorParts): object {
   const key = jsonOf([parts.layers, parts.path]);
   const before = made.get(key);
@@ -146,7 +153,7 @@ function constructorOf(above: object, name: string | undefined): unknown {
   return first;
 }
 
-/** The prototype of a class of this name, of which nobody can make another instance. */
+/** The prototype of a class of this name that can have no other instance. */
 function classNamed(name: string, base: unknown, above: object): object {
   const named = (): never => {
     throw new TypeError(`${name} is a class of Node.js that only Node.js makes instances of`);
@@ -171,7 +178,9 @@ function hide(target: object, key: string | symbol, descriptor: OwnDescriptor): 
   defineOwn(target, key, { ...descriptor, enumerable: false, configurable: true });
 }
 
-/** True: `value` is an error of Node that has `info` of a call to the system, and shows parts of that by accessors. */
+/**
+ * True: `value` is an error of Node that has `info` of a system call, and shows parts of that by accessors.
+ */
 export function isSystemError(value: object): boolean {
   return (
     Object.hasOwn(value, 'info') &&
@@ -179,7 +188,7 @@ export function isSystemError(value: object): boolean {
   );
 }
 
-/** Half of an accessor of such an error: of `key` in what `cell` holds by then. */
+/** Half of an accessor of such an error: of `key` in the present object in `cell`. */
 export function infoAccessor(
   isSetter: boolean,
   key: string,

@@ -1,6 +1,7 @@
-// The outline of a module: which code gives each of its variables and exports a value, and what its code names.
-// A call may put code into an object as well (`list.push(f)`), which counts where the module itself does so.
-// Made when a call may meet a module on two roads (roads.ts). Not here: following it (reach.ts).
+// The outline of a module: which code gives each of its variables and exports a value, and which names that
+// code uses. A call may put code into an object as well (`list.push(f)`), which counts where the module
+// itself does so. Made when a call may meet a module on two roads (roads.ts).
+// Not here: following it (reach.ts).
 
 import type { AnyNode } from 'acorn';
 import {
@@ -16,9 +17,9 @@ import {
 export interface Part {
   readonly start: number;
   readonly end: number;
-  /** True: it calls something where it stands, so what that keeps in variables of its own belongs to it. */
+  /** True: it calls something where it stands, so state in the variables of that call belongs to it. */
   readonly isMade: boolean;
-  /** The property of a module that a pattern takes from it. */
+  /** The property that a pattern takes from a module. */
   readonly member: string | undefined;
 }
 
@@ -42,16 +43,16 @@ export interface From {
   readonly imported: string;
 }
 
-/** What the source of a module says of its variables. */
+/** The variables of a module, by its source. */
 export interface Outline {
   readonly analysis: Analysis;
   readonly parts: ReadonlyMap<Binding, readonly Part[]>;
-  /** Of variables that exist once, and of the exports of CommonJS. */
+  /** Uses of variables that exist once, and of the exports of CommonJS. */
   readonly uses: readonly Use[];
   readonly loads: readonly Load[];
   readonly exported: ReadonlyMap<string, readonly Part[]>;
   readonly reexported: ReadonlyMap<string, From>;
-  /** Of `export * from`. */
+  /** Modules in `export * from`. */
   readonly stars: readonly string[];
   /** Variables that are compared with something. */
   readonly compared: ReadonlySet<Binding>;
@@ -166,7 +167,7 @@ class Outliner implements Outline {
     if (name === undefined) return;
     const { object } = node;
     if (object.type !== 'Identifier' && !isModuleExports(object)) return;
-    // Of `module.exports.name` the outer one comes first.
+    // In `module.exports.name` the outer one comes first.
     if (!this.#members.has(object.start)) this.#members.set(object.start, name);
   }
 
@@ -229,7 +230,10 @@ class Outliner implements Outline {
     }
   }
 
-  /** What a call may put into an object: `list.push(f)`, `Object.assign(held, { f })`, `add(map, f)`. */
+  /**
+   * Notes values that a call may put into an object: `list.push(f)`, `Object.assign(held, { f })`, `add(map,
+   * f)`.
+   */
   #call({ callee, arguments: given, start }: Extract<AnyNode, { type: 'CallExpression' }>): void {
     const [first, second, third] = given;
     if (isName(callee, 'require') && first) this.#load(first, start, true);
@@ -260,7 +264,7 @@ function partOf(node: AnyNode, member?: string): Part {
   return { start: node.start, end: node.end, isMade: isMade(node), member };
 }
 
-/** True: a call runs where the code stands, and not in a function of it. */
+/** True: a call runs where the code stands, outside of its functions. */
 function isMade(node: AnyNode): boolean {
   if (node.type === 'CallExpression' && isName(node.callee, 'require')) return false;
   if (/^(?:Call|New|TaggedTemplate|Await)Expression$/.test(node.type)) return true;

@@ -1,19 +1,22 @@
-// Modules of the user's own (files, `data:` URLs), and which of them loading one loads in turn. Packages are left
-// out: they neither start tasks of the user nor import the program.
-// Reading and parsing every module of a large program would take longer than a call. So a pattern that finds more
-// than there is looks through the texts first, and what it finds nothing in is not parsed.
+// Modules of the user's own (files, `data:` URLs), and which of them each loads in turn. Packages are left
+// out: they neither start tasks of the user nor import the program. Reading and parsing every module of a
+// large program would take longer than a call. So a pattern that over-approximates searches the texts first,
+// and a text without a match is not parsed.
 
 import { type AtLoad, atLoad } from './at-load.js';
 import { isObserver, isOurs, isOwn, urlOfMentioned, urlOfModule } from './resolve-module.js';
 import { analysisOf, fileText } from './scripts.js';
 
-/** True: `url`, a module that `specifier` names, starts tasks for whoever loads it. Metrics and traces do not. */
+/**
+ * True: `url`, a module that `specifier` names, starts tasks for a module that loads it. Metrics and traces
+ * do not.
+ */
 function isUse(specifier: string, url: string | undefined): boolean {
   if (/^manycore(?:\/serve)?$/.test(specifier)) return true;
   return url !== undefined && isOurs(url) && !isObserver(url);
 }
 
-/** Quoted texts that may be specifiers, also where a quote in a comment comes before: the closing one is tried, too. */
+/** Quoted texts that may be specifiers, also behind a quote in a comment: the closing one is tried, too. */
 const quoted = /['"`](?=((?:\.{0,2}\/|\.{1,2}(?=['"`])|#|file:|@?[\w-])[^'"`\n]*)['"`])/g;
 
 interface Mentioned {
@@ -42,10 +45,12 @@ function mentionedIn(url: string): Mentioned {
   return made;
 }
 
-/** Further files are not looked at. */
+/** Files beyond this number are not searched. */
 const maxFiles = 1000;
 
-/** The files of the user's that loading the one at `url` may load, and more, with itself: by their texts. */
+/**
+ * The user's files that loading the one at `url` may load, itself included: by their texts, so possibly more.
+ */
 export function filesBehind(url: string): ReadonlySet<string> {
   const seen = new Set([url]);
   for (const each of seen) {
@@ -62,13 +67,13 @@ export function usesManycore(url: string): boolean {
   return sources.some((each) => isUse(each, urlOfMentioned(each, url)));
 }
 
-/** What loading the file at `url` evaluates; `undefined`: unreadable, large, or not JavaScript. */
+/** The code that loading the file at `url` evaluates; `undefined`: unreadable, large, or not JavaScript. */
 export function evaluatedAt(url: string): AtLoad | undefined {
   const analysis = analysisOf(url);
   return analysis && atLoad(analysis, /\.[mc]?tsx?$/.test(url));
 }
 
-/** The files of the user's that loading the one at `url` loads next. */
+/** The user's files that loading the one at `url` loads next. */
 export function filesLoadedBy(url: string): readonly string[] {
   const found = [...(evaluatedAt(url)?.loads ?? [])].map((each) =>
     each.startsWith('data:') ? urlOfMentioned(each, url) : urlOfModule(each, url),

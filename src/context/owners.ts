@@ -1,8 +1,9 @@
-// The variables and exports of modules that hold an object. A call may have an object of a module by no variable of
-// that: in `const box = { list }`, by `const { list } = require(…)`, from a function that returns it. The scopes
-// around functions of the call, and around what it imports, show which variables of modules hold the same object.
-// They are read once for each script and import, so a value that a variable, or a plain object or class in it, got
-// later does not count. Collections are not searched. Not here: what an import leads to (reach.ts).
+// The variables and exports of modules that hold an object. A call may have an object of a module without a
+// variable of that module: in `const box = { list }`, by `const { list } = require(…)`, from a function that
+// returns it. The scopes around functions of the call, and around its imports, show which variables of
+// modules hold the same object. They are read once for each script and import. So later values of a variable,
+// or of a plain object or class in it, do not count. Collections are not searched.
+// Not here: what an import leads to (reach.ts).
 
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -49,13 +50,13 @@ export function ownersOf(value: object): readonly Owner[] {
   return owners.get(value) ?? [];
 }
 
-/** True: code that reaches `reach` uses what `owner` holds. */
+/** True: code that reaches `reach` uses the value of `owner`. */
 export function isOwnerIn(reach: Reached, { url, name, binding }: Owner): boolean {
   const keys = binding === undefined ? keysOfExport(url, name) : [keyOf(url, binding)];
   return keys.some((key) => reach.has(key));
 }
 
-/** Notes what the module of a function holds, and what it imports. */
+/** Notes the values that the module of a function holds, and its imports. */
 export function noteScript({ script, scopes }: Around): void {
   if (isRead(script) || !isOfUser(script.url)) return;
   countReading(script, noteScopes({ script, scopes }));
@@ -66,7 +67,7 @@ export function noteScript({ script, scopes }: Around): void {
   }
 }
 
-/** Notes what the code of `value` sees, the export `name` of the module at `url`. */
+/** Notes the values that the code of `value` sees, the export `name` of the module at `url`. */
 export function noteImport(
   value: unknown,
   url: string,
@@ -110,7 +111,7 @@ function noteScopes({ script, scopes }: Around): boolean {
   let isComplete = true;
   for (const [name, value] of scopes.flatMap(variablesIn)) {
     for (const binding of bindingsNamed(analysis, name)) {
-      // An instance in such a variable, as the last one that was made, is soon another.
+      // An instance in such a variable, as the last one that was made, is soon replaced.
       if (!isPlain(value) && changesLater(binding, analysis)) continue;
       if (value === undefined) isComplete = false;
       if (binding.kind === 'import') {
@@ -148,7 +149,7 @@ function note(value: unknown, owner: Owner, steps = 0): void {
   if (url !== undefined) {
     for (const [name, member] of membersIn(value)) note(member, { url, name, binding: undefined });
   } else if (steps < maxSteps && (typeof value === 'function' || isPlainObject(value))) {
-    // What has more of them is a collection.
+    // A value with more members is a collection.
     for (const [, member] of membersIn(value).slice(0, maxMembers)) note(member, owner, steps + 1);
   }
 }
@@ -157,7 +158,7 @@ function isSame(one: Owner, other: Owner): boolean {
   return one.url === other.url && one.name === other.name && one.binding === other.binding;
 }
 
-/** The module that `value` is what it exports of; `undefined`: it is none. */
+/** The module whose exports `value` is; `undefined`: it is none. */
 function urlOfExports(value: object, { url, name }: Owner): string | undefined {
   if (types.isModuleNamespaceObject(value)) return name === '*' ? url : undefined;
   const module = cjsModule(value);

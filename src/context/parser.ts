@@ -1,5 +1,5 @@
-// The parser, loaded when the first function is analysed: a worker rarely does, and loading it would
-// lengthen its start (bench/cases/cold.js).
+// The parser, loaded when the first function is analysed: a worker rarely does, and loading it would lengthen
+// its start (bench/cases/cold.js).
 
 import { createRequire } from 'node:module';
 import type * as Acorn from 'acorn';
@@ -9,7 +9,7 @@ import { prototypeRemedy } from '../internal/index.js';
 const require = createRequire(import.meta.url);
 let acorn: typeof Acorn | undefined;
 
-/** As `parse` of acorn: throws a SyntaxError. `TRANSFER_UNREADABLE` when acorn itself cannot be had. */
+/** Parses like `parse` of acorn: throws a SyntaxError. `TRANSFER_UNREADABLE` when acorn cannot be loaded. */
 export function parse(source: string, options: Acorn.Options): Acorn.Program {
   acorn ??= loadAcorn();
   return acorn.parse(source, options);

@@ -1,19 +1,19 @@
-// A value that each worker makes for itself, at first use: connections, caches, handles. The function
-// that gives it travels; the value never does.
+// A value that each worker makes for itself, at first use: connections, caches, handles. The function that
+// returns it travels; the value never does.
 
 import { isPromise } from 'node:util/types';
 import { CodedError } from '../errors.js';
 import type { AnyFunction } from './types.js';
 
 const factories = new WeakMap<AnyFunction, AnyFunction>();
-/** What was made here, in order, a promise of it included. */
+/** Values made here, in order; a promise counts as its value. */
 const madeHere: unknown[] = [];
 
 /**
- * Returns a function that gives the same value at every call in one worker, made by `factory` at the
- * first. In the caller's own process it is made once there too. A factory that throws, or whose promise
- * is rejected, is asked again at the next call. A value with `Symbol.asyncDispose` or `Symbol.dispose` is disposed of when its worker leaves in
- * order, the last one first; in the caller's own process that is up to the caller.
+ * Returns a function that returns the same value at every call in one worker, made by `factory` at the first.
+ * In the caller's own process it is made once there too. A factory that throws, or whose promise is rejected,
+ * is called again at the next call. A value with `Symbol.asyncDispose` or `Symbol.dispose` is disposed of
+ * when its worker ends in order, the last one first. In the caller's own process that is up to the caller.
  */
 export function perWorker<T>(factory: () => T): () => T {
   if (typeof factory !== 'function') {
@@ -44,7 +44,10 @@ export function perWorkerFactory(fn: AnyFunction): AnyFunction | undefined {
   return factories.get(fn);
 }
 
-/** Disposes of everything that was made here, one after the other. Rejects at the end with what one of them threw. */
+/**
+ * Disposes of everything that was made here, one after the other. Rejects at the end with an error that one
+ * of them threw.
+ */
 export async function disposePerWorker(): Promise<void> {
   const errors: unknown[] = [];
   for (const value of madeHere.splice(0).reverse()) {

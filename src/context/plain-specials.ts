@@ -1,5 +1,5 @@
-// Makes the specials of a payload that stand for themselves: built-ins, errors, buffers, tasks.
-// Not here: functions and classes, and what holds other specials (decode.ts).
+// Makes the specials of a payload that need no others: built-ins, errors, buffers, tasks.
+// Not here: functions and classes, and specials that hold others (decode.ts).
 
 import { isNativeError } from 'node:util/types';
 import { defineOwn, withoutStack } from '../internal/index.js';

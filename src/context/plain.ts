@@ -1,7 +1,7 @@
-// Whether V8's serializer alone carries a value faithfully. It silently drops prototypes, accessors,
-// symbol keys, non-enumerable properties, integrity and what errors carry, so we look first. This is
-// on the path of every call with objects: no allocation but the set that cycles need.
-// Not here: what to do with the rest (encode.ts).
+// Tests whether V8's serializer alone carries a value faithfully. The serializer silently drops prototypes,
+// accessors, symbol keys, non-enumerable properties, integrity and details of errors, so the value is checked
+// first. This is on the path of every call with objects: no allocation but the set that cycles need.
+// Not here: writing the rest (encode.ts).
 
 import * as types from 'node:util/types';
 import {
@@ -13,7 +13,7 @@ import {
   modelOf,
 } from '../internal/index.js';
 
-/** Longer arrays may be all holes: the slow path looks at their keys. */
+/** Longer arrays may be all holes: the slow path reads their keys. */
 const maxElements = 10_000_000;
 const objectPrototype: object = Object.prototype;
 const mapPrototype: object = Map.prototype;
@@ -72,7 +72,7 @@ export function isPlainPrimitive(value: unknown): boolean {
 function isPlainObject(value: object, seen: Set<object>): boolean {
   if (seen.has(value)) return true;
   seen.add(value);
-  if (types.isProxy(value)) return false; // asked before one of its traps is called
+  if (types.isProxy(value)) return false; // tested before one of its traps is called
   if (Array.isArray(value)) return isPlainArray(value) && hasPlainElements(value, seen);
   if (ArrayBuffer.isView(value)) return isPlainView(value);
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -84,17 +84,17 @@ function isPlainObject(value: object, seen: Set<object>): boolean {
   return false;
 }
 
-/** A typed array, Buffer or DataView of this realm, whose memory has one size. */
+/** True: a typed array, Buffer or DataView of this realm, whose memory has one size. */
 function isPlainView(value: ArrayBufferView): boolean {
   return isBuiltinView(value) && isBare(value) && !isResizable(value.buffer);
 }
 
-/** A typed array, Buffer or DataView, and no class of a user's. */
+/** True: a typed array, Buffer or DataView, and no class of the user. */
 function isBuiltinView(value: object): boolean {
   return ArrayBuffer.isView(value) && viewPrototypes.has(Object.getPrototypeOf(value));
 }
 
-/** Whether its size can change: that goes along with it. */
+/** True: its size can change, which is sent too. */
 export function isResizable(buffer: ArrayBufferLike): boolean {
   return 'resizable' in buffer && buffer.resizable === true;
 }
@@ -146,7 +146,7 @@ function isPlainSet(value: Set<unknown>, seen: Set<object>): boolean {
   return true;
 }
 
-/** True: a Map or Set is more than what lies in it. */
+/** True: a Map or Set is more than its entries. */
 function hasMore(value: object): boolean {
   return (
     Reflect.ownKeys(value).length > 0 || !Object.isExtensible(value) || hasPrivateMembers(value)

@@ -1,6 +1,5 @@
-// Objects of Node and the web that are made again from what they say of themselves: those of which an
-// honest copy can be had at once. Others are refused (refuse.ts). Only direct instances: a user's
-// subclass may hold more.
+// Objects of Node and the web that can be re-created from their own methods, at once and without loss. Others
+// are refused (refuse.ts). Only direct instances: a user's subclass may hold more.
 
 import {
   createPrivateKey,
@@ -17,11 +16,11 @@ import { builtinPath } from './intrinsics.js';
 import { unmarked } from './stack.js';
 import { corrupt } from './wire.js';
 
-/** Primitives and bytes, and lists of them: what the serializer writes as it is. */
+/** Primitives and bytes, and lists of them: values that the serializer writes directly. */
 export type Parts = readonly unknown[];
 
 interface Kind {
-  /** The parts of an instance; `undefined`: it is none, or it cannot be told in parts. */
+  /** The parts of an instance; `undefined`: it is none, or it cannot be taken apart. */
   readonly partsOf: (value: object) => Parts | undefined;
   readonly make: (parts: Parts) => unknown;
 }
@@ -44,15 +43,15 @@ function isDirect(value: object, constructor: { readonly prototype: object }): b
   return Object.getPrototypeOf(value) === constructor.prototype;
 }
 
-/** The same, or an instance of a user's class that extends it, which travels with its prototype. */
+/** True: the same, or an instance of a user's class that extends it, which travels with its prototype. */
 function isOfUser(value: object, constructor: { readonly prototype: object }): boolean {
   if (Object.hasOwn(value, 'constructor')) return false; // the prototype of the class
   return isDirect(value, constructor) || builtinPath(Object.getPrototypeOf(value)) === undefined;
 }
 
 /**
- * Whether its class is called so. Asked first, because the first look at `Headers` or `FormData` loads all of
- * Node's `fetch`, which takes long, and fails where a program has added `get` to `Object.prototype`.
+ * True: its class has this name. Tested first, because the first read of `Headers` or `FormData` loads all of
+ * Node's `fetch`. That takes long, and fails where a program has added `get` to `Object.prototype`.
  */
 function isTagged(value: object, tag: string): boolean {
   const prototype: object | null = Object.getPrototypeOf(value);
@@ -182,7 +181,7 @@ function addRule(list: BlockList, rule: string): void {
   else throw corrupt('a BlockList has a rule of no known kind');
 }
 
-/** Their text says all of them, and they are made from it. Node 26 has them. */
+/** Classes that are re-created from their text, which is complete. Node 26 has them. */
 function temporalKinds(): Kind[] {
   const temporal: unknown = Reflect.get(globalThis, 'Temporal');
   const names =
@@ -203,7 +202,7 @@ function temporalKinds(): Kind[] {
   });
 }
 
-/** How `value` is made again; `undefined`: it is nothing of these. */
+/** The kind and parts from which `value` is made again; `undefined`: it is of no such kind. */
 export function platformParts(value: object): readonly [kind: number, parts: Parts] | undefined {
   if (Object.getPrototypeOf(value) === Object.prototype || Array.isArray(value)) return undefined;
   for (const [kind, { partsOf }] of kinds.entries()) {
@@ -213,7 +212,7 @@ export function platformParts(value: object): readonly [kind: number, parts: Par
   return undefined;
 }
 
-/** What `platformParts` took apart. Throws when the parts are wrong. */
+/** Makes an object from the result of `platformParts`. Throws when the parts are wrong. */
 export function makePlatform(kind: number, parts: Parts): object {
   const made: unknown = kinds[kind]?.make(parts);
   if (typeof made !== 'object' || made === null) throw corrupt(`no object is of kind ${kind}`);

@@ -1,5 +1,6 @@
-// Modules that flags of Node load before the program (`--import`, `-r`): which of them are a part of it, because they
-// start tasks while they load. Not here: the flags themselves (worker/flags.ts).
+// Modules that flags of Node load before the program (`--import`, `-r`): which of them are a part of it,
+// because they start tasks while they load.
+// Not here: the flags themselves (worker/flags.ts).
 
 import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -11,14 +12,17 @@ import { isProgram } from './program.js';
 import { isOurs } from './resolve-module.js';
 import { fileText } from './scripts.js';
 
-/** True: the module that `name` means at the start of Node starts tasks while it loads, or leads to one that does. */
+/**
+ * True: the module that `name` means at the start of Node starts tasks while it loads, or leads to one that
+ * does.
+ */
 export function isProgramPreload(name: string): boolean {
   return modulesNamed(name).some(
     (url) => isProgram(url) || (url.includes('/node_modules/') && isStarterOfPackage(url)),
   );
 }
 
-/** The URLs that `name` may mean; `[]`: of Node, or not there, which Node itself reports. */
+/** The URLs that `name` may mean; `[]`: a module of Node, or a missing one, which Node itself reports. */
 function modulesNamed(name: string): string[] {
   if (name.startsWith('data:')) return [name];
   if (/^\w[\w+.-]+:/.test(name) && !name.startsWith('file:')) return [];
@@ -44,7 +48,7 @@ function modulesOfPackage(name: string): string[] {
   ];
 }
 
-/** All files that the field `exports` has for `path`, under whatever conditions. */
+/** All files that the field `exports` has for `path`, under any conditions. */
 function targetsOf(text: string, path: string): string[] {
   let exports: unknown;
   try {
@@ -70,10 +74,10 @@ function found(find: () => string): string[] {
   }
 }
 
-/** By URL, because each start of a worker asks. */
+/** By URL, because each start of a worker needs it. */
 const starters = new Map<string, boolean>();
 
-/** True: the package's module at `url` acts while it loads, and it or a file that it loads can start tasks. */
+/** True: the package's module at `url` acts while it loads, and it or a file that it loads starts tasks. */
 function isStarterOfPackage(url: string): boolean {
   const isStarter = starters.get(url) ?? startsTasks(url);
   starters.set(url, isStarter);

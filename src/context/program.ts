@@ -1,7 +1,8 @@
-// The modules that no worker may load: the program's entry, as Node resolved it, modules of the user that start
-// tasks while they load, and modules that load one of those. A worker that imported one would run the program once
-// more. What such a module defines travels by value instead. Where that is not seen here, the worker itself refuses
-// the entry (guard.ts). Not here: what a module evaluates (at-load.ts), references by name (references.ts).
+// The modules that no worker may load: the program's entry, as Node resolved it, modules of the user that
+// start tasks while they load, and modules that load one of those. A worker that imported one would run the
+// program once more. Their definitions travel by value instead. Where that is not detected here, the worker
+// itself refuses the entry (guard.ts).
+// Not here: what a module evaluates (at-load.ts), references by name (references.ts).
 
 import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -20,7 +21,10 @@ let lastEntry: string | undefined;
 const ofProgram = new Set<string>();
 const verdicts = new Map<string, boolean>();
 
-/** True: a worker must not load the module at `url`: the program, what starts tasks or leads to these, and what is copied. */
+/**
+ * True: a worker must not load the module at `url`: the program, a module that starts tasks or leads to
+ * these, or one that is copied.
+ */
 export function isProgram(url: string): boolean {
   const bare = bareUrl(url);
   if (isCopied(bare)) return true;
@@ -42,12 +46,12 @@ export function isEntry(url: string): boolean {
 /** The URL of an ES module that is no file: of `--eval`, or from stdin. */
 const ofNoFile = /\/\[eval\d+\]$/;
 
-/** True: loading the module at `url` again does nothing but define what it exports. */
+/** True: loading the module at `url` again only defines its exports. */
 export function isDeclarative(url: string): boolean {
   return !isOwn(url) || evaluatedAt(bareUrl(url))?.acts === false;
 }
 
-/** Notes that each of `urls` names the program: in a worker, where its parent says so. */
+/** Notes that each of `urls` names the program: in a worker, on the message of its parent. */
 export function noteProgram(urls: readonly string[]): void {
   for (const url of urls) {
     ofProgram.add(url);
@@ -56,7 +60,7 @@ export function noteProgram(urls: readonly string[]): void {
   verdicts.clear();
 }
 
-/** The program that runs, as its workers have to know it. */
+/** The running program, for its workers. */
 export interface ProgramFiles {
   readonly urls: readonly string[];
   /** `mainFile()`; '': there is none. */
@@ -96,7 +100,7 @@ function leadsToProgram(url: string): boolean {
   const behind = filesBehind(url);
   const seen = new Set([url]);
   const isFound = [...behind].some((each) => isEntry(each) || usesManycore(each));
-  // Only what has such a file behind it is parsed.
+  // Only modules with such a file behind them are parsed.
   for (const each of isFound ? seen : []) {
     if (isEntry(each) || isStarter(each) || verdicts.get(each) === true) return true;
     if (verdicts.get(each) === false) continue;

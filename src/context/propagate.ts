@@ -1,13 +1,13 @@
-// AsyncLocalStorage across workers. A storage that a function captured is found by itself; one that
-// lives in an imported module must be announced with propagate(), in that module, because nothing
-// in Node lists the storages there are. In the worker the function runs inside `storage.run(store)`.
+// AsyncLocalStorage across workers. A storage that a function captured is found by itself; one that lives in
+// an imported module must be announced with propagate(), in that module, because nothing in Node lists the
+// storages. In the worker the function runs inside `storage.run(store)`.
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../errors.js';
 import { defineOwn } from '../internal/index.js';
 import type { AnyFunction } from './types.js';
 
-/** A storage with, when it was announced, its key, and what it holds. */
+/** A storage with its key, if it was announced, and its store. */
 export type ActiveStore = readonly [
   storage: AsyncLocalStorage<unknown>,
   key: string | undefined,
@@ -19,9 +19,9 @@ const registered = new Map<string, AsyncLocalStorage<unknown>>();
 let anonymousCount = 0;
 
 /**
- * Lets the store of `storage` travel with every call. Call it in the module that makes the storage:
- * the worker imports that module too, and so knows the storage by the same key. Without a `key`, the
- * order of such calls is the key: give one when modules may load in another order. Returns `storage`.
+ * Lets the store of `storage` travel with every call. Call it in the module that makes the storage: the
+ * worker imports that module too, and so has the storage under the same key. Without a `key`, the order of
+ * such calls is the key: give one when modules may load in another order. Returns `storage`.
  */
 export function propagate<T>(storage: AsyncLocalStorage<T>, key?: string): AsyncLocalStorage<T> {
   if (typeof storage?.getStore !== 'function' || typeof storage.run !== 'function') {
@@ -45,8 +45,8 @@ export function registeredStorage(key: string): AsyncLocalStorage<unknown> | und
 }
 
 /**
- * The storages that hold something now: announced ones and those of `captured`. One that is both is
- * there twice: whether the worker has imported the module that announces it is not known here.
+ * The storages that hold something now: announced ones and those of `captured`. One that is both is listed
+ * twice: this side cannot see whether the worker has imported the module that announces it.
  */
 export function activeStores(captured: readonly AsyncLocalStorage<unknown>[]): ActiveStores {
   const active: ActiveStore[] = [];
@@ -59,10 +59,10 @@ export function activeStores(captured: readonly AsyncLocalStorage<unknown>[]): A
   return active;
 }
 
-/** Functions that came with stores, in which they run here, and what they are without. */
+/** Functions that came with stores, in which they run here, and their inner functions. */
 const arrived = new WeakMap<AnyFunction, { inner: AnyFunction; store: ActiveStore }>();
 
-/** `inner` as it runs in `store`. It has the name of `inner`, and gives it to the storage as it is. */
+/** `inner` as it runs in `store`. It has the name of `inner`, and is called by the storage directly. */
 export function runningIn(
   [storage, key, store]: ActiveStore,
   inner: (...args: unknown[]) => unknown,
@@ -73,7 +73,9 @@ export function runningIn(
   return run;
 }
 
-/** A function that came with stores goes on with them, not with those of whoever sends it on. */
+/**
+ * The stores that came with a function, which it keeps when it is sent on; those of the sender do not count.
+ */
 export function arrivedStores(
   fn: AnyFunction,
 ): { inner: AnyFunction; stores: ActiveStores } | undefined {

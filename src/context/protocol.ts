@@ -1,7 +1,7 @@
-// What travels: the shapes of definitions and of payloads, and the functions that parse them out of
-// what another process wrote. A payload is a plain copy of a value's graph, plus a list of
-// "specials" (what V8 cannot write: functions, classes, symbols, ...) and of fix-ups that put them in
-// place. The plain part keeps identity and cycles, because V8 does.
+// The shapes of definitions and payloads, and the functions that parse them from the bytes of another
+// process. A payload is a plain copy of a value's graph, plus a list of "specials" (values that V8 cannot
+// write: functions, classes, symbols, ...) and of fix-ups that put them in place. The plain part keeps
+// identity and cycles, because V8 does.
 
 import { isUint8Array } from 'node:util/types';
 import { corrupt } from './wire.js';
@@ -14,13 +14,15 @@ export const special = {
   registeredSymbol: 1,
   /** identity, description */
   symbol: 2,
-  /** id of a module definition, export name (`*`: the namespace), variable; identity and description of a symbol */
+  /**
+   * id of a module definition, export name (`*`: namespace), variable; identity and description of a symbol
+   */
   imported: 3,
   /** id of a closure definition */
   closure: 4,
   /**
-   * id of a code definition, identity, slots, 1 where nothing in it can change, [this]. The identity goes on with
-   * the one that the peer which made the function gave it, where the function is only its text still.
+   * id of a code definition, identity, slots, 1 where nothing in it can change, [this]. Then the identity
+   * that the peer which made the function gave it, where the function is still only its text.
    */
   function: 5,
   /** the same for a class, then version, private statics, the version of those */
@@ -56,7 +58,7 @@ export const special = {
   boxedSymbol: 21,
   /** number of a parcel, index in it */
   live: 22,
-  /** id of a module definition, export name, variable, what it must hold, [a copy] */
+  /** id of a module definition, export name, variable, the content that it must hold, [a copy] */
   frozen: 23,
   /** [how and text of each prototype], path of the one above (node-errors.ts) */
   nodeError: 24,
@@ -64,23 +66,26 @@ export const special = {
   infoAccessor: 25,
   /** URL of the module whose `import()` it is */
   importer: 26,
-  /** id of a module definition, export name: a cell that holds what the module has there now */
+  /** id of a module definition, export name: a cell that reads the present value of the export */
   importedCell: 27,
   /** URL of the module whose `import.meta` it is */
   meta: 28,
-  /** #n: a class; 1: one of its own, 0: of its prototype; [key]; `value`, `get` or `set`: a function that its text makes */
+  /**
+   * #n: a class; 1: static, 0: of its prototype; [key]; `value`, `get` or `set`: a function that its text
+   * makes
+   */
   member: 29,
 } as const;
 
 /** Names a function, class or symbol of the process that made it: `[tag of its exporter, number]`. */
 export type Identity = readonly [tag: number, serial: number];
 
-/** In place of an import attribute: the namespace of a module of Node is meant, which takes a moment. */
+/** In place of an import attribute: the namespace of a module of Node, which is loaded asynchronously. */
 export const namespaceType = '*';
 
 export interface CodeDefinition {
   readonly kind: 'code';
-  /** As the user wrote it, and as it is compiled (`import.meta` and the like replaced). */
+  /** The user's text, and the text as compiled (`import.meta` and the like replaced). */
   readonly text: string;
   readonly compiled: string;
   readonly form: string;
@@ -93,7 +98,7 @@ export interface CodeDefinition {
   readonly column: number;
   /** The captured names, in the order of their values; the internal names never collide with them. */
   readonly slots: readonly string[];
-  /** Those of them that hold `[value]`, shared with other functions. */
+  /** Slots that hold `[value]`, shared with other functions. */
   readonly cells: readonly string[];
   /** Index of the slot that a class extends; -1: none. */
   readonly heritage: number;
@@ -113,7 +118,7 @@ export interface ModuleDefinition {
   readonly specifier: string;
   /** URL of the importing module; '' when `specifier` is absolute. */
   readonly parent: string;
-  /** How the importer gets it: like `import` or like `require`. */
+  /** True: the importer loads it like `require`; else like `import`. */
   readonly isRequired: boolean;
   /** The import attribute `type`, or ''. */
   readonly importType: string;
@@ -260,22 +265,22 @@ class Fields {
   }
 }
 
-/** Where a property goes that a plain copy cannot express. */
+/** Kinds of a property that a plain copy cannot express. */
 export const propertyFlags = {
   enumerable: 1,
   writable: 2,
   configurable: 4,
   accessor: 8,
-  /** There is none, though the text of the function makes it. */
+  /** Missing, though the text of the function makes it. */
   absent: 16,
-  /** It is again as the text of the class makes it. */
+  /** Present again, as the text of the class makes it. */
   restored: 32,
-  /** No property: what the target inherits from. */
+  /** No property: the prototype of the target. */
   above: 64,
   /** No property: the keys of the target in their order. */
   order: 128,
 } as const;
-/** How closed an object is. */
+/** Integrity levels of an object. */
 export const integrity = { frozen: 0, sealed: 1, nonExtensible: 2 } as const;
 
 /** An object of the plain copy, or the index of a special. */
@@ -290,17 +295,17 @@ export interface Payload {
   /** `[prototype cell or null, objects]`, flat. */
   readonly prototypes: readonly unknown[];
   /**
-   * `[target, key, flags, cell, since]`, flat; `key` is a string, or #n of a symbol; `since` is the
-   * version of a class from which on it is so: a class that is here already takes what is newer.
+   * `[target, key, flags, cell, since]`, flat; `key` is a string, or #n of a symbol. `since` is the version
+   * of a class in which the property began: a class that is here already takes newer ones.
    */
   readonly properties: readonly unknown[];
   /** `[map or set, flat entries]`, flat. */
   readonly fills: readonly unknown[];
   /** `[target, integrity]`, flat. */
   readonly integrities: readonly unknown[];
-  /** `[AsyncLocalStorage cell or key, store cell]`, flat: where a function must run. */
+  /** `[AsyncLocalStorage cell or key, store cell]`, flat: the stores in which a function must run. */
   readonly stores: readonly unknown[];
-  /** No list is longer: each element took a byte. A forged sparse array would loop for hours. */
+  /** Limit of each list: each element took a byte. A forged sparse array would loop for hours. */
   readonly maxElements: number;
 }
 

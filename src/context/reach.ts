@@ -1,13 +1,14 @@
-// Which variables of modules an export reaches: those that its code names, those that the code behind these
-// names, and so on, through what modules import of each other. Read from the source: what other modules
-// put into a registry is not seen. Not here: what a call uses (roads.ts).
+// The variables of modules that an export reaches: those that its code names, those that the code behind
+// these names, and so on, through the imports of modules. Read from the source: values that other modules put
+// into a registry are not found.
+// Not here: what a call uses (roads.ts).
 
 import { type Outline, outlineOf, type Part } from './outline.js';
 import { isOfUser, urlOfModule } from './resolve-module.js';
 import { type Analysis, type Binding, resolve, runsOnce } from './scope.js';
 import { currentAnalysis, scriptsRead } from './scripts.js';
 
-/** Names a variable: `keyOf`. One of a module that cannot be read stands for all of it: `anyOf`. */
+/** Names of variables: `keyOf`. One of a module that cannot be read stands for all of it: `anyOf`. */
 export type Reached = ReadonlySet<string>;
 
 export function keyOf(url: string, binding: Binding): string {
@@ -27,8 +28,9 @@ const reached = new Map<string, Reached>();
 let scriptsThen = -1;
 
 /**
- * The variables that the export `name` of the module at `url` reaches (`*`: all exports, or the one that `member`
- * names). `variable`: the name under which the code of the export sees what is meant instead.
+ * The variables that the export `name` of the module at `url` reaches (`*`: all exports, or the one that
+ * `member` names). `variable`: the name of another value that the code of the export sees, which is followed
+ * instead.
  */
 export function reachOf(url: string, name: string, member?: string, variable = ''): Reached {
   // A script that was read since may have another text than its file.
@@ -44,7 +46,7 @@ export function reachOf(url: string, name: string, member?: string, variable = '
   return reach.found;
 }
 
-/** The module in which an export is followed, and what of the export is meant. */
+/** The module in which an export is followed, and the part of the export that is used. */
 interface Way {
   readonly url: string;
   readonly outline: Outline;
@@ -73,7 +75,7 @@ class Reach {
     } else this.#addOfCommonJs(isWhole ? member : name, { url, outline, member, isMade });
   }
 
-  /** The variable `name` of the module, of whatever scope. */
+  /** The variable `name` of the module, of any scope. */
   addNamed(url: string, name: string): void {
     const outline = outlineAt(url);
     if (outline === undefined) this.found.add(anyOf(url));
@@ -152,7 +154,7 @@ class Reach {
     if (!this.#begin(`${url} ${start} ${end} ${wanted} ${isMade}`)) return;
     for (const use of outline.uses) {
       if (use.start < start || use.start >= end) continue;
-      // What is no more than another name of it: of the same property.
+      // No use of its own, but another name of it: of the same property.
       const isAll = use.start === start && use.binding?.name.length === end - start;
       const member = use.member ?? (isAll ? wanted : undefined);
       if (use.binding !== undefined)
@@ -187,7 +189,7 @@ export function keysOfExport(url: string, name: string): readonly string[] {
   return keys;
 }
 
-/** The variable that the module at `url` exports, or a module before it. */
+/** The variable that the module at `url` exports, itself or by a re-export. */
 function variableOfExport(url: string, name: string): ExportedVariable | undefined {
   const analysis = currentAnalysis(url);
   if (analysis === undefined) return undefined;
@@ -213,7 +215,10 @@ interface FoundVariable extends ExportedVariable {
   readonly isValue: boolean;
 }
 
-/** The variable that the ES module at `parent` imports; `undefined`: nobody assigns it once its module has run. */
+/**
+ * The variable that the ES module at `parent` imports; `undefined`: no code assigns it once its module has
+ * run.
+ */
 export function exportedVariable(
   source: string,
   name: string,
@@ -259,7 +264,7 @@ function variableOf(url: string, name: string, seen: Set<string>): FoundVariable
   return undefined;
 }
 
-/** True: code assigns it that runs after its module, or many times. */
+/** True: code assigns it that runs after its module, or several times. */
 export function changesLater(binding: Binding, analysis: Analysis): boolean {
   if (binding.writes === 0) return false;
   return analysis.references.some(

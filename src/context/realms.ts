@@ -1,6 +1,6 @@
-// Objects of other realms: vm contexts, test runners that use them. Their `Array` is not ours, and no
-// worker has theirs, so what they made travels as structured clone has it: as the same of the peer's realm.
-// Loaded in such a context itself, this library gives what it receives the classes of that context.
+// Objects of other realms: vm contexts, and test runners that use them. Their `Array` is not ours, and no
+// worker has theirs. So their objects travel as in a structured clone: they become objects of the peer's
+// realm. Loaded in such a context itself, this library gives received values the classes of that context.
 
 import * as types from 'node:util/types';
 import vm from 'node:vm';
@@ -19,7 +19,7 @@ const names = new Set(
 
 const twins = new WeakMap<object, object | false>();
 
-/** Our prototype for one of another realm; `undefined`: it is ours, or a class of a user's. */
+/** Our prototype for one of another realm; `undefined`: it is ours, or a class of the user. */
 export function twinHere(prototype: object): object | undefined {
   const known = twins.get(prototype) ?? findTwin(prototype) ?? false;
   twins.set(prototype, known);
@@ -33,7 +33,7 @@ function findTwin(prototype: object): object | undefined {
   return ours === theirs ? undefined : ours.prototype;
 }
 
-/** The same built-in class of this realm; the class itself when it is ours or a user's. */
+/** The same built-in class of this realm; the class itself when it is ours or the user's. */
 export function constructorHere(constructor: AnyFunction): AnyFunction {
   if (!names.has(constructor.name)) return constructor;
   const ours: unknown = Reflect.get(globalThis, constructor.name);
@@ -48,7 +48,7 @@ export function prototypeHere(value: object): object | null {
   return prototype === null ? null : (twinHere(prototype) ?? prototype);
 }
 
-/** Gives all of `value`, which V8 made with the classes of the main realm, those of this realm. */
+/** Gives all of `value`, which V8 made with the classes of the main realm, the classes of this realm. */
 export function adopt(value: unknown): void {
   if (isMainRealm) return;
   const found = new Set<object>();
@@ -70,9 +70,9 @@ export function adopt(value: unknown): void {
 }
 
 /**
- * `vm.compileFunction` for this realm. That makes functions of the main realm, whose `Map` and `Array` are not
- * those of a context, and only the `eval` of a context compiles for it from inside. Lines stay, columns of the
- * first line do not.
+ * `vm.compileFunction` for this realm. That alone makes functions of the main realm, whose `Map` and `Array`
+ * are not those of a context. Only the `eval` of a context compiles for it from inside. Lines stay, columns
+ * of the first line do not.
  */
 export function compileHere(
   source: string,

@@ -1,9 +1,9 @@
-// Makes a function again from its definition: the text, at its original file, line and column, inside
-// a factory whose variables take the captured values. `vm.compileFunction` and not eval: it works
-// under --disallow-code-generation-from-strings, and V8 keeps the compiled code for every closure
-// that the factory makes. Never `with`: it is 40 times slower. Slots are `let`s that are filled late,
-// so functions may capture each other; a class is evaluated when its slots are filled.
-// Not here: which values go into the slots (decode.ts).
+// Re-creates a function from its definition: the text, at its original file, line and column, inside a
+// factory whose variables take the captured values. `vm.compileFunction` instead of eval: it works under
+// --disallow-code-generation-from-strings, and V8 keeps the compiled code for every closure that the factory
+// makes. Never `with`: it is 40 times slower. Slots are `let`s that are filled late, so functions may capture
+// each other; a class is evaluated when its slots are filled.
+// Not here: the values of the slots (decode.ts).
 
 import { existsSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
@@ -23,16 +23,16 @@ import { fileOfVite } from './vite-files.js';
 export interface Instance {
   /** Fills the slots, in the order of the definition. */
   readonly fill: (values: readonly unknown[]) => void;
-  /** What the slots hold now. */
+  /** The present values of the slots. */
   readonly read: () => unknown[];
   /** Evaluates the text inside `[this, arguments]`, both optional; for a class, after `fill`. */
   readonly make: (self: readonly unknown[]) => AnyFunction;
-  /** What the private statics of a class hold now, and another value for each. */
+  /** The present values of the private statics of a class, and a function that sets each. */
   readonly readPrivates: () => unknown[];
   readonly fillPrivates: (values: readonly unknown[]) => void;
 }
 
-/** How a re-created function can travel on without an inspector. */
+/** Data by which a re-created function travels on without an inspector. */
 export interface Origin {
   readonly definition: CodeDefinition;
   readonly read: () => unknown[];
@@ -51,11 +51,11 @@ export function originOf(fn: AnyFunction): Origin | undefined {
   return origins.get(fn);
 }
 
-// V8 would report the re-created script under the user's URL with other offsets, and spoil their
-// coverage. A name that is no file keeps it out; stack.ts takes the prefix away again.
+// V8 would report the re-created script under the user's URL with other offsets, and spoil their coverage. A
+// name that is no file keeps it out; stack.ts removes the prefix again.
 const isCovered = process.env['NODE_V8_COVERAGE'] !== undefined;
 
-/** Columns up to which spaces give a text its place; beyond that an offset does. */
+/** Columns up to which spaces move a text to its place; beyond that an offset does. */
 const maxSpaces = 500;
 
 /** Compiles a definition. Call the result once for each closure. */
@@ -149,14 +149,14 @@ function toInstance(
   };
 }
 
-/** What reads and what sets private statics, once the class was evaluated. */
+/** The functions that read and set private statics, after the class was evaluated. */
 function privatesOf(variables: Variables): AnyFunction[] {
   const privates = Object.hasOwn(variables, 'privates') ? variables.privates : undefined;
   const pair: unknown = privates === undefined ? [] : Reflect.apply(privates, undefined, []);
   return Array.isArray(pair) ? pair : [];
 }
 
-/** What the compiled factory returns. */
+/** The result of the compiled factory. */
 interface Variables {
   readonly fill: (values: readonly unknown[]) => void;
   readonly read: () => unknown[];
@@ -194,7 +194,10 @@ function pickMember(holder: unknown, form: string, mayEval: boolean): AnyFunctio
   return made;
 }
 
-/** The module at `url`; under coverage a file in the same folder, so that our helper is not taken for it. */
+/**
+ * The module at `url`; under coverage a file in the same folder, so that our helper is not reported as the
+ * module.
+ */
 function nameFor(url: string): string {
   return isCovered && url.startsWith('file:') ? new URL('[manycore]', url).href : url;
 }
@@ -220,7 +223,7 @@ export function importerFor(url: string): Import {
     }),
   );
   if (typeof made !== 'function') throw new TypeError('import() cannot be compiled');
-  // The first import is what warns, not the compilation.
+  // The first import warns, not the compilation.
   const importer = (specifier: string, options?: unknown): Promise<unknown> =>
     withoutWarnings(async (): Promise<unknown> => {
       const file = isOfVite(specifier) ? fileOfVite(specifier, url) : undefined;
@@ -241,7 +244,7 @@ export function importerFor(url: string): Import {
 
 /**
  * The URL for an `import()` of ours, where a test runner loaded us into a context: it leads to the runner's
- * loader, which has the modules of the program. `undefined`: Node's loader is the one to ask, which has no
+ * loader, which has the modules of the program. `undefined`: Node's loader is to import it. That has no
  * second copy of its own modules, and alone resolves the name of a package as another module would.
  */
 function urlForRunner(specifier: string, url: string): string | undefined {
@@ -251,7 +254,7 @@ function urlForRunner(specifier: string, url: string): string | undefined {
     : undefined;
 }
 
-/** A path that names no file, but one below the root of a project that Vite serves. */
+/** True: a path below the root of a project that Vite serves, which names no file. */
 function isOfVite(specifier: string): boolean {
   return /^\/(?!\/)/.test(specifier) && !existsSync(specifier);
 }
@@ -266,7 +269,7 @@ function onlyInVite(file: string, cause: unknown): CodedError {
   );
 }
 
-/** Fails as the peer should hear it when a definition does not compile. */
+/** The error that the peer gets when a definition does not compile. */
 export function compileFailed(definition: CodeDefinition, cause: unknown): CodedError {
   return new CodedError(
     'TRANSFER_UNREADABLE',

@@ -1,7 +1,8 @@
-// Values that belong to a module of the user's and so are imported again on the other side, never
-// copied: CommonJS modules and what they export (found by identity in the require cache), functions,
-// classes and namespaces of ES modules (found by their place in the source). What the program itself
-// defines travels by value (program.ts). Not here: Node's own modules (intrinsics.ts).
+// Values that belong to a module of the user and so are imported again on the other side, never copied.
+// CommonJS modules and their exports are found by identity in the require cache; functions, classes and
+// namespaces of ES modules by their place in the source. Values that the program itself defines travel by
+// value (program.ts).
+// Not here: Node's own modules (intrinsics.ts).
 
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -26,27 +27,30 @@ export interface ModuleReference {
   readonly specifier: string;
   readonly name: string;
   readonly isRequired: boolean;
-  /** Names the value that the code of the export sees under it, instead of the export; a space leads one step further. */
+  /**
+   * A variable that the code of the export sees, whose value is used instead of the export; a space leads one
+   * step further.
+   */
   readonly variable?: string | undefined;
 }
 
 const require = createRequire(import.meta.url);
 
 /**
- * For each value the modules that are it or export it by name, in the order in which they began to load:
- * the entry of a package first, as its inner modules may need what that does.
+ * The modules that are each value or export it by name, in the order in which they began to load. The entry
+ * of a package comes first, as its inner modules may need its effects.
  */
 let cjsTable = new Map<object | symbol, ModuleReference[]>();
 let modulesSeen = -1;
 /** The module that was loaded last: one may be deleted from the cache and loaded again. */
 let lastSeen: unknown;
 
-/** The CommonJS module that `value` is the export of. */
+/** The CommonJS module whose export `value` is. */
 export function cjsModule(value: object): ModuleReference | undefined {
   return cjsReference(value, ({ name }) => name === '*');
 }
 
-/** The same, or the module that exports the function `value` by name, and that `isMeant`. */
+/** The same, or the module that exports the function `value` by name, if `isMeant` accepts it. */
 export function cjsReference(
   value: object | symbol,
   isMeant: (reference: ModuleReference) => boolean = () => true,
@@ -58,8 +62,9 @@ export function cjsReference(
 }
 
 /**
- * One object may be the export of several modules: `module.exports = require('./core')`, with more added. The one
- * that requires the others has it whole. So has the module of a package that exports a class of an inner one.
+ * One object may be the export of several modules: `module.exports = require('./core')`, with more added. The
+ * module that requires the others has it complete. So has the module of a package that exports a class of an
+ * inner one.
  */
 function mostComplete(first: ModuleReference, all: readonly ModuleReference[]): ModuleReference {
   let best = first;
@@ -106,7 +111,7 @@ function currentTable(): typeof cjsTable {
   for (const file of files) {
     const module = require.cache[file];
     if (module?.loaded !== true && module !== process.mainModule) areLoaded = false;
-    // A getter in place of the exports may make others at each look.
+    // A getter in place of the exports may make others at each read.
     const exports: unknown = module && ownValue(module, 'exports');
     if (isReference(exports)) loaded.push([file, exports]);
   }
@@ -148,7 +153,7 @@ function remember(value: object | symbol, specifier: string, name: string): void
   known.push({ specifier, name, isRequired: true });
 }
 
-/** Names of getters that users wrote on the exports of a module: no look at exports may run one. */
+/** Names of getters that users wrote on the exports of a module: reading exports must never run one. */
 let usersGetters = new Set<string>();
 
 function noteGetters(exports: object): void {
@@ -158,12 +163,12 @@ function noteGetters(exports: object): void {
   }
 }
 
-/** None of a Proxy, whose handler is code of a user. */
+/** Empty for a Proxy, whose handler is code of the user. */
 function ownProperties(exports: object): [string, OwnDescriptor][] {
   return types.isProxy(exports) ? [] : descriptorsOf(exports);
 }
 
-/** What each property of `exports` holds, without those that only code of a user could tell. */
+/** The value of each property of `exports`, without those that only code of the user could return. */
 export function exportsByName(exports: object): (readonly [name: string, value: unknown])[] {
   return ownProperties(exports).map(([name, descriptor]) => [
     name,
@@ -187,7 +192,7 @@ function matchGetter(get: () => unknown): readonly string[] {
   return namingGetter.exec(sourceText(get)) ?? [];
 }
 
-/** A getter is asked only when it is a compiler's: a getter of a user's may throw, or do something. */
+/** Calls a getter only when a compiler wrote it: a getter of the user may throw, or have an effect. */
 function exported(
   exports: object,
   name: string,
@@ -199,7 +204,7 @@ function exported(
   if (source !== undefined && there !== undefined) return exported(source, name, there);
   if (!isNaming(get)) return undefined;
   const [, , members = ''] = matchGetter(get);
-  // Compilers define the exports of other modules so that nobody can define them again.
+  // Compilers define the exports of other modules as non-configurable.
   const isDefined = enumerable === true && configurable === false;
   if (members !== '' && !isDefined) return undefined;
   if (members.split('.').some((member) => usersGetters.has(member))) return undefined;
@@ -215,8 +220,8 @@ function isReference(value: unknown): value is object {
 }
 
 /**
- * What `this` is at the top of a CommonJS file: the `exports` that it began with. `undefined` when the file
- * may have put something else into `module.exports`, which then is all that is left.
+ * The `this` at the top of a CommonJS file: the `exports` that it began with. `undefined` when the file may
+ * have assigned `module.exports`, which is then all that remains.
  */
 export function cjsThis({ url, source }: Script): { readonly value: unknown } | undefined {
   if (source === undefined || !url.startsWith('file:')) return undefined;
@@ -235,7 +240,7 @@ export function exportAt(place: Place, isClass: boolean): ModuleReference | unde
   const { script, start } = place;
   const { analysis, url, name: nameInStacks } = script;
   if (analysis === undefined || start < 0 || script.isCommonJs || isProgram(url)) return undefined;
-  // A loader that runs modules as scripts of its own calls them by their path.
+  // A loader that runs modules as scripts of its own names them by their path.
   if (!/^(?:file|data):/.test(nameInStacks)) return undefined;
   if (!isClass && !isDeclarative(url)) return undefined;
   for (const { name, local, node } of analysis.exports) {
@@ -251,8 +256,8 @@ export function exportAt(place: Place, isClass: boolean): ModuleReference | unde
 }
 
 /**
- * The ES module that `namespace` is of: one that defines a function which it exports, or that `user`,
- * the script of a function that holds it, imports. `undefined`: not found, or of the program.
+ * The ES module whose namespace `namespace` is. Either it defines a function that it exports, or `user`, the
+ * script of a function that holds the namespace, imports it. `undefined`: not found, or of the program.
  */
 export function namespaceReference(
   namespace: object,
@@ -278,7 +283,7 @@ export function namespaceReference(
   return moduleOfPackage(namespace, urls);
 }
 
-/** The CommonJS module that `namespace` is what `import` gives of. */
+/** The CommonJS module for which `import` gives `namespace`. */
 function wrappedModule(namespace: object): ModuleReference | undefined {
   const exports: unknown = ownValue(namespace, 'default');
   const module = isReference(exports) ? cjsModule(exports) : undefined;
@@ -294,10 +299,12 @@ function wrappedModule(namespace: object): ModuleReference | undefined {
   return isWrapped ? { specifier: urlOf(module), name: '*', isRequired: false } : undefined;
 }
 
-/** What was found of a namespace holds: its module has run. */
+/** Results for namespaces stay valid: their modules have run. */
 const found = new WeakMap<object, ModuleReference | 'none'>();
 
-/** The module that `namespace` is of, among those that ran of the packages which define its functions. */
+/**
+ * The module whose namespace `namespace` is, among those that ran of the packages which define its functions.
+ */
 function moduleOfPackage(namespace: object, urls: Iterable<string>): ModuleReference | undefined {
   const known = found.get(namespace);
   if (known !== undefined) return known === 'none' ? undefined : known;
@@ -316,7 +323,7 @@ function moduleOfPackage(namespace: object, urls: Iterable<string>): ModuleRefer
 /** A package's folder, up to its last `/`. */
 const packagePattern = /^file:.*\/node_modules\/(?:@[^/]+\/)?[^/]+\//;
 
-/** What `require` gives for a module that has run; `undefined`: it awaits while it loads. */
+/** The result of `require` for a module that has run; `undefined`: it awaits while it loads. */
 function requiredAt(url: string): unknown {
   try {
     return withoutWarnings((): unknown => require(fileURLToPath(url)));
@@ -337,7 +344,7 @@ function isNamespaceOf(namespace: object, url: string): boolean {
   } catch {
     return names.length === exports.size; // it awaits while it loads
   }
-  // One with a default export comes behind an object of the same properties.
+  // A module with a default export comes behind an object of the same properties.
   return names.every((name) =>
     Object.is(Reflect.get(Object(required), name), Reflect.get(namespace, name)),
   );

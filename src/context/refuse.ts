@@ -1,6 +1,6 @@
-// What cannot travel, and what to do instead: one table, used for captures, arguments and results.
-// Long (over 400 lines), because it is that table.
-// A refusal is thrown before anything is sent. Not here: hazards of variables (hazards.ts).
+// Values that cannot travel, and the alternative to each: one table, used for captures, arguments and
+// results. Long (over 400 lines), because it is that table. A refusal is thrown before anything is sent.
+// Not here: hazards of variables (hazards.ts).
 
 import { EventEmitter } from 'node:events';
 import { Stats } from 'node:fs';
@@ -25,17 +25,17 @@ import type { AnyFunction } from './types.js';
 
 /** A text that is made when a message needs it. */
 export type Step = string | number | (() => string);
-/** From what was sent to a value: names, `.keys`, and indices. */
+/** From the sent value to a value in it: names, `.keys`, and indices. */
 export type Path = readonly Step[];
 
 interface Refusal {
   /** "a Promise" */
   readonly what: string;
-  /** Why, and the way out. */
+  /** The reason, and the way out. */
   readonly why: string;
-  /** The same for what a function returned, where that has another way out. */
+  /** The same for a result of a function, where that has another way out. */
   readonly whyOfResult?: string;
-  /** The same for what hangs on the captured `variable`, which the user may not have meant to send. */
+  /** The same for a value behind the captured `variable`, which the user may not have meant to send. */
   readonly whyInside?: (variable: string) => string;
 }
 
@@ -87,7 +87,7 @@ const ofResponse =
 const kept = (what: string): string =>
   `Node.js keeps what it is made of; pass ${what}, and make it inside the function`;
 
-/** The same by name, of classes of Node that are not everywhere, or cost to look at. */
+/** The same by name, for classes of Node that do not exist in every version, or cost time to read. */
 const wayOutByName: Readonly<Record<string, string>> = {
   Blob: blobWayOut,
   File: blobWayOut,
@@ -125,7 +125,7 @@ const wayOutByName: Readonly<Record<string, string>> = {
   CryptoKey: 'only Node.js makes one, and not at once; pass KeyObject.from(key), or its JWK',
 };
 
-/** Why `value` itself cannot travel, whatever it holds; `undefined`: it may. */
+/** The reason why `value` itself cannot travel, apart from its parts; `undefined`: it may. */
 export function refusalOf(value: object): Refusal | undefined {
   if (types.isProxy(value)) {
     return {
@@ -203,7 +203,7 @@ function isIterator(value: object): boolean {
   );
 }
 
-/** The tag that it has as data: no getter of the user's runs. */
+/** The `Symbol.toStringTag` of `value`, where that is a data property: no getter of the user runs. */
 function tagOf(value: object): string {
   for (let at: object | null = value; at !== null; at = Object.getPrototypeOf(at)) {
     const tag: unknown = ownValue(at, Symbol.toStringTag);
@@ -212,7 +212,7 @@ function tagOf(value: object): string {
   return '';
 }
 
-/** Classes of Node and the language whose instances are nothing but their properties. */
+/** Classes of Node and the language whose instances consist of their properties alone. */
 const byValue = new Set<unknown>([
   // Objects of functions that inherit from an error, as classes were written before ES2015.
   Error,
@@ -318,7 +318,7 @@ function refusalOfPrivate(constructor: AnyFunction): Refusal | false {
   };
 }
 
-/** For what has private members, of a class above it or of another one. */
+/** The refusal of private members, of a class above `value` or of another one. */
 function refusalByMembers(value: object): Refusal | undefined {
   if (types.isProxy(value) || !hasPrivateMembers(value)) return undefined;
   const isFunction = typeof value === 'function';
@@ -335,7 +335,7 @@ const stamped: Refusal = {
   why: 'a copy cannot hold them; pass what they hold, or make it inside the function',
 };
 
-/** For an object of Node that has private members of a user's class. */
+/** Refuses an object of Node that has private members of a user's class. */
 export function refuseStamped(value: object, path: Path): never {
   const what = `it is ${withArticle(nameOfClass(value))} ${stamped.what}`;
   throw transferError('TRANSFER_UNSUPPORTED', path, `${what}: ${stamped.why}`);
@@ -347,7 +347,7 @@ function urlOf(fn: AnyFunction): string {
   return location === undefined ? '' : scriptUrl(location.scriptId);
 }
 
-/** What to do instead of passing a mock function of a test runner. */
+/** The alternative to passing a mock function of a test runner. */
 export const mockWayOut = 'pass a plain function, or make the mock inside the function';
 
 function refusalOfIntl(name: string): Refusal {
@@ -368,7 +368,7 @@ const hooks =
   "[Symbol.for('manycore.send')]() { return data } and " +
   "static [Symbol.for('manycore.receive')](data) { return new … }";
 
-/** Built in, native, or from a script of Node's. */
+/** True: built in, native, or from a script of Node. */
 export function isOfNode(constructor: AnyFunction): boolean {
   if (builtinPath(constructor) !== undefined || nodeModulePath(constructor) !== undefined)
     return true;
@@ -401,7 +401,7 @@ export function refuse(value: object, path: Path): never {
   throw transferError('TRANSFER_UNSUPPORTED', path, `${subject} is ${what}: ${why}`);
 }
 
-/** The captured variable that `path` goes through last, and what leads on from its value, as `.request[0]`. */
+/** The captured variable that `path` goes through last, and the rest of the path, as `.request[0]`. */
 function capturedAt(path: Path): { variable?: string; members?: string } {
   const steps = path.map(shown);
   const at = steps.findLastIndex((step) => step.startsWith('variable '));
@@ -433,7 +433,9 @@ export function transferError(
 /** Steps of the path to what is nested too deeply. */
 const shownSteps = 8;
 
-/** For what a getter or a trap of the value at `path` threw, or V8 where it is nested too deeply. */
+/**
+ * The error for a throw by a getter or trap of the value at `path`, or by V8 where it is nested too deeply.
+ */
 export function refusalFor(error: unknown, path: Path): CodedError {
   const isDeep = types.isNativeError(error) && /call stack/.test(error.message);
   const why = isDeep
@@ -443,7 +445,7 @@ export function refusalFor(error: unknown, path: Path): CodedError {
   return transferError('TRANSFER_UNSUPPORTED', shown, why, { cause: error });
 }
 
-/** A path as messages show it. */
+/** A path in the form of messages. */
 export function joinPath(path: Path): string {
   let joined = '';
   for (const step of path) {

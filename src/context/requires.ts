@@ -1,4 +1,5 @@
-// `require` functions: which folder one looks from. Not here: what they find.
+// `require` functions: the folder from which each resolves.
+// Not here: resolving.
 
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
@@ -8,7 +9,7 @@ import type { AnyFunction } from './types.js';
 
 const require = createRequire(import.meta.url);
 
-/** True: it has what Node, or a runner, gives each `require`. */
+/** True: it has the properties that Node, or a runner, gives each `require`. */
 export function isRequire(fn: AnyFunction): boolean {
   return 'resolve' in fn && 'cache' in fn && 'extensions' in fn;
 }
@@ -18,14 +19,14 @@ export function isRequireOfNode(fn: AnyFunction): boolean {
   return descriptorOf(fn, 'cache')?.value === require.cache && isRequire(fn);
 }
 
-/** The URL from which `createRequire` looks where `fn` does: `usual`, where that is in the same folder. */
+/** The URL with which `createRequire` resolves as `fn` does: `usual`, where that is in the same folder. */
 export function baseOfRequire(fn: AnyFunction, usual: string): string {
   const folder = folderOf(fn);
   const isUsual = folder === undefined || dirname(fileURLToPath(usual)) === folder;
   return isUsual ? usual : pathToFileURL(`${folder}/`).href;
 }
 
-/** Where a relative name is looked for. */
+/** The folder in which a relative name is resolved. */
 function folderOf(fn: AnyFunction): string | undefined {
   const paths: unknown = Reflect.get(Object(Reflect.get(fn, 'resolve')), 'paths');
   const found: unknown =

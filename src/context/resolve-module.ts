@@ -1,12 +1,13 @@
-// Finds the file that a specifier in a module means, and whose file that is: the user's, a package's or ours.
-// Packages neither import modules of the program nor start tasks of the user, so nobody follows them, and for most
-// purposes a specifier that leads to one means nothing. Not here: what is in the file (scripts.ts, own-modules.ts).
+// Resolves a specifier in a module to its file, and that file to its owner: the user, a package or this
+// library. Packages neither import modules of the program nor start tasks of the user, so they are not
+// followed. Most functions here resolve the specifier of a package to nothing.
+// Not here: reading the file (scripts.ts, own-modules.ts).
 
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { packageTextAround, packageTextIn } from './package-text.js';
 
-/** A URL without what makes Node load the file once more. */
+/** A URL without the query that makes Node load the file once more. */
 export function bareUrl(url: string): string {
   return url.replace(/[?#].*/, '');
 }
@@ -14,7 +15,10 @@ export function bareUrl(url: string): string {
 /** The folders of packages that are a part of the program. */
 const packagesOfProgram = new Set<string>();
 
-/** Notes that the program is in the package around `url`, if it uses this library: runners of programs do not. */
+/**
+ * Notes that the program is in the package around `url`, if that uses this library: runners of programs do
+ * not.
+ */
 export function noteProgramPackage(url: string): void {
   const folder = packageAround(url);
   if (folder === undefined || packagesOfProgram.has(folder) || isOurs(url)) return;
@@ -36,18 +40,18 @@ export function isOfUser(url: string): boolean {
 /** With this file in a folder of its own, or in a bundle of all. */
 const ownFolder = import.meta.url.replace(/(?:context\/)?[^/]*$/, '');
 
-/** True: a module of the user's, of no package and not of this library. */
+/** True: a module of the user, of no package and not of this library. */
 export function isOwn(url: string): boolean {
   return (isOfUser(url) && !isOurs(url)) || url.startsWith('data:');
 }
 
 /** True: a module of this library. */
 export function isOurs(url: string): boolean {
-  // In a bundle of the user's this file is one of theirs.
+  // In a bundle of the user this file is one of theirs.
   return url.startsWith(ownFolder) && isOwnName(ownFolder, 'manycore');
 }
 
-/** True: `url`, of this library, only watches what others do. */
+/** True: `url`, of this library, only observes other code. */
 export function isObserver(url: string): boolean {
   return url.startsWith(`${ownFolder}observe/`);
 }
@@ -55,8 +59,8 @@ export function isObserver(url: string): boolean {
 const targets = new Map<string, string | undefined>();
 
 /**
- * The file that `specifier` means for the module at `parent` ('' for an absolute one); `undefined`: it is of Node, of
- * a package, or not there.
+ * The file that `specifier` means for the module at `parent` ('' for an absolute one); `undefined`: it is of
+ * Node, of a package, or missing.
  */
 export function urlOfModule(specifier: string, parent: string): string | undefined {
   const key = `${specifier} ${parent}`;
@@ -67,14 +71,14 @@ export function urlOfModule(specifier: string, parent: string): string | undefin
   return found;
 }
 
-/** The same for what may be a specifier: names of other packages are not looked for. */
+/** The same for a text that may be a specifier: names of other packages are not resolved. */
 export function urlOfMentioned(specifier: string, parent: string): string | undefined {
   if (specifier.startsWith('data:')) return bareUrl(specifier);
   const isMeant = /^(?:\.|\/|#|file:)/.test(specifier) || isOwnName(parent, specifier);
   return isMeant ? urlOfModule(specifier, parent) : undefined;
 }
 
-/** The URL of a path, with what makes Node load the file once more; `undefined`: it is no path. */
+/** The URL of a path, with the query that makes Node load the file once more; `undefined`: it is no path. */
 export function relativeUrl(specifier: string, parent: string | undefined): string | undefined {
   return /^\.{0,2}\//.test(specifier) ? new URL(specifier, parent).href : undefined;
 }
@@ -93,7 +97,7 @@ function findModule(specifier: string, parent: string): string | undefined {
       return pathToFileURL(resolve(isRelative ? fileURLToPath(new URL(name, parent).href) : name))
         .href;
     } catch {
-      // The next one.
+      // The next candidate.
     }
   }
   return undefined;
@@ -102,7 +106,7 @@ function findModule(specifier: string, parent: string): string | undefined {
 /** By folder of a module: the name of the package that it is in. */
 const names = new Map<string, string>();
 
-/** True: `specifier` begins with the name of the package that the module at `url` is in itself. */
+/** True: `specifier` begins with the name of the package that holds the module at `url`. */
 function isOwnName(url: string, specifier: string): boolean {
   if (url.startsWith('data:')) return false;
   const folder = url.replace(/[^/]*$/, '');

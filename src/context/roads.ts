@@ -1,9 +1,9 @@
-// The two roads to the state of a module. What a module exports is imported again in the worker, with state of its
-// own there; other functions and variables of it are copied. A call may use both: an exported function that
-// changes a variable, and a copy of that variable. Each variable must exist once in a call, so the module then
-// travels as code as a whole, and so does what imports it and leads there.
-// A copy is one of a variable that was captured, or of an object that a variable or export of the module holds
-// as well (owners.ts). State that other code puts into a registry is not seen.
+// The two roads to the state of a module. An export of a module is imported again in the worker, with state
+// of its own there; other functions and variables of it are copied. A call may use both: an exported function
+// that changes a variable, and a copy of that variable. Each variable must exist once in a call. So the
+// module then travels as code as a whole, and so does every module that imports it and leads there. A copy is
+// one of a variable that was captured, or of an object that a variable or export of the module holds as well
+// (owners.ts). State that other code puts into a registry is not found.
 // Not here: reading modules (reach.ts, outline.ts).
 
 import * as types from 'node:util/types';
@@ -43,22 +43,22 @@ interface Copied {
   readonly value: unknown;
 }
 
-/** The objects of a graph that are copies, and what shows whose they are. */
+/** The objects of a graph that are copies, and the scopes that show their owners. */
 export interface Copies {
   readonly objects: Iterable<object>;
   readonly around: (fn: AnyFunction) => Around | undefined;
 }
 
-/** What one export uses of modules: as imports, and as copies. */
+/** The uses of modules by one export: as imports, and as copies. */
 export class Roads {
   /** Once for each function that uses them. */
   readonly #imports = new Map<string, Imported>();
-  /** Modules that functions use by their properties alone, so far. */
+  /** Modules that functions have used only by their properties so far. */
   readonly #parts = new Map<unknown, Imported>();
   readonly #copies = new Map<string, Copied>();
-  /** Functions that travel as code, by whatever way the call has them. */
+  /** Functions that travel as code, by any way that the call has them. */
   readonly #functions = new Map<AnyFunction, Place>();
-  /** By script, what some function of it sees. */
+  /** Scopes that some function of a script sees, by script. */
   readonly #scripts = new Map<Script, readonly object[]>();
 
   addImport(
@@ -75,18 +75,21 @@ export class Roads {
     this.#imports.set(key, { from, value, parent, user, path: undefined });
   }
 
-  /** `value` is the module, of which a function uses some properties. */
+  /** Notes that `value` is the module, of which a function uses some properties. */
   addPart(value: object, from: ModuleReference, parent: string): void {
     this.#parts.set(value, { from, value, parent, user: undefined, path: undefined });
   }
 
-  /** `value` is met once more, as a value. */
+  /** Notes that `value` is met once more, as a value. */
   addAgain(value: unknown): void {
     const known = this.#parts.get(value);
     if (known !== undefined) this.addImport(value, known.from, known.parent, undefined);
   }
 
-  /** Modules that the code of a function names in `import()` or, when workers have its `require`, in that. */
+  /**
+   * Notes modules that the code of a function names in `import()` or, when workers have its `require`, in
+   * that.
+   */
   addLoads({ script, start }: Place, { length }: string, requires: boolean, path: Path): void {
     if (script.analysis === undefined || start < 0) return;
     for (const load of outlineOf(script.analysis).loads) {
@@ -99,17 +102,17 @@ export class Roads {
     }
   }
 
-  /** The scopes around a function that is copied. */
+  /** Notes the scopes around a function that is copied. */
   addScopes(script: Script, scopes: readonly object[]): void {
     this.#scripts.set(script, scopes);
   }
 
-  /** A function that is copied: a variable that holds it may be reached by an import. */
+  /** Notes a function that is copied: an import may reach a variable that holds it. */
   addFunction(fn: AnyFunction, place: Place): void {
     if (place.start >= 0) this.#functions.set(fn, place);
   }
 
-  /** A variable of a module that travels as its value, where that is no import itself. */
+  /** Notes a variable of a module that travels as its value, where that is no import itself. */
   addCopy(script: Script, binding: Binding, value: unknown): void {
     if (!mayBeImported(script)) return;
     const url = bareUrl(script.url);
@@ -123,7 +126,10 @@ export class Roads {
     for (const [fn, place] of other.#functions) this.#functions.set(fn, place);
   }
 
-  /** The modules that the call imports and that lead to variables of which it has copies. Throws for one it loads. */
+  /**
+   * The modules that the call imports and that lead to variables of which it has copies. Throws for one that
+   * it loads by `import()` or `require`.
+   */
   meeting(copies?: Copies): Set<string> {
     const found = new Set<string>();
     if (this.#imports.size === 0) return found;
@@ -141,7 +147,9 @@ export class Roads {
     return found;
   }
 
-  /** The variable that holds `fn` and whose properties its module assigns, as one that counts its calls. */
+  /**
+   * Notes the variable that holds `fn` and whose properties its module assigns, as one that counts its calls.
+   */
   #addHeld(fn: AnyFunction, { script, start }: Place): void {
     if (script.analysis === undefined || !mayBeImported(script)) return;
     const { extended, parts } = outlineOf(script.analysis);
@@ -251,7 +259,7 @@ function mayBeImported(script: Script): boolean {
   return isFound;
 }
 
-/** True: a second one of the variable could be another. */
+/** True: a second copy of the variable could differ. */
 function isState({ script: { analysis, source = '' }, binding, value }: Copied): boolean {
   if (analysis === undefined) return true;
   const outline = outlineOf(analysis);

@@ -1,8 +1,8 @@
-// Which variable does each name in a piece of source mean? One walk over acorn's tree records scopes,
-// declarations, references and the few constructs that re-creating a function must know of (`this`,
-// `super`, `import.meta`, ...). Our own walk and not a scope library, because we also need what those
-// do not record (outer `this`, private names, whether a binding can ever change).
-// Long (over 400 lines), because it is one walk over every node type of the language.
+// Resolves each name in a source text to its variable. One walk over acorn's tree records scopes,
+// declarations, references and the few constructs that matter for re-creating a function (`this`, `super`,
+// `import.meta`, ...). Our own walk instead of a scope library, because it also records outer `this`, private
+// names, and whether a binding can ever change. Long (over 400 lines), because it is one walk over every node
+// type of the language.
 // Not here: parsing (code.ts, scripts.ts), reading values (inspector.ts).
 
 import type {
@@ -39,9 +39,9 @@ export interface Binding {
   readonly inLoop: boolean;
   writes: number;
   initialisations: number;
-  /** Whether its initialisation makes what it holds: another for each scope of this kind. */
+  /** True: its initialisation makes its value, which differs for each scope of this kind. */
   readonly isFresh: boolean;
-  /** For `import`: where from, and which export (`*`: the namespace). */
+  /** For `import`: the specifier, and the export (`*`: the namespace). */
   readonly source: string | undefined;
   readonly imported: string | undefined;
   /** The import attribute `type`: 'json'; '' without one. */
@@ -51,14 +51,14 @@ export interface Binding {
 export interface Scope {
   readonly node: AnyNode;
   readonly parent: Scope | undefined;
-  /** Where `var` lands. */
+  /** True: `var` declarations land here. */
   readonly holdsVars: boolean;
-  /** Whether `this` inside is its own. */
+  /** True: `this` inside is its own. */
   readonly ownsThis: boolean;
   readonly inLoop: boolean;
   /** The field of a class whose value this scope is for. */
   readonly field: PropertyDefinition | undefined;
-  /** Whether code in it is strict: a class body, or below a `'use strict'`. Modules: see scripts.ts. */
+  /** True: its code is strict: a class body, or below a `'use strict'`. Modules: see scripts.ts. */
   readonly isStrict: boolean;
   readonly bindings: Map<string, Binding>;
   readonly privateNames: Set<string>;
@@ -101,7 +101,7 @@ export interface ModuleExport {
 
 /** `this.key = …`, or a helper that does so. `[start, end)` is the value; `scope` owns the `this`. */
 export interface OwnAssignment {
-  /** `undefined`: by a computed key. */
+  /** `undefined`: the key is computed. */
   readonly key: string | undefined;
   readonly start: number;
   readonly end: number;
@@ -115,22 +115,22 @@ export interface Analysis {
   readonly marks: readonly Mark[];
   readonly functions: readonly (FunctionNode | ClassNode)[];
   readonly exports: readonly ModuleExport[];
-  /** Of functions and classes at the top: offset of the name to offset of the text. */
+  /** Functions and classes at the top: offset of the name to offset of the text. */
   readonly topLevel: ReadonlyMap<number, number>;
   readonly identifiers: ReadonlySet<string>;
-  /** Whether there is an import or export declaration. */
+  /** True: there is an import or export declaration. */
   readonly hasModuleSyntax: boolean;
   /** Specifiers that it imports, re-exports or requires by a literal. */
   readonly sources: ReadonlySet<string>;
-  /** Whether there is an `await` outside of functions. */
+  /** True: there is an `await` outside of functions. */
   readonly isAwaitingAtTop: boolean;
-  /** Whether a part of it means something else in strict code than in sloppy code. */
+  /** True: a part of it has another meaning in strict code than in sloppy code. */
   readonly dependsOnMode: boolean;
   /** Private names that are assigned somewhere. */
   readonly writtenPrivates: ReadonlySet<string>;
-  /** Values that code gives to a property of its `this`, outer ones first. */
+  /** Values that code assigns to a property of its `this`, outer ones first. */
   readonly ownAssignments: readonly OwnAssignment[];
-  /** Functions that are called where they are written, and those that such a function gets. */
+  /** Functions that are called where they are written, and those that such a function gets as arguments. */
   readonly calledAtOnce: ReadonlySet<AnyNode>;
 }
 
@@ -151,14 +151,14 @@ export function resolve(scope: Scope, name: string): Binding | undefined {
   return undefined;
 }
 
-/** Whether the variable holds one value from its initialisation on. */
+/** True: the variable holds one value from its initialisation on. */
 export function isConstant(binding: Binding): boolean {
   if (binding.writes > 0) return false;
   if (binding.kind !== 'var') return true;
   return binding.initialisations === 1 && !binding.inLoop;
 }
 
-/** Whether `scope` lies in `node` or is its own scope. */
+/** True: `scope` lies in `node` or is its own scope. */
 /** True: the code of `scope` runs once, when its script does. */
 export function runsOnce(scope: Scope, { calledAtOnce }: Analysis): boolean {
   for (let at = scope; at.parent !== undefined; at = at.parent) {
@@ -203,7 +203,7 @@ class Walk implements Analysis {
   readonly root: Scope;
   readonly scopes: Scope[] = [];
   readonly references: Reference[] = [];
-  /** Where names begin that are called. */
+  /** Offsets of names that are called. */
   readonly #called = new Set<number>();
   readonly marks: Mark[] = [];
   readonly functions: (FunctionNode | ClassNode)[] = [];
@@ -346,7 +346,7 @@ class Walk implements Analysis {
           this.#mark('eval', node);
         }
         if (node.arguments[0]?.type === 'ThisExpression' && node.arguments[2] !== undefined) {
-          // What compilers write for fields: Object.defineProperty(this, 'name', …) and the like.
+          // Code that compilers write for fields: Object.defineProperty(this, 'name', …) and the like.
           const [, key, value] = node.arguments;
           this.#own(key?.type === 'Literal' ? String(key.value) : undefined, value);
         }
@@ -429,7 +429,7 @@ class Walk implements Analysis {
     this.#scope = outer;
   }
 
-  /** Notes `(function () {})()`, `(() => {}).call(this)`, and what a UMD wrapper is given. */
+  /** Notes `(function () {})()`, `(() => {}).call(this)`, and the arguments of a UMD wrapper. */
   #callAtOnce({ callee, arguments: given }: CallExpression): void {
     const called = callee.type === 'MemberExpression' ? callee.object : callee;
     if (!/^(?:Arrow)?FunctionExpression$/.test(called.type)) return;
@@ -694,7 +694,7 @@ const reservedWords = new Set(
   'let static yield await implements interface package private protected public'.split(' '),
 );
 
-/** Whether `node` by itself means something else in strict code, or is an error in one of the two. */
+/** True: `node` by itself has another meaning in strict code, or is an error in one of the two. */
 function dependsOnMode(node: AnyNode): boolean {
   switch (node.type) {
     case 'ThisExpression':
@@ -723,7 +723,7 @@ function isOctal(raw: string): boolean {
   return /^0\d/.test(raw) || (/^["']/.test(raw) && /\\\d/.test(raw));
 }
 
-/** Whether the code in `node` is strict by what `node` itself says. */
+/** True: a directive in `node` itself makes its code strict. */
 function declaresStrict(node: AnyNode): boolean {
   switch (node.type) {
     case 'ClassDeclaration':

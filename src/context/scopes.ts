@@ -2,7 +2,7 @@
 
 import { descriptorOf } from '../internal/index.js';
 
-/** Names and values; one before its declaration has run is `undefined`, where later versions of Node throw. */
+/** Names and values; one before its declaration has run is `undefined`; newer Node versions throw there. */
 export function variablesIn(scope: object): (readonly [name: string, value: unknown])[] {
   return Object.getOwnPropertyNames(scope).map((name) => [name, valueIn(scope, name)]);
 }

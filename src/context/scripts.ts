@@ -1,6 +1,7 @@
-// From a function's place (script id, line, column) to its module: URL, source, where its variables
-// are declared. All of it is cached by script: a module is parsed once, at the first function of it
-// that is sent. Not here: capture (inspector.ts), naming exports for a peer (references.ts).
+// Resolves a function's place (script id, line, column) to its module: URL, source, declarations of its
+// variables. All of it is cached by script: a module is parsed once, at the first function of it that is
+// sent.
+// Not here: capture (inspector.ts), naming exports for a peer (references.ts).
 
 import { readFileSync } from 'node:fs';
 import * as nodeModule from 'node:module';
@@ -18,7 +19,7 @@ import { hasInlineMap } from './source-maps.js';
 export interface Script {
   /** `file:`, `node:`, `data:` URL, or the bare path of a CommonJS module made into a URL; may be ''. */
   readonly url: string;
-  /** What V8 calls the script in stacks: for CommonJS a path. */
+  /** The name of the script in V8's stacks: for CommonJS a path. */
   readonly name: string;
   readonly isCommonJs: boolean;
   /** An ES module, whose code is strict. */
@@ -27,7 +28,7 @@ export interface Script {
   readonly lineStarts: readonly number[];
   /** `undefined` when there is no source, or it does not parse. */
   readonly analysis: Analysis | undefined;
-  /** The scopes around functions, by where those start: found once. */
+  /** The scopes around functions, by their start: found once. */
   readonly around: Map<number, Scope>;
 }
 
@@ -41,8 +42,8 @@ export interface Place {
 }
 
 /**
- * Before the name of code that was made again: it is no file then, which keeps it out of the user's coverage,
- * and says of a frame that its place is one of the text which ran at home. Stacks lose it at the caller.
+ * Prefix of the names of re-created code. The name is then no file, which keeps it out of the user's
+ * coverage. It also marks a frame as a place in the text that ran at home. Stacks lose it at the caller.
  */
 export const copyPrefix = 'manycore:';
 
@@ -94,7 +95,7 @@ function onStack(): [string, string][] {
   });
 }
 
-/** Where the function with this `text` and V8 location is. */
+/** The place of the function with this `text` and V8 location. */
 export function placeOf(text: string, anchor: number, at: FunctionLocation): Place {
   const script = scriptAt(at, text);
   const { lineStarts, source } = script;
@@ -167,14 +168,14 @@ function pathToUrl(path: string): string {
 function readScript(at: FunctionLocation, name: string, url: string, text: string): Script {
   const path = url.startsWith('file:') ? fileURLToPath(url) : name;
   const mayBeCommonJs = name.endsWith('.cjs') || path in require.cache;
-  // What V8 shows in stacks: a path for CommonJS, else the URL.
+  // The name in V8's stacks: a path for CommonJS, else the URL.
   const as = (isCommonJs: boolean, isModule: boolean) => ({
     url,
     name: isCommonJs ? path : name,
     isCommonJs,
     isModule,
   });
-  // V8 knows ES modules by their URL; CommonJS by a path, and code of eval, -e and vm by other names.
+  // V8 names ES modules by their URL; CommonJS by a path, and code of eval, -e and vm by other names.
   const mayBeModule = !mayBeCommonJs && URL.canParse(name);
   const around = new Map<number, Scope>();
   const nothing = { source: undefined, lineStarts: [], analysis: undefined, around };
@@ -193,7 +194,9 @@ function readScript(at: FunctionLocation, name: string, url: string, text: strin
   return none;
 }
 
-/** What may be the source, cheapest first: the file, the file without types, what V8 really runs. */
+/**
+ * Candidates for the source, cheapest first: the file, the file without types, the text that V8 really runs.
+ */
 function* sourcesOf(scriptId: string, url: string): Generator<RunningSource> {
   const file = readFile(url);
   if (file !== undefined) {
@@ -205,11 +208,13 @@ function* sourcesOf(scriptId: string, url: string): Generator<RunningSource> {
   if (running !== undefined) yield running;
 }
 
-/** Sources without a file that were read along with another: each is wanted once. */
+/** Sources without a file that were read along with another: each is used once. */
 const readAlong = new Map<string, RunningSource>();
 const maxReadAlong = 2000;
 
-/** What V8 runs for a script. Reads other scripts without a file as well, because one costs as much. */
+/**
+ * The text that V8 runs for a script. Reads other scripts without a file as well, because one costs as much.
+ */
 function runningSource(scriptId: string): RunningSource | undefined {
   const known = readAlong.get(scriptId);
   readAlong.delete(scriptId);
@@ -255,7 +260,7 @@ function stripTypes(source: string): string | undefined {
   });
 }
 
-/** Runs `body` while experimental features that we chose to use say nothing. */
+/** Runs `body` while warnings of experimental features that we chose to use are off. */
 export function withoutWarnings<T>(body: () => T): T {
   // Test runners have another `process` in their contexts.
   const own: NodeJS.Process = isMainRealm ? process : Object(vm.runInThisContext('process'));
@@ -297,7 +302,7 @@ function parseModule(source: string): Analysis | undefined {
 
 const analyses = new Map<string, Analysis | undefined>();
 
-/** What the file at `url` declares and does; `undefined`: unreadable, large, or not JavaScript. */
+/** The analysis of the file at `url`; `undefined`: unreadable, large, or not JavaScript. */
 export function analysisOf(url: string): Analysis | undefined {
   if (analyses.has(url)) return analyses.get(url);
   const file = fileText(url);
@@ -317,7 +322,7 @@ export function currentAnalysis(url: string): Analysis | undefined {
   return analysisOf(url);
 }
 
-/** As long as it is the same, so is the analysis of each module. */
+/** A counter: while it is the same, so is the analysis of each module. */
 export function scriptsRead(): number {
   return scripts.size;
 }
@@ -328,7 +333,7 @@ export function fileText(url: string): string | undefined {
   return text !== undefined && text.length <= maxFileLength ? text : undefined;
 }
 
-/** A program that somebody wrote is shorter; a bundle takes a second to parse. */
+/** Sources written by hand are shorter; a bundle takes a second to parse. */
 const maxFileLength = 1_000_000;
 
 /** The scope in which the function at `place` was written. */
@@ -352,7 +357,7 @@ function isNarrower(a: Scope, b: Scope): boolean {
   return a.node.end - a.node.start <= b.node.end - b.node.start;
 }
 
-/** Whether the code around the function at `place` is strict. */
+/** True: the code around the function at `place` is strict. */
 export function isStrictAt(place: Place): boolean {
   return place.script.isModule || scopeAround(place)?.isStrict === true;
 }

@@ -1,8 +1,8 @@
-// What `this` and `arguments` mean in an arrow: those of the function or the class field around it. An
-// arrow that its object holds where its source puts it (`field = () => …`, `this.name = () => …` in a
-// constructor or a method of that object, also under a key that is computed) has
-// that object as `this`, so it is bound to the copy; V8 shows the `this` of an arrow to nobody. Else
-// it is read from the frame that made the arrow, while that still runs.
+// The meaning of `this` and `arguments` in an arrow: those of the function or the class field around it. The
+// source may put an arrow on its object: `field = () => …`, or `this.name = () => …` in a constructor or
+// method of it, also under a computed key. Such an arrow has that object as `this`, so it is bound to the
+// copy; V8 never reveals the `this` of an arrow. Otherwise it is read from the frame that made the arrow,
+// while that still runs.
 // Not here: captured variables (describe.ts).
 
 import * as types from 'node:util/types';
@@ -24,8 +24,8 @@ interface Found {
 }
 
 /**
- * `[this, arguments]` for an arrow that uses one of them, else `[]`. `holders`: see `Graph`. A third
- * element says that the arrow belongs to the object that is its `this`, and is made with each copy.
+ * `[this, arguments]` for an arrow that uses one of them, else `[]`. `holders`: see `Graph`. A third element:
+ * true when the arrow belongs to the object that is its `this`, and is made with each copy.
  */
 export function selfOf(
   fn: AnyFunction,
@@ -79,7 +79,9 @@ function thisScope(place: Place): Scope | undefined {
   return scope;
 }
 
-/** Objects that own an arrow: the same arrow on a second one was copied there, with the first as `this`. */
+/**
+ * Objects that own an arrow: the same arrow on a second object was copied there, with the first as `this`.
+ */
 const owners = new WeakMap<AnyFunction, WeakRef<object>>();
 
 /** The object on the way to `fn` that the source makes its `this`. */
@@ -113,7 +115,9 @@ function holderOf(
   return { value: holder };
 }
 
-/** The key under which the source puts what is at `place` on its `this`; without `name`: a computed one. */
+/**
+ * The key under which the source puts the function at `place` on its `this`; without `name`: a computed one.
+ */
 interface Key {
   readonly name: string | undefined;
 }
@@ -142,7 +146,7 @@ function isClass(scope: Scope | undefined): boolean {
 }
 
 /**
- * Whether `holder` is an instance of the class or constructor in `scope`, or that class itself, or has the
+ * True: `holder` is an instance of the class or constructor in `scope`, or that class itself, or has the
  * function in `scope` as a method.
  */
 function isMadeBy(holder: object, scope: Scope, place: Place, placeOf: PlaceOf): boolean {
@@ -191,7 +195,7 @@ function thisAround(place: Place, scriptId: string | undefined): Found | undefin
   if (owner === undefined || scriptId === undefined) return undefined;
   if (owner.parent === undefined) {
     if (isModule) return { value: undefined };
-    // Code of a direct eval has the `this` of its caller, and no name to tell it by.
+    // Code of a direct eval has the `this` of its caller, and no name that identifies it.
     if (isCommonJs) return cjsThis(place.script);
     return url === '' ? undefined : { value: globalThis };
   }

@@ -1,7 +1,9 @@
-// Values that code compares by identity: symbols, frozen objects and functions which modules export. In a worker such
-// a value is that of the module there, and a result is that of the caller's, where a function of the call imports the
-// module. A frozen object goes with a copy, for modules that made another one there.
-// Not here: objects that can change, which are copies, as an argument has what its caller sees in it.
+// Values that code compares by identity: symbols, frozen objects and functions which modules export. Where a
+// function of the call imports the module, such a value is that of the module in the worker. In a result it
+// is that of the caller's module. A frozen object is sent with a copy, for modules that made another one
+// there.
+// Not here: objects that can change, which are copied: an argument must have the properties that its caller
+// sees.
 
 import * as types from 'node:util/types';
 import { descriptorOf, ownValue, sourceText } from '../internal/index.js';
@@ -16,7 +18,7 @@ export interface ImportSource {
   readonly importType: string;
 }
 
-/** The import that a value is, and what a frozen object holds. */
+/** The import that a value is, and the content of a frozen object. */
 export interface Named {
   readonly reference: ModuleReference;
   readonly parent: string;
@@ -33,9 +35,9 @@ interface Entry {
 
 type Exported = readonly (readonly [name: string, value: unknown])[];
 
-/** Objects of more parts are copies. */
+/** Objects of more parts are copied. */
 const maxParts = 200;
-/** So far down in exported objects, and namespaces that are exports, values are looked for. */
+/** Depth in exported objects, and namespaces that are exports, down to which values are found. */
 const maxSteps = 2;
 
 export class Sentinels {
@@ -44,17 +46,18 @@ export class Sentinels {
   readonly #functions = new WeakSet<object>();
   /** Functions in exported objects that cannot change. */
   readonly #members = new WeakMap<object, Entry>();
-  /** Exported objects, and namespaces that are exports, whose properties were not looked at. */
+  /** Exported objects, and namespaces that are exports, whose properties were not read yet. */
   readonly #holders = new Map<object, Entry>();
   readonly #seenHolders = new WeakSet<object>();
-  /** Modules whose other exports were not looked at. */
+  /** Modules whose other exports were not read yet. */
   readonly #unread = new Map<string, () => readonly [ImportSource, Exported]>();
   readonly #read = new Set<string>();
   readonly #whole = new Set<string>();
 
   /**
-   * Notes that a function imports `value`, an export of a module (`*`: the module itself). `read` gives all
-   * exports of that, and how each is imported; it is called when a value is met that may be one of them.
+   * Notes that a function imports `value`, an export of a module (`*`: the module itself). `read` returns all
+   * exports of that module, and how each is imported. It is called when a value is met that may be one of
+   * them.
    */
   note(
     value: unknown,
@@ -79,7 +82,7 @@ export class Sentinels {
     return this.#functions.has(fn);
   }
 
-  /** The export in which the function `fn` is, where that cannot change. */
+  /** The export that contains the function `fn`, where that cannot change. */
   member(fn: object): (ModuleReference & { readonly parent: string }) | undefined {
     this.#readHolders();
     const entry = this.#members.get(fn);
@@ -159,7 +162,7 @@ function isHolder(value: object): boolean {
   return prototype === null || prototype === Object.prototype;
 }
 
-/** What the properties `members` of an export lead to, as `Entry` names them; `undefined`: nothing. */
+/** The value of the properties `members` of an export, as `Entry` names them; `undefined`: there is none. */
 export function memberOf(exported: unknown, members: string): unknown {
   let found = exported;
   for (const step of members.split(' ')) {
@@ -178,7 +181,9 @@ function cjsEntry(value: symbol | object): Entry | undefined {
   return { source, name, members: '' };
 }
 
-/** The contents of a frozen object, with all that is in it, as text; `undefined`: it can change, or is large. */
+/**
+ * The contents of a frozen object, with everything in it, as text; `undefined`: it can change, or is large.
+ */
 export function contentsOf(value: unknown): string | undefined {
   const parts: string[] = [];
   return addContents(value, parts, new Set()) ? parts.join('\n') : undefined;
@@ -190,7 +195,7 @@ function addContents(value: unknown, parts: string[], above: Set<unknown>): bool
   else if (typeof value !== 'object' || value === null) {
     parts.push(`${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`);
   } else {
-    // What is in a Map, a Date or a buffer can change all the same.
+    // The contents of a Map, a Date or a buffer can change even when it is frozen.
     if (above.has(value) || types.isProxy(value) || hasInnerState(value)) return false;
     if (!Object.isFrozen(value)) return false;
     const prototype: object | null = Object.getPrototypeOf(value);
@@ -234,7 +239,7 @@ export function exportsIn(module: unknown): Exported {
       const own = descriptorOf(module, name);
       if (own?.enumerable === true && 'value' in own) found.push([name, own.value]);
     } catch {
-      // Its declaration has not run.
+      // The declaration has not run.
     }
   }
   return found;

@@ -1,12 +1,12 @@
-// Which variable of which scope a function captured, as far as that can be known. V8 shows the values
-// of a scope and not which scope it is, so it is found out:
+// Identifies the scope of each captured variable, as far as possible. V8 shows the values of a scope but not
+// its identity, so it is inferred:
 // - a scope of a module's root exists once, and so does the one of all classic scripts of a realm;
-// - what a scope makes for itself (a function declared in it, `const list = []`) is another in each,
-//   and so names the scope;
+// - values that a scope makes for itself (a function declared in it, `const list = []`) differ in each, and
+// so identify the scope;
 // - two functions of one text that each scope makes at most once are of two scopes;
-// - two scopes of which any variable differs are two.
-// A variable that functions share and one of them assigns travels as a cell, `[value]`, which they share
-// in the worker as well (cells.ts). Where nothing tells whether they share it, they are refused.
+// - two scopes of which any variable differs are two. A variable that functions share and one of them assigns
+// travels as a cell, `[value]`, which they share in the worker as well (cells.ts). Where nothing decides
+// whether they share it, they are refused.
 // Not here: reading scopes (describe.ts).
 
 import type { Code } from './code.js';
@@ -23,7 +23,7 @@ export interface Sharer {
   readonly fn: AnyFunction;
   readonly slot: Slot;
   readonly writes: boolean;
-  /** Whether its text may be changed so that it uses a cell. */
+  /** True: its text may be changed so that it uses a cell. */
   readonly canShare: boolean;
 }
 
@@ -43,7 +43,7 @@ function serialOf(value: object): number {
   return lastSerial;
 }
 
-/** Variables that functions were seen to share; from then on they travel as cells. */
+/** Variables that functions were found to share; from then on they travel as cells. */
 export class Sharing {
   readonly #shared = new Set<string | symbol>();
   readonly #ofWorker = new Set<string | symbol>();
@@ -51,7 +51,7 @@ export class Sharing {
   /** Names the cell of a variable; `undefined`: it travels as its value. */
   cellOf(slot: Slot, place: Place | undefined, { isClass }: Code): string | undefined {
     const { binding, inScripts, scopes: [scope] = [] } = slot;
-    // Another script may assign what this one takes for constant.
+    // A variable that is constant for this script may be assigned by another one.
     if (inScripts !== undefined) {
       if (binding?.kind === 'const') return undefined;
       return isClass || this.#shared.has(inScripts) ? inScripts : undefined;
@@ -75,12 +75,15 @@ export class Sharing {
     return this.#shared.has(globalKey(name));
   }
 
-  /** Whether the call uses the global of the worker instead, because that of the program cannot travel. */
+  /** True: the call uses the global of the worker instead, because that of the program cannot travel. */
   isOfWorker(name: string | symbol): boolean {
     return this.#ofWorker.has(name);
   }
 
-  /** Leaves globals that cannot travel to the worker where a function of `graph` makes them there. Throws for others. */
+  /**
+   * Leaves globals that cannot travel to the worker where a function of `graph` makes them there. Throws for
+   * others.
+   */
   settle(graph: Graph): void {
     for (const [name, refusal] of graph.refused) {
       const users = graph.globals.get(globalKey(name)) ?? [];
@@ -90,7 +93,7 @@ export class Sharing {
     }
   }
 
-  /** Forgets what belongs to one export. */
+  /** Clears the state of one export. */
   forget(): void {
     this.#ofWorker.clear();
   }
@@ -110,7 +113,7 @@ export class Sharing {
     users.push(user);
   }
 
-  /** Refuses a function that may share a variable with one before it; notes that it does. */
+  /** Refuses a function that may share a variable with one before it; notes a shared one. */
   check(user: User, graph: Graph): void {
     const { place, slot } = user;
     const { binding, name, inScripts } = slot;
@@ -145,7 +148,7 @@ function variableOf(script: Script, { start }: Binding): string {
   return `${serialOf(script)}:${start}`;
 }
 
-/** Names the one `scope` of all that there may be of `declared`; `undefined`: nothing tells. */
+/** Identifies `scope` among all scopes made for `declared`; `undefined`: nothing identifies it. */
 function instanceOf(declared: Scope, scope: object): string | undefined {
   if (declared.parent === undefined) return 'root';
   for (const binding of declared.bindings.values()) {
@@ -180,7 +183,7 @@ function compare(a: User, b: User): 'one' | 'two' | 'unknown' {
   return haveSameValues(a.slot.scopes ?? [], b.slot.scopes ?? []) ? 'unknown' : 'two';
 }
 
-/** Whether running the code of `declared` once makes at most one function at `place`. */
+/** True: one run of the code of `declared` makes at most one function at `place`. */
 function isMadeOnce(place: Place, declared: Scope): boolean {
   let at = scopeAround(place);
   for (; at !== undefined && at !== declared; at = at.parent) {

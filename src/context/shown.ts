@@ -1,5 +1,6 @@
-// Names and places in messages, as the user wrote them: a compiler's names of imports and its lines are
-// those of code that the user has never seen. Not here: frames of stacks (stack.ts).
+// Names and places in messages, as the user wrote them: a compiler's names of imports and its lines are those
+// of code that the user has never seen.
+// Not here: frames of stacks (stack.ts).
 
 import { functionName } from '../internal/index.js';
 import type { Described } from './describe.js';
@@ -16,7 +17,10 @@ export function shownFunction(fn: AnyFunction, { code, place }: Described): stri
   return `${name} (${shownPlace(place.script, place.line, place.column)})`;
 }
 
-/** A captured variable. What Vite made of an import statement is the import of that module. */
+/**
+ * A captured variable. A variable that Vite made of an import statement is shown as the import of that
+ * module.
+ */
 export function shownVariable(name: string, script: Script | undefined): string {
   if (name === '__vite_ssr_export_default__') return 'export default';
   const source = isViteImport(name) ? sourceOfVite(name, script?.source ?? '') : '';

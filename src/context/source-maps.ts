@@ -12,7 +12,7 @@ interface OriginalPlace {
 
 /**
  * The original of a place in the script `name`; `undefined`: nothing maps it. `running`: the text of that
- * script, if it is known, whose end may hold a map.
+ * script, if available, whose end may hold a map.
  */
 export function originalPlace(
   name: string,
@@ -28,12 +28,12 @@ export function originalPlace(
   return { file, line: originalLine, column: originalColumn };
 }
 
-// In parts: Jest takes the whole, also in a text of ours, for the map of the file that it is in.
+// In parts: Jest reads the whole, also in a text of ours, as the map of the file that it is in.
 const inlineStart = ['//# source', 'MappingURL=data:application/json;'].join('');
 
 /**
- * True: a place of the script `name` is another one of the same file, as where a loader compiles in memory. A
- * frame there says by itself nothing of which text it is: the user's, or what the loader made of it.
+ * True: a place of the script `name` maps to another one of the same file, as where a loader compiles in
+ * memory. A frame there does not reveal which text it belongs to: the user's, or the loader's output.
  */
 export function isMappedInPlace(
   name: string,
@@ -72,6 +72,6 @@ function inlineMapOf(source: string): SourceMap | undefined {
     const json = Buffer.from(url.slice(url.indexOf(',') + 1), 'base64').toString();
     return new SourceMap(JSON.parse(json));
   } catch {
-    return undefined; // not what it looks like
+    return undefined; // a comment that only resembles a map
   }
 }

@@ -1,13 +1,13 @@
 // One stack from two processes: the frames of the worker, then those of the caller, both at the user's
-// original file and line, without ours and Node's. Source maps are applied here, in the parent,
-// because the worker runs re-created code and knows none.
+// original file and line, without ours and Node's. Source maps are applied here, in the parent, because the
+// worker runs re-created code and has none.
 
 import { isNativeError } from 'node:util/types';
 import { defineOwn } from '../internal/index.js';
 import { copyPrefix, isMarkedByPeer, runningText } from './scripts.js';
 import { isRelative, isSameFile, originalPlace } from './source-maps.js';
 
-/** Where a call was made: an object whose `stack` is made into text only when somebody reads it. */
+/** The place of a call: an object whose `stack` is made into text only when it is read. */
 export interface CallSite {
   readonly stack?: string;
 }
@@ -28,12 +28,12 @@ export function captureSite(below: (...args: never[]) => unknown): CallSite {
   try {
     captureStackTrace(site, below);
   } catch {
-    // A program has taken it away, or replaced it: errors have no frames of the caller.
+    // A program has removed or replaced it: errors have no frames of the caller.
   }
   return site;
 }
 
-/** None where an `Error.prepareStackTrace` of the program throws, or makes something else than a text. */
+/** Empty where an `Error.prepareStackTrace` of the program throws, or returns anything but a text. */
 function framesAt(site: CallSite | undefined): string[] {
   try {
     const stack: unknown = site?.stack;
@@ -43,12 +43,12 @@ function framesAt(site: CallSite | undefined): string[] {
   }
 }
 
-/** Own frames between a refusal and whoever called manycore, with room to spare. */
+/** Own frames between a refusal and the caller of manycore, with room to spare. */
 const maxOwnFrames = 50;
 
 /**
- * `error` with the frames of whoever called manycore in place of our own, which are as many as a stack
- * has room for. Call it where our frames are few. A stack without frames of the user's stays as it is.
+ * `error` with the frames of the caller of manycore in place of our own, as many as a stack has room for.
+ * Call it where our frames are few. A stack without frames of the user stays as it is.
  */
 export function atCaller<E extends Error>(error: E): E {
   const { stackTraceLimit } = Error;
@@ -65,7 +65,10 @@ export function atCaller<E extends Error>(error: E): E {
   return error;
 }
 
-/** Gives `error`, which was made here, the frames of the call at `site` in place of its own, where there are some. */
+/**
+ * Gives `error`, which was made here, the frames of the call at `site` in place of its own, where there are
+ * some.
+ */
 export function placeAt(error: unknown, site: CallSite): void {
   const frames = framesAt(site).filter(isOfUser);
   if (frames.length > 0) setStack(Object(error), frames);
@@ -83,10 +86,10 @@ function setStack(error: object, frames: readonly string[]): void {
 }
 
 /**
- * Settles a promise by its `resolve` with what `settle` returns or throws, and tells `settle` where the
- * promise is awaited. Recording the caller's stack at every call costs more than a short call; V8 finds
- * it here from the other end: from an async function whose promise leads to whoever awaits it. Frames of
- * callers that do not await the promise directly are not there.
+ * Settles a promise by its `resolve` with the result or error of `settle`, which gets the place where the
+ * promise is awaited. Recording the caller's stack at every call costs more than a short call. V8 finds it
+ * here from the other end: from an async function whose promise leads to the awaiting one. Frames of callers
+ * that do not await the promise directly are missing.
  */
 export function settleWhereAwaited<T>(
   resolve: (value: PromiseLike<T>) => void,
@@ -131,7 +134,7 @@ function partsOf(error: unknown): unknown[] {
 function clean(error: unknown, below: readonly string[]): void {
   if (typeof error !== 'object' || error === null) return;
   try {
-    // Not one that `Object.prototype` has: what was thrown may be any object.
+    // Not one inherited from `Object.prototype`: any object may have been thrown.
     const stack = isNativeError(error) ? error.stack : ownStack(error);
     if (typeof stack !== 'string') return;
     const { head, frames } = splitStack(stack, Reflect.get(error, 'message'));
@@ -182,10 +185,10 @@ function isOfUser(frame: string): boolean {
 
 const placePattern = /\(?((?:file:\/\/|\/)[^()]*?):(\d+):(\d+)\)?$/;
 
-/** Longer lines that look like frames are part of a message; the pattern is quadratic in them. */
+/** Longer lines that resemble frames are part of a message; the pattern is quadratic in them. */
 const maxFrameLength = 10_000;
 
-/** `stack` with each frame of code that was made again at its place in the source that the user wrote. */
+/** `stack` with each frame of re-created code at its place in the user's source. */
 export function unmarked(stack: string): string {
   if (!stack.includes(copyPrefix)) return stack;
   const lines = stack.split('\n');
@@ -194,16 +197,16 @@ export function unmarked(stack: string): string {
 
 const markPattern = new RegExp(`^\\s+at .*${copyPrefix}`);
 
-/** The frame with its place in the source that the user wrote. */
+/** The frame with its place in the user's source. */
 function toOriginal(frame: string): string {
   const bare = frame.replace(copyPrefix, '');
   const place = bare.length > maxFrameLength ? undefined : placePattern.exec(bare);
   const [, file, line, column] = place ?? [];
   if (file === undefined || line === undefined || column === undefined) return bare;
   const found = originalPlace(file, runningText(file), Number(line) - 1, Number(column) - 1);
-  // In a worker the mark stays for the caller, who has the map.
+  // In a worker the mark stays for the caller, which has the map.
   if (found === undefined) return isMarkedByPeer(file) ? frame : bare;
-  // What a worker loaded by itself is the user's text, or was mapped there.
+  // A file that a worker loaded by itself is the user's text, or was mapped there.
   if (bare === frame && isSameFile(found.file, file)) return bare;
   const original = `${isRelative(found.file) ? file : found.file}:${found.line + 1}:${found.column + 1}`;
   return bare.replace(`${file}:${line}:${column}`, () => original);

@@ -1,5 +1,5 @@
-// A function named by its module and export: travels as the two names, needs no inspector and no
-// capture, and the module keeps its own state in each worker.
+// A function named by its module and export. It travels as the two names, needs no inspector and no capture,
+// and the module keeps its own state in each worker.
 
 import { CodedError } from '../errors.js';
 import { jsonOf, messageOf } from '../internal/index.js';
@@ -15,10 +15,10 @@ export interface TaskTarget {
 const targets = new WeakMap<AnyFunction, TaskTarget>();
 
 /**
- * The function that the module at `moduleUrl` exports as `exportName`, to be called where it runs.
- * `moduleUrl` is absolute (`import.meta.url`, `import.meta.resolve(…)`, `node:…`). Calling it imports
- * the module; rejects with `TRANSFER_IMPORT_FAILED` when that fails or the export is no function. The
- * program itself is `OPTION_INVALID`: a worker that imports it would run the program once more.
+ * Returns a function that calls the export `exportName` of the module at `moduleUrl`, in the worker that runs
+ * it. `moduleUrl` is absolute (`import.meta.url`, `import.meta.resolve(…)`, `node:…`). Calling it imports the
+ * module; rejects with `TRANSFER_IMPORT_FAILED` when that fails or the export is no function. The program
+ * itself is `OPTION_INVALID`: a worker that imports it would run the program once more.
  */
 export function task<F extends (...args: never[]) => unknown = (...args: unknown[]) => unknown>(
   moduleUrl: string | URL,

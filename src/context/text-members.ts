@@ -1,6 +1,6 @@
-// Parts of a function that the text of a class makes (a method, half of an accessor, a function in a static field)
-// beside that text: properties, another name, what it inherits. A peer changes its copy in place, so that it
-// keeps `super` and `#private`.
+// Parts of a function that the text of a class makes (a method, half of an accessor, a function in a static
+// field) beside that text: properties, another name, another prototype. A peer changes its copy in place, so
+// that it keeps `super` and `#private`.
 // Not here: whether a function is the text's own (classes.ts), writing it (additions.ts).
 
 import * as types from 'node:util/types';
@@ -16,9 +16,9 @@ export interface TextMember {
   readonly target: object;
   readonly key: Key;
   readonly part: 'value' | 'get' | 'set';
-  /** Its own keys that are not as the text makes them, or were not when it was sent. */
+  /** Own keys that differ from the text, or did when it was sent. */
   readonly changed: readonly Key[];
-  /** True: what it inherits goes along. */
+  /** True: its prototype is sent too. */
   readonly isMoved: boolean;
 }
 
@@ -53,7 +53,7 @@ export function openDescriptor(target: object, key: Key): OwnDescriptor | undefi
   });
 }
 
-/** The state of a member's function when it was made: own keys but `prototype`, what it inherits. */
+/** The state of a member's function when it was made: own keys but `prototype`, and its prototype. */
 interface Usual {
   readonly name: string | undefined;
   readonly length: number;
@@ -62,7 +62,7 @@ interface Usual {
 
 const usualOfPristine = new WeakMap<object, Usual>();
 
-/** Remembers what evaluating the text gave a function, before anything is changed. */
+/** Records the state that evaluating the text gave a function, before anything is changed. */
 export function rememberUsual(fn: AnyFunction): void {
   const [name, length] = [ownValue(fn, 'name'), ownValue(fn, 'length')];
   usualOfPristine.set(fn, {
@@ -91,7 +91,7 @@ const kinds = [() => {}, async () => {}, function* () {}, async function* () {}]
   (each): object => Object.getPrototypeOf(each),
 );
 
-/** The prototype of a function of this kind, in its realm, where nobody changed it. */
+/** The prototype of a function of this kind, in its realm, if unchanged. */
 function usualAbove(fn: AnyFunction): object | null {
   const above: object | null = Object.getPrototypeOf(fn);
   const usual =
@@ -110,7 +110,7 @@ function isUsualKey(fn: AnyFunction, key: Key, usual: Usual): boolean {
   return isClosed && own.value === usual[key];
 }
 
-/** Keys of a member that are not as its text makes them; `undefined`: more than a peer can change in its copy. */
+/** Keys of a member that differ from its text; `undefined`: more than a peer can change in its copy. */
 export function changesOf(fn: AnyFunction, usual: Usual): Key[] | undefined {
   const keys = new Set([...Reflect.ownKeys(fn), 'name', 'length']);
   const changed = [...keys].filter((key) => !isUsualKey(fn, key, usual));

@@ -1,5 +1,6 @@
-// Names in the text of a function: which come from outside, and what its own constants hold from their
-// declaration on. Not here: names in the source of a whole module (scope.ts, scripts.ts).
+// Names in the text of a function: which come from outside, and the values that its own constants hold from
+// their declaration on.
+// Not here: names in the source of a whole module (scope.ts, scripts.ts).
 
 import type { AnyNode, Identifier } from 'acorn';
 import { walk } from './cells.js';
@@ -9,9 +10,9 @@ import { analyse, type Binding, isConstant, isInside, resolve } from './scope.js
 export type Expression = AnyNode | null | undefined;
 
 export class TextNames {
-  /** What each name means, by its offset; `undefined`: it comes from outside. */
+  /** The binding of each name, by its offset; `undefined`: it comes from outside. */
   readonly #bindings = new Map<number, Binding | undefined>();
-  /** What a variable is declared with, by the offset of its declaration. */
+  /** Initialisers of variables, by the offset of the declaration. */
   readonly #values = new Map<number, AnyNode>();
 
   /** `node`: the function, inside `tree`. */
@@ -33,7 +34,7 @@ export class TextNames {
     return this.#bindings.has(node.start) && this.#bindings.get(node.start) === undefined;
   }
 
-  /** What the constant `node` of the text holds; `undefined`: it is no such constant. */
+  /** The value of the constant `node` of the text; `undefined`: it is no such constant. */
   valueOf(node: Identifier): AnyNode | undefined {
     const binding = this.#bindings.get(node.start);
     return binding && isConstant(binding) ? this.#values.get(binding.start) : undefined;
@@ -43,7 +44,7 @@ export class TextNames {
     if (id.type === 'Identifier' && value) this.#values.set(id.start, value);
   }
 
-  /** Parameters of a function without a name that is called where it is written. */
+  /** Notes parameters of a function without a name that is called where it is written. */
   #noteParameters(callee: AnyNode, given: readonly AnyNode[]): void {
     const isCall = callee.type === 'MemberExpression' && isNamed(callee.property, 'call');
     const called = isCall ? callee.object : callee;

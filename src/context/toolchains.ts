@@ -1,5 +1,6 @@
-// What test runners and compilers make of a program, where it is not what Node would load. The names
-// below are written by the tools, not by users. Not here: Vite (vite.ts), modules that Jest loads (jest.ts).
+// Output of test runners and compilers, where it differs from the program that Node would load. The names
+// below are written by the tools, not by users.
+// Not here: Vite (vite.ts), modules that Jest loads (jest.ts).
 
 import * as types from 'node:util/types';
 import vm from 'node:vm';
@@ -19,7 +20,10 @@ export function usedMembers(text: string, name: string): string[] | undefined {
   return [...used];
 }
 
-/** An object with some properties of `value`, as they are; a Proxy in one of them as what it shows. */
+/**
+ * An object with some properties of `value`, as they are; for a Proxy in one of them the object that it
+ * shows.
+ */
 export function partOf(value: object, names: readonly string[]): object {
   const part = {};
   for (const name of names) {
@@ -34,7 +38,7 @@ export function partOf(value: object, names: readonly string[]): object {
   return part;
 }
 
-/** Refuses what a test runner gives its tests: it knows only the process of the test. */
+/** Refuses values that a test runner gives its tests: they work only in the process of the test. */
 export function refuseRunner(what: string, path: Path): never {
   throw transferError(
     'TRANSFER_UNSUPPORTED',
@@ -59,7 +63,7 @@ export function refuseMock(fn: AnyFunction, path: Path): void {
   );
 }
 
-/** True: `value` holds what `#private` members of a class became for a target before ES2022. */
+/** True: `value` holds the compiled form of `#private` members of a class, for a target before ES2022. */
 export function isLoweredPrivate(value: unknown, text: string): boolean {
   if (!types.isWeakMap(value) && !types.isWeakSet(value)) return false;
   return /__classPrivate|__private(?:Add|Get|Set|In|Method)|_class_?private_?|_check_?private_?/i.test(
@@ -100,9 +104,9 @@ let wildcard: AnyFunction | undefined;
 let star: AnyFunction | undefined;
 
 /**
- * A helper of Babel and swc keeps in a WeakMap which namespace it has made for a CommonJS module, that of
- * TypeScript which function lists keys. One that does the same from its text alone travels in its place;
- * others are as they are.
+ * A helper of Babel and swc caches in a WeakMap the namespace of each CommonJS module; that of TypeScript
+ * caches which function lists keys. A helper that does the same from its text alone travels in its place;
+ * other functions are as they are.
  */
 export function withoutState(fn: AnyFunction): AnyFunction {
   if (functionName(fn) === '' && fn.length === 1 && starPattern.test(sourceText(fn))) {
@@ -114,7 +118,7 @@ export function withoutState(fn: AnyFunction): AnyFunction {
   return wildcard;
 }
 
-/** What TypeScript 5.7 and later write for `import * as` in CommonJS: the rest of it calls helpers. */
+/** Output of TypeScript 5.7 and later for `import * as` in CommonJS: the rest of it calls helpers. */
 const starPattern =
   /^function \(mod\) \{\s*if \(mod && mod\.__esModule\) return mod;\s*var result = \{\};[^{}]*\bownKeys\(mod\)/;
 

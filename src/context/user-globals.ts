@@ -1,5 +1,5 @@
 // Globals that the program added: by string keys and by symbols.
-// Not here: how Node's own are told apart (intrinsics.ts).
+// Not here: how Node's own are recognized (intrinsics.ts).
 
 import { isBuiltinGlobal, isPromptModule } from './intrinsics.js';
 

@@ -1,4 +1,5 @@
-// Since which version of a class a property is as it is: what was sent of it last, kept to compare with.
+// The version of a class in which each property got its present value: the value that was sent last, kept to
+// compare with.
 // Not here: which properties a class has beside its text (classes.ts).
 
 import { isDeepStrictEqual } from 'node:util';
@@ -7,10 +8,10 @@ import { descriptorOf, type OwnDescriptor, ownOf } from '../internal/index.js';
 
 type Key = string | symbol;
 
-/** Applied to a class that a peer has already, whatever it has: code with captured variables in it. */
+/** Applied to every class that a peer has already, at any version: code with captured variables in it. */
 export const always = Number.POSITIVE_INFINITY;
 
-/** What was sent of a property: its version, and a copy of its value to compare with. */
+/** The last transmission of a property: its version, and a copy of its value to compare with. */
 export interface Sent {
   readonly how: How;
   readonly since: number;
@@ -30,7 +31,9 @@ export function isSame(a: OwnDescriptor, b: OwnDescriptor): boolean {
   );
 }
 
-/** Since which version a property is as it is; `next` where it was not when it was last sent. */
+/**
+ * The version in which a property got its present value; `next` where that differs from the value sent last.
+ */
 export function sinceOf(
   sent: Map<Key, Sent>,
   key: Key,
@@ -46,14 +49,14 @@ export function sinceOf(
   return how === 'own' && holdsCode(descriptor) ? always : since;
 }
 
-/** Whether it may mean something else at the next call, though it is the same function. */
+/** True: it may have another meaning at the next call, though it is the same function. */
 function holdsCode(descriptor: OwnDescriptor | undefined): boolean {
   return (
     descriptor !== undefined && mayHoldCode(descriptor.get ?? descriptor.set ?? descriptor.value, 3)
   );
 }
 
-/** Whether there is a function in `value`, or too much to say. */
+/** True: there is a function in `value`, or it is too deep to decide. */
 function mayHoldCode(value: unknown, depth: number): boolean {
   if (typeof value === 'function') return true;
   if (typeof value !== 'object' || value === null) return false;
@@ -94,7 +97,7 @@ function isUnchanged(before: OwnDescriptor | undefined, now: OwnDescriptor | und
   return isDeepStrictEqual(rest, others) && isEqual(old, value);
 }
 
-/** Whether a copy and what it was made of hold the same; classes of instances are not compared. */
+/** True: a copy and its original hold the same; classes of instances are not compared. */
 function isEqual(copy: unknown, value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return Object.is(copy, value);
   try {

@@ -1,5 +1,6 @@
 // The imports of a module that Vite compiled for Node, as Vitest and vite-node run it: each is a variable
-// with a name of Vite's, and mostly a Proxy. Not here: names of files (vite-files.ts).
+// with a name of Vite's, and mostly a Proxy.
+// Not here: names of files (vite-files.ts).
 
 import { isBuiltin } from 'node:module';
 import { pathToFileURL } from 'node:url';
@@ -15,18 +16,18 @@ import { fileOfVite } from './vite-files.js';
 const viteMeta = '__vite_ssr_import_meta__';
 const viteName = /^__(?:vite_ssr|vi)_import_(?:\d+|meta)__$/;
 
-/** True: `name` is one that Vite gave to what an import statement brought, or to `import.meta`. */
+/** True: Vite gave `name` to the result of an import statement, or to `import.meta`. */
 export function isViteImport(name: string): boolean {
   return viteName.test(name);
 }
 
-/** How an import of Vite travels: as a module that a worker imports, or as an object. */
+/** The form in which an import of Vite travels: as a module that a worker imports, or as an object. */
 export type ViteImport = { readonly specifier: string } | { readonly value: unknown };
 
 /**
- * What `name`, a variable that Vite made, stands for in a function with this `text`. Packages and
- * modules of Node are imported again. Modules of the user were compiled by Vite and travel by value,
- * with the exports that the function uses. Refuses what belongs to the runner.
+ * The replacement for `name`, a variable that Vite made, in a function with this `text`. Packages and modules
+ * of Node are imported again. Modules of the user were compiled by Vite and travel by value, with the exports
+ * that the function uses. Refuses values of the runner.
  */
 export function viteImport(
   name: string,
@@ -52,8 +53,8 @@ const vitestWorker = '__vitest_worker__';
 const envOfWorker = /^\??\.metaEnv\b/;
 
 /**
- * What stands for a variable or global in a function of a test: for the worker of Vitest its `import.meta.env`,
- * for that itself what it shows, as it is now. Any other value is as it is.
+ * The replacement for a variable or global in a function of a test. For the worker of Vitest it is the
+ * worker's `import.meta.env`; for that itself its present contents. Any other value is as it is.
  */
 export function ofVitest(name: string | symbol, value: unknown, text: string): unknown {
   if (typeof value !== 'object' || value === null) return value;
@@ -65,7 +66,7 @@ export function ofVitest(name: string | symbol, value: unknown, text: string): u
   return isOfEnv ? partOf(value, ['metaEnv']) : value;
 }
 
-/** `import.meta` with the members that a function uses: for its functions, which are Vite's, our own. */
+/** `import.meta` with the members that a function uses: our own functions in place of those of Vite. */
 function metaOf(value: object, used: readonly string[], path: Path): object {
   const shown = used.filter((name) => name !== 'resolve' && name !== 'vitest');
   const meta = partOf(value, shown);
@@ -99,7 +100,7 @@ export function sourceOfVite(name: string, source: string): string {
   return double ?? single ?? '';
 }
 
-/** What a worker imports for it; `undefined`: a module of the user, which Vite compiled. */
+/** The specifier that a worker imports for it; `undefined`: a module of the user, which Vite compiled. */
 function specifierOf(source: string, url: string): string | undefined {
   if (source === '') return undefined;
   if (isBuiltin(source)) return source;
@@ -108,7 +109,7 @@ function specifierOf(source: string, url: string): string | undefined {
   return file.includes('/node_modules/') ? pathToFileURL(file).href : undefined;
 }
 
-/** Whether a worker that imports `specifier` finds under these names what is here. */
+/** True: a worker that imports `specifier` finds the same values under these names. */
 function isNamespace(value: object, used: readonly string[], specifier: string): boolean {
   const target = isBuiltin(specifier) ? loadNodeModule(specifier) : behind(value);
   if (typeof target !== 'object' && typeof target !== 'function') return false;
@@ -119,7 +120,7 @@ function isNamespace(value: object, used: readonly string[], specifier: string):
   });
 }
 
-/** The namespace behind the Proxy with which Vite makes up for exports that Node does not find. */
+/** The namespace behind the Proxy by which Vite adds exports that Node does not find. */
 function behind(value: object): unknown {
   if (!types.isProxy(value)) return value;
   return canInspect() ? inspectSelf().proxyTarget(value) : undefined;

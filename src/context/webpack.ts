@@ -5,8 +5,8 @@ import { partOf, travelling, usedMembers } from './toolchains.js';
 import type { AnyFunction } from './types.js';
 
 /**
- * What stands for `value`, a variable `name` that webpack made, in a function with this `text`: without
- * the modules and exports that the function does not name. As it is where it is none of webpack's.
+ * The replacement for `value`, a variable `name` that webpack made, in a function with this `text`: without
+ * the modules and exports that the function does not name. Returned unchanged where it is none of webpack's.
  */
 export function ofWebpack(name: string, value: unknown, text: string): unknown {
   if (typeof value === 'function') {

@@ -1,8 +1,8 @@
-// The byte format of values and definitions: V8's own serializer, with a number in front that says how
-// to read what follows. Array buffer views are written by us, so that memory that has a name in every
-// process travels as that name, and views of one buffer stay views of one buffer.
-// Bytes come from another process: every way that they can be wrong ends in TRANSFER_CORRUPT.
-// Not here: what a graph means (encode.ts, decode.ts).
+// The byte format of values and definitions: V8's own serializer, after a number that selects the format of
+// the rest. Array buffer views are written by us. So memory that has a name in every process travels as that
+// name, and views of one buffer stay views of one buffer. Bytes come from another process: any invalid form
+// of them ends in TRANSFER_CORRUPT.
+// Not here: the meaning of a graph (encode.ts, decode.ts).
 
 import { isSharedArrayBuffer } from 'node:util/types';
 import v8 from 'node:v8';
@@ -12,7 +12,7 @@ import { isResizable } from './plain.js';
 import { adopt } from './realms.js';
 import type { BufferCarrier, BufferName } from './types.js';
 
-/** What follows the header. */
+/** Kinds of content after the header. */
 export const format = {
   /** A value as V8 writes it. */
   plain: 0,
@@ -43,9 +43,9 @@ const viewTypes: readonly { name: string; bytesPerElement: number }[] = [
   { name: 'Float16Array', bytesPerElement: 2 },
 ];
 
-/** How the memory of a view is written. `shared`: bytes that other views of this value lie on, too. */
+/** Kinds of a view's memory. `shared`: bytes that other views of this value lie on, too. */
 const memory = { bytes: 0, shared: 1, seen: 2, named: 3 } as const;
-/** Instead of a size: as long as what is left of its buffer, which can change its size. */
+/** In place of a size: the view extends to the end of its buffer, which can change its size. */
 const tracksLength = 0xffff_ffff;
 
 /** Bytes of a buffer, half-open. */
@@ -76,11 +76,11 @@ class Writer extends v8.Serializer {
   readonly #buffers: BufferCarrier | undefined;
   readonly #sharedRanges: ReadonlyMap<ArrayBufferLike, Range>;
   #names: BufferName[] | undefined;
-  /** By its number, and where in the buffer the bytes begin that were written. */
+  /** The number of each buffer, and the offset in it at which the written bytes begin. */
   readonly #seen = new Map<ArrayBufferLike, readonly [number: number, start: number]>();
-  /** What the views need of buffers that were not written for all of them. */
+  /** The ranges that views need of buffers which were not written whole. */
   readonly #cut = new Map<ArrayBufferLike, { range: Range; isPool: boolean }>();
-  /** Buffers whose views met after one of them was written alone, and what all of them need. */
+  /** Buffers whose views met after one of them was written alone, and the range that all of them need. */
   readonly split = new Map<ArrayBufferLike, Range>();
 
   constructor(buffers: BufferCarrier | undefined, shared: ReadonlyMap<ArrayBufferLike, Range>) {
@@ -176,15 +176,15 @@ class Writer extends v8.Serializer {
 }
 
 /**
- * The whole buffer where it goes along with a view, so that other views of it meet there again. Not for
- * `Buffer`s (they share Node's pool), and not when a view shows a small part of much memory.
+ * The range of a buffer that is written with a view: all of it, so that other views of it meet there again.
+ * Not for `Buffer`s (they share Node's pool), and not when a view shows a small part of much memory.
  */
 function wholeBufferOf({ buffer, byteLength }: ArrayBufferView, type: number): Range | undefined {
   const isWhole = isResizable(buffer) || (type !== 0 && buffer.byteLength <= 2 * byteLength);
   return isWhole ? [0, buffer.byteLength] : undefined;
 }
 
-/** Whether it changes its length with its buffer. Nothing says so but trying it, on a copy. */
+/** True: it changes its length with its buffer. Only a test on a copy can show that. */
 function isTracking(view: ArrayBufferView): boolean {
   if (!isResizable(view.buffer)) return false;
   if (view.byteOffset + view.byteLength < view.buffer.byteLength - 7) return false;
@@ -202,7 +202,7 @@ function isTracking(view: ArrayBufferView): boolean {
 
 export interface Written {
   readonly bytes: Buffer;
-  /** What of `buffers` the bytes name, each once. */
+  /** The memory of `buffers` that the bytes name, each once. */
   readonly buffers: readonly BufferName[];
 }
 
@@ -211,7 +211,7 @@ export function write(as: Format, value: unknown, buffers: BufferCarrier | undef
   const first = new Writer(buffers, noRanges);
   writeAll(first, as, value);
   if (first.split.size === 0) return { bytes: first.releaseBuffer(), buffers: first.names };
-  // Now that it is known which buffers several views lie on, and how much of them they need.
+  // The first pass found which buffers several views lie on, and which ranges they need.
   const second = new Writer(buffers, first.split);
   writeAll(second, as, value);
   return { bytes: second.releaseBuffer(), buffers: second.names };
@@ -317,7 +317,7 @@ function makeView(
   return view;
 }
 
-/** What `write` wrote. Throws `TRANSFER_CORRUPT` for anything else. */
+/** Reads the bytes that `write` made. Throws `TRANSFER_CORRUPT` for anything else. */
 export function read(
   bytes: Uint8Array,
   buffers: BufferCarrier | undefined,
@@ -342,7 +342,7 @@ export function corrupt(what: string, options?: ErrorOptions): CodedError {
   );
 }
 
-/** Keeps an error of ours; any other was caused by the bytes. */
+/** Returns an error of ours as it is; any other was caused by the bytes. */
 export function asCorrupt(error: unknown): CodedError {
   if (error instanceof CodedError) return error;
   return corrupt(messageOf(error), { cause: error });
