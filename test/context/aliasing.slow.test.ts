@@ -98,7 +98,7 @@ function program(dice: Random): string {
 
 const programsPerModule = 100;
 
-test('what is one object for a function and its arguments is one in the worker, or refused', async (t) => {
+test('an object that function and arguments share is one object in the worker, or refused', async (t) => {
   const { seed } = random(t);
   const runs = Number(process.env['MANYCORE_RUNS'] ?? 200);
   let same = 0;

@@ -47,7 +47,7 @@ test('a field that is an arrow belongs to its instance', async () => {
   assert.equal(changed[1].gross(), 3, 'and what comes back to what came back');
 });
 
-test('what went to a peer and came back is bound still', async () => {
+test('an arrow that went to a peer and came back is still bound', async () => {
   const back = await peer.run((given) => given, new Price(40));
   assert.equal(back.gross(), 60);
   assert.equal(await peer.run((given) => given.gross(), back), 60);
@@ -240,7 +240,7 @@ test('an arrow on another object of the same class is refused', async () => {
   );
 });
 
-test('fields as compilers write them, and fields in CommonJS', async () => {
+test('arrows in compiled fields, and in fields of CommonJS, belong to their instances', async () => {
   const { Lowered, Field } = createRequire(import.meta.url)(
     '../../../test/context/fixtures/arrows.cjs',
   );

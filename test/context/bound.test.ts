@@ -64,7 +64,7 @@ function see(bound: Bound): unknown {
 }
 
 for (const [title, make] of made) {
-  test(`a bound function ${title}`, async () => {
+  test(`a bound function ${title} arrives as it was`, async () => {
     const bound = make(target.bind({ self: 1 }, 'first') as Bound);
     const home = see(bound);
     assert.deepEqual(await peer.run(() => see(bound)), home);
@@ -78,7 +78,7 @@ for (const [title, make] of made) {
   });
 }
 
-test('the name and length of a target that were changed later', async () => {
+test('a bound function keeps its name and length when those of its target change', async () => {
   const later = (a: number, b: number) => a + b;
   const bound = later.bind(null, 1);
   Object.defineProperty(later, 'name', { value: 'renamed' });
@@ -90,7 +90,7 @@ test('the name and length of a target that were changed later', async () => {
   ]);
 });
 
-test('primitives that a function is bound to', async () => {
+test('primitives that a function is bound to arrive', async () => {
   const values = [Symbol('own'), Symbol.iterator, 1, -0, 5n, 'text', true, null, undefined];
   for (const value of values) {
     const bound = function (this: unknown, ...given: unknown[]) {
@@ -100,7 +100,7 @@ test('primitives that a function is bound to', async () => {
   }
 });
 
-test('classes, generators and functions of the language, bound', async () => {
+test('bound classes, generators and built-in functions travel', async () => {
   const One = Pair.bind(null, 1);
   const count = function* (from: number, to: number) {
     for (let at = from; at < to; at += 1) yield at;
@@ -118,7 +118,7 @@ test('classes, generators and functions of the language, bound', async () => {
   assert.deepEqual(there, probe());
 });
 
-test('what a function is bound to is one with captures and arguments', async () => {
+test('a bound function shares objects with captures and arguments', async () => {
   const state = { n: 1, list: [1] };
   const bound = function (this: typeof state, list: number[]) {
     return [this.n, this.list === list, list];

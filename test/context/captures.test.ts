@@ -12,7 +12,7 @@ function snapshotsIn(work: () => void): number {
   return captureStats().count - before;
 }
 
-test('only what makes a snapshot counts as one, also with storages that travel', (t) => {
+test('only a call that takes a snapshot counts as one, also with storages that travel', (t) => {
   watchCaptures(true);
   t.after(() => watchCaptures(false));
   const exporter = createExporter();

@@ -327,9 +327,9 @@ export const cases: readonly Case[] = [
     async (run) => {
       const sparse: unknown[] = Object.assign([1, 2, 3], { name: 'kept' });
       delete sparse[1];
-      const look = (value: unknown[]) => [Object.keys(value), 1 in value, value.length];
-      assert.deepEqual(await run(() => look(sparse)), look(sparse));
-      assert.deepEqual(await run(look, sparse), look(sparse));
+      const shape = (value: unknown[]) => [Object.keys(value), 1 in value, value.length];
+      assert.deepEqual(await run(() => shape(sparse)), shape(sparse));
+      assert.deepEqual(await run(shape, sparse), shape(sparse));
     },
   ],
   [

@@ -18,27 +18,27 @@ const exporter = createExporter();
 /** A worker: it keeps what it was sent. */
 class Peer {
   readonly #importer = createImporter({ exporter: createExporter() });
-  readonly #heard = new Set<number>();
+  readonly #sent = new Set<number>();
 
   run(fn: AnyFunction, args: readonly unknown[]): unknown {
     const snapshot = exporter.exportFunction(fn);
     const values = exporter.exportValue(args, 'the arguments');
     const joint = exporter.exportJoint(fn, args, values.definitions.length > 0);
     if (joint !== undefined) return this.#function(joint)();
-    this.#learn(values.definitions);
+    this.#defineAll(values.definitions);
     const copies = this.#importer.importValue(values.bytes);
     return this.#function(snapshot)(...(Array.isArray(copies) ? copies : []));
   }
 
   #function({ id, definitions, state }: FunctionSnapshot) {
-    this.#learn(definitions);
+    this.#defineAll(definitions);
     return this.#importer.importFunction(id, state);
   }
 
-  #learn(ids: readonly number[]): void {
+  #defineAll(ids: readonly number[]): void {
     for (const id of ids) {
-      if (this.#heard.has(id)) continue;
-      this.#heard.add(id);
+      if (this.#sent.has(id)) continue;
+      this.#sent.add(id);
       assert.equal(this.#importer.define(id, exporter.definition(id)), undefined);
     }
   }
@@ -47,7 +47,7 @@ class Peer {
 // biome-ignore-start lint/suspicious/noExplicitAny: what is changed is of any kind
 
 /** All that can be seen of a function: keys in their order, descriptors, what it inherits from. */
-const look = (fn: any): unknown => {
+const stateOf = (fn: any): unknown => {
   const builtins = new Map<unknown, string>([
     [null, 'null'],
     [Object.prototype, 'Object'],
@@ -213,33 +213,33 @@ const changesOfClass: typeof changes = {
 
 /** Ways of a function: the callback, and its arguments. */
 const places: Record<string, (fn: any) => [AnyFunction, unknown[]]> = {
-  argument: (fn) => [(given: any) => look(given), [fn]],
-  'in an object': (fn) => [(given: any) => look(given.at), [{ at: fn }]],
+  argument: (fn) => [(given: any) => stateOf(given), [fn]],
+  'in an object': (fn) => [(given: any) => stateOf(given.at), [{ at: fn }]],
   captured: (fn) => {
-    const callback = () => look(fn);
+    const callback = () => stateOf(fn);
     return [callback, []];
   },
   'called too': (fn) => {
-    const callback = () => [typeof fn === 'function' ? fn.length : 0, look(fn)];
+    const callback = () => [typeof fn === 'function' ? fn.length : 0, stateOf(fn)];
     return [callback, []];
   },
   'captured by another': (fn) => {
-    const inner = () => look(fn);
+    const inner = () => stateOf(fn);
     return [() => inner(), []];
   },
   'argument and captured': (fn) => {
-    const callback = (given: any) => [given === fn, look(fn)];
+    const callback = (given: any) => [given === fn, stateOf(fn)];
     return [callback, [fn]];
   },
   'in a captured object': (fn) => {
     const object = { at: fn };
-    return [() => look(object.at), []];
+    return [() => stateOf(object.at), []];
   },
   'beside what changes': (fn) => {
     let calls = 0;
     const callback = () => {
       calls += 1;
-      return [calls > 0, look(fn)];
+      return [calls > 0, stateOf(fn)];
     };
     return [callback, []];
   },
@@ -273,7 +273,7 @@ function compare(
   }
 }
 
-test('each change of a function of each kind is seen', () => {
+test('each change of a function of each kind arrives', () => {
   const names = Object.keys(places);
   let count = 0;
   for (const [kind, make] of Object.entries(kinds)) {
@@ -308,7 +308,7 @@ function program(chance: Random): void {
   }
 }
 
-test('changes in any order are seen in every place', (t) => {
+test('changes in any order arrive in every place', (t) => {
   const chance = random(t);
   const runs = Number(process.env['MANYCORE_RUNS'] ?? 30);
   for (let run = 0; run < runs; run += 1) program(chance);

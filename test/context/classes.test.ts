@@ -31,7 +31,7 @@ class Greeter {
   }
 }
 
-test('methods, statics and accessors that were replaced', async () => {
+test('replaced methods, statics and accessors arrive', async () => {
   class Patched extends Greeter {
     override greet(): string {
       return 'text';
@@ -54,7 +54,7 @@ test('methods, statics and accessors that were replaced', async () => {
   assert.deepEqual(await other.run(() => prototype.greet.call(new Patched())), 'patched');
 });
 
-test('an accessor that lost a half, or got one', async () => {
+test('an accessor arrives without a removed half, and with an added one', async () => {
   class Halves {
     get both(): string {
       return 'got';
@@ -84,7 +84,7 @@ test('an accessor that lost a half, or got one', async () => {
   await same(probe);
 });
 
-test('code under a key that cannot be defined again', async () => {
+test('code under a key that cannot be defined again arrives', async () => {
   let n = 1;
   class Fixed {}
   const probe = () => [Reflect.get(Fixed, 'made'), Reflect.apply(Reflect.get(Fixed, 'fn'), 0, [])];
@@ -98,7 +98,7 @@ test('code under a key that cannot be defined again', async () => {
   assert.ok((await peer.run(() => new Fixed())) instanceof Fixed);
 });
 
-test('members under symbols, and members that were deleted', async () => {
+test('members under symbols arrive, and deleted members do not', async () => {
   const mark = Symbol('mark');
   class Marked {
     kept(): number {
@@ -126,7 +126,7 @@ test('members under symbols, and members that were deleted', async () => {
   ]);
 });
 
-test('a method that is replaced and put back', async () => {
+test('a method that is replaced and put back is the original again', async () => {
   class Stubbed {
     get(): string {
       return 'real';
@@ -198,7 +198,7 @@ test('static blocks and initialisers run once, at home', async () => {
   await same(() => [Registered.id, Registered.last, log, Registered.twice(4)]);
 });
 
-test('private statics arrive with what they hold', async () => {
+test('private statics arrive with their values', async () => {
   class Ids {
     static #next = 1;
     static #names = new Map([[0, 'zero']]);
@@ -225,7 +225,7 @@ test('private statics arrive with what they hold', async () => {
   assert.equal(await peer.run(() => Ids.take()), 3);
 });
 
-test('names in brackets that nothing else uses', async () => {
+test('members whose names in brackets nothing else uses arrive', async () => {
   const key = 'method';
   const symbol = Symbol('symbol');
   let count = 0;
@@ -255,7 +255,7 @@ test('names in brackets that nothing else uses', async () => {
   assert.equal(count, 2);
 });
 
-test('a base class that names its subclass', async () => {
+test('a base class that names its subclass travels', async () => {
   class Expr {
     plus(right: Expr): Expr {
       return new Add(this, right);
@@ -297,7 +297,7 @@ test('a base class that names its subclass', async () => {
   assert.equal(made.value(), 3);
 });
 
-test('what a class and its instances inherit was changed', async () => {
+test('a changed prototype of a class and of its instances arrives', async () => {
   class First {
     static kind(): string {
       return 'first';
@@ -314,7 +314,7 @@ test('what a class and its instances inherit was changed', async () => {
   await same(() => [Reflect.get(Mixed, 'kind')(), Reflect.get(new Mixed(), 'hi')()]);
 });
 
-test('properties that a function gets later are seen by those who captured it', async () => {
+test('functions that captured a function see its later properties', async () => {
   const helper = (n: number) => n + 1;
   const probe = () => [helper(1), Reflect.get(helper, 'extra')];
   await same(probe);
@@ -339,7 +339,7 @@ function counted<T extends abstract new (...args: never[]) => object>(Class: T):
   Reflect.set(Class, 'counted', Number(Reflect.get(Class, 'counted') ?? 0) + 1);
 }
 
-test('standard decorators as TypeScript writes them', async () => {
+test('standard decorators work as TypeScript writes them', async () => {
   @counted
   class Decorated {
     @logged
@@ -350,7 +350,7 @@ test('standard decorators as TypeScript writes them', async () => {
   await same(() => [new Decorated().greet('you'), Reflect.get(Decorated, 'counted')]);
 });
 
-test('legacy decorators as TypeScript writes them', async () => {
+test('legacy decorators work as TypeScript writes them', async () => {
   class Legacy {
     greet(): string {
       return 'hello';

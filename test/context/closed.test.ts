@@ -110,7 +110,7 @@ const closings: readonly (readonly [title: string, close: Close])[] = [
 
 for (const [how, close] of closings) {
   for (const [title, make] of kinds) {
-    test(`${title} that is ${how} and names itself`, async () => {
+    test(`${title} that is ${how} and names itself travels at each call`, async () => {
       const probe = make(close);
       for (let call = 0; call < 2; call += 1) {
         assert.deepEqual(await peer.run(probe), probe());

@@ -70,7 +70,7 @@ test('perWorker makes its value once in each process, at first use', async () =>
   assert.equal(made, 1);
 });
 
-test('perWorker refuses what is not a function', () => {
+test('perWorker refuses a value that is not a function', () => {
   // @ts-expect-error: the point of the test
   assert.throws(() => perWorker(5), { code: 'OPTION_INVALID' });
 });
@@ -82,7 +82,7 @@ test('task runs an export of a module, here and there', async () => {
   assert.equal(createExporter().exportFunction(hash).state, undefined);
 });
 
-test('task says what is wrong with its module or export', async () => {
+test('the error of task() names the fault in its module or export', async () => {
   assert.throws(() => task('./relative.js', 'x'), { code: 'OPTION_INVALID' });
   assert.throws(() => task('node:fs', ''), { code: 'OPTION_INVALID' });
   const failed = { code: 'TRANSFER_IMPORT_FAILED' };
@@ -97,7 +97,7 @@ test('task refuses the program itself, which a worker would run again', () => {
   }
 });
 
-test('a task whose module fails says which module and why, with the cause', async () => {
+test('the error of a task whose module fails has the module, the reason and the cause', async () => {
   const url = 'data:text/javascript,throw new RangeError("no database")';
   await assert.rejects(
     peer.run(task(url, 'find')),
@@ -131,7 +131,7 @@ test('a module that cannot be imported there is TRANSFER_IMPORT_FAILED', async (
   await assert.rejects(Promise.all(damaged), { code: 'TRANSFER_IMPORT_FAILED' });
 });
 
-test('a result that cannot travel says so, with the path', async () => {
+test('a result that cannot travel is refused with the path', async () => {
   await assert.rejects(
     peer.run(() => ({ deep: [new WeakMap()] })),
     (error) =>
@@ -161,7 +161,7 @@ test('an error arrives without the fields that cannot travel', () => {
   assert.match(back.stack ?? '', /companions\.test/);
 });
 
-test('whatever is thrown arrives as something', () => {
+test('any thrown value arrives', () => {
   const exporter = createExporter();
   const importer = createImporter({ exporter: createExporter() });
   const hostile = new Proxy(

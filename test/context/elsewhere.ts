@@ -11,11 +11,11 @@ import {
 export function runElsewhere(fn: AnyFunction, args: readonly unknown[]): unknown {
   const exporter = createExporter();
   const importer = createImporter({ exporter: createExporter() });
-  const learn = (ids: readonly number[]): void => {
+  const defineAll = (ids: readonly number[]): void => {
     for (const id of new Set(ids)) void importer.define(id, exporter.definition(id));
   };
   const call = ({ id, definitions, state }: FunctionSnapshot) => {
-    learn(definitions);
+    defineAll(definitions);
     return importer.importFunction(id, state);
   };
   const snapshot = exporter.exportFunction(fn);
@@ -23,7 +23,7 @@ export function runElsewhere(fn: AnyFunction, args: readonly unknown[]): unknown
   const haveCode = values.definitions.length > 0;
   const joint = exporter.exportJoint(fn, args, haveCode);
   if (joint !== undefined) return call(joint)();
-  learn(values.definitions);
+  defineAll(values.definitions);
   const copies = importer.importValue(values.bytes);
   return call(snapshot)(...(Array.isArray(copies) ? copies : []));
 }

@@ -99,7 +99,7 @@ class Coded extends Error {
   }
 }
 
-test('a thrown error with private members keeps its class, and says that it lost them', async () => {
+test('a thrown error with private members keeps its class, and its stack notes their loss', async () => {
   const found = await thrownBy(() => {
     throw Object.assign(new Coded('no user', 4), { id: 5 });
   });
@@ -153,7 +153,7 @@ test('errors of functions that inherit from Error travel as argument and result'
   assert.match(back.stack ?? '', /errors-of-classes/);
 });
 
-test('no method of an object that looks like a class is called at home', async () => {
+test('no method of an object that resembles a class is called at home', async () => {
   const calls: string[] = [];
   function Shape(): void {
     calls.length = 0;

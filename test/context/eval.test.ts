@@ -39,12 +39,12 @@ test('a direct eval deeper inside, and one that assigns, see the same', async ()
     const read = () => eval('n'); eval('n += 5'); return [read(), n]; } })()`);
 });
 
-test('a variable that an eval cannot name is not looked for', async () => {
+test('a variable that an eval cannot name is not read', async () => {
   await same(`(function () { const a = 1; return function () {
     return eval('typeof a + typeof nowhere'); } })()`);
 });
 
-test('what cannot travel is refused with the eval that may use it', async () => {
+test('a value that cannot travel is refused with the eval that may use it', async () => {
   const probe = made(
     `(function () { const held = new WeakMap(); return function () { return eval('1'); } })()`,
   );
@@ -106,7 +106,7 @@ test('an eval in an arrow sees the arguments of the function around it', async (
   assert.equal(await fn((inner: Probe) => peer.run(inner), 7), 7);
 });
 
-test('random scopes: an eval gives what it gives at home', async (t) => {
+test('random scopes: an eval gives the same as at home', async (t) => {
   const chance = random(t);
   for (let round = 0; round < Number(process.env['MANYCORE_RUNS'] ?? 40); round += 1) {
     const names = new Set<string>();

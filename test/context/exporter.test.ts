@@ -77,7 +77,7 @@ test('a function with properties is encoded at each call', () => {
   assert.notDeepEqual(exporter.exportFunction(fn).state, first);
 });
 
-test('what the peer must know comes before what needs it', () => {
+test('a definition comes after those that it needs', () => {
   const exporter = createExporter();
   const importer = createImporter({ exporter: createExporter() });
   let n = 1;
@@ -95,7 +95,7 @@ test('a value that is plain needs no definitions', () => {
   assert.deepEqual(definitions, []);
 });
 
-test('what is not a function cannot be exported as one', () => {
+test('a value that is not a function cannot be exported as one', () => {
   // @ts-expect-error: the point of the test
   assert.throws(() => createExporter().exportFunction(5), { code: 'TASK_NOT_FUNCTION' });
 });

@@ -140,14 +140,14 @@ for (const [name, [body, path]] of Object.entries(refused)) {
   });
 }
 
-test('what comes back reads the global object of home by computed keys', async () => {
+test('a function that comes back reads the global object of home by computed keys', async () => {
   const make = made(`() => () => globalThis['mck' + 'Plain']`);
   const back = await peer.run(make);
   assert.ok(typeof back === 'function');
   assert.equal(back(), 'plain');
 });
 
-test('a computed key is refused in a class and in what a worker sends on', async () => {
+test('a computed key is refused in a class and in a function that a worker sends on', async () => {
   const read = made(`() => new (class { m() { return globalThis['mck' + 'Plain'] } })().m()`);
   await assert.rejects(peer.run(read), /mckPlain/);
   const send: unknown = made(`(f) => f()`);
@@ -202,7 +202,7 @@ test('a global under a symbol that cannot travel is refused with its name, or of
   }
 });
 
-test('`gc` of V8 is of the worker', async () => {
+test('`gc` of V8 is that of the worker', async () => {
   v8.setFlagsFromString('--expose-gc');
   Object.assign(globalThis, { gc: vm.runInNewContext('gc') });
   const exposed = new Peer(['--expose-gc']);
@@ -215,7 +215,7 @@ test('`gc` of V8 is of the worker', async () => {
   }
 });
 
-test('a captured variable called like a name of the global object is none', async () => {
+test('a captured variable with a name of the global object is not the global object', async () => {
   for (const name of ['global', 'window', 'self']) {
     const of = { mckPlain: 5, 'mck-app': 6 };
     const run = made(`() => [${name}.mckPlain, ${name}['mck-' + 'app']]`, { [name]: of });

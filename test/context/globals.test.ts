@@ -62,7 +62,7 @@ test('one that the program does not have is kept by the worker', async () => {
 
 const loose: { manycoreLate?: number | undefined } = globalThis;
 
-test('what a function assigns is there for code of the worker that reads the global object', async () => {
+test('code of the worker that reads the global object sees assignments of the function', async () => {
   const readers = [() => [globalThis].some((g) => Reflect.ownKeys(g).includes('manycoreLate'))];
   Object.assign(globalThis, { manycoreLate: 1 });
   try {
@@ -276,7 +276,7 @@ test('reads beside an assignment, under any name, are of the global object where
   assert.deepEqual(await peer.run(read), [30, 30, true]);
 });
 
-test('so are reads beside a function that sets it', async () => {
+test('reads beside a function that sets a member are of the global object where they run', async () => {
   const set = () => {
     Reflect.set(globalThis, 'manycoreCount', 40);
     return globalThis.manycoreCount;
@@ -289,7 +289,7 @@ test('so are reads beside a function that sets it', async () => {
   assert.deepEqual(await peer.run(define), [9, 9]);
 });
 
-test('globals that are hidden, and those with a getter', async () => {
+test('hidden globals, and those with a getter, travel', async () => {
   const names = ['manycoreHidden', 'manycoreHiddenFunction', 'manycoreGetter'];
   const hidden = (value: unknown) => ({ value, configurable: true });
   Object.defineProperties(globalThis, {
@@ -313,7 +313,7 @@ test('globals that are hidden, and those with a getter', async () => {
   }
 });
 
-test('every hidden global of Node is known by its name', async () => {
+test('every hidden global of Node is recognized by its name', async () => {
   const names = Object.getOwnPropertyNames(globalThis).filter((name) => {
     const { enumerable } = Object.getOwnPropertyDescriptor(globalThis, name) ?? {};
     return enumerable === false;
@@ -325,7 +325,7 @@ test('every hidden global of Node is known by its name', async () => {
   );
 });
 
-test('a variable called like the global object is none', async () => {
+test('a variable called like the global object is not the global object', async () => {
   const read = (globalThis: { readonly manycoreConfig: number }) => globalThis.manycoreConfig;
   assert.equal(await peer.run(read, { manycoreConfig: 5 }), 5);
 });

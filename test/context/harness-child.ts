@@ -1,20 +1,20 @@
 // The peer of harness.ts: runs functions that arrive as bytes.
 
 import { createExporter, createImporter, exportError } from '../../src/context/index.js';
-import { learn, type Request, unheard } from './harness.js';
+import { defineAll, type Request, unsent } from './harness.js';
 
 const exporter = createExporter();
 const importer = createImporter({ exporter });
-const heard = new Set<number>();
+const sent = new Set<number>();
 let order: Promise<unknown> = Promise.resolve();
 
 async function answer(request: Request): Promise<void> {
-  const learnt = order.then(() => learn(importer, request.definitions));
-  order = learnt.catch(() => {});
+  const defined = order.then(() => defineAll(importer, request.definitions));
+  order = defined.catch(() => {});
   let isError = false;
   let snapshot: ReturnType<typeof exportError>;
   try {
-    await learnt;
+    await defined;
     const fn = importer.importFunction(request.id, request.state);
     const args = importer.importValue(request.args);
     const result: unknown = await fn(...(Array.isArray(args) ? args : []));
@@ -23,7 +23,7 @@ async function answer(request: Request): Promise<void> {
     isError = true;
     snapshot = exportError(exporter, error);
   }
-  const definitions = unheard(exporter, heard, snapshot.definitions);
+  const definitions = unsent(exporter, sent, snapshot.definitions);
   process.send?.({ serial: request.serial, definitions, bytes: snapshot.bytes, isError });
 }
 

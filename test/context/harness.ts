@@ -35,14 +35,17 @@ export interface Reply {
   readonly isError: boolean;
 }
 
-/** The definitions that the other side has not heard yet. */
-export function unheard(exporter: Exporter, heard: Set<number>, ids: readonly number[]) {
-  const fresh = ids.filter((id) => !heard.has(id));
-  for (const id of fresh) heard.add(id);
+/** The definitions that the other side has not sent yet. */
+export function unsent(exporter: Exporter, sent: Set<number>, ids: readonly number[]) {
+  const fresh = ids.filter((id) => !sent.has(id));
+  for (const id of fresh) sent.add(id);
   return fresh.map((id) => ({ id, bytes: exporter.definition(id) }));
 }
 
-export async function learn(importer: Importer, definitions: readonly Definition[]): Promise<void> {
+export async function defineAll(
+  importer: Importer,
+  definitions: readonly Definition[],
+): Promise<void> {
   for (const { id, bytes } of definitions) await importer.define(id, bytes);
 }
 
@@ -51,7 +54,7 @@ export class Peer {
   static readonly exporter: Exporter = createExporter({ ownsCode: true });
   readonly #child: ChildProcess;
   readonly #importer = createImporter({ exporter: Peer.exporter });
-  readonly #heard = new Set<number>();
+  readonly #sent = new Set<number>();
   readonly #waiting = new Map<number, (reply: Reply) => void>();
   #serial = 0;
   #order: Promise<unknown> = Promise.resolve();
@@ -85,16 +88,16 @@ export class Peer {
     this.#serial += 1;
     const request: Request = {
       serial: this.#serial,
-      definitions: unheard(Peer.exporter, this.#heard, ids),
+      definitions: unsent(Peer.exporter, this.#sent, ids),
       id,
       state,
       args: given.bytes,
     };
     const reply = await this.#send(request);
-    // Definitions must be learnt in the order in which they were sent.
-    const learnt = this.#order.then(() => learn(this.#importer, reply.definitions));
-    this.#order = learnt.catch(() => {});
-    await learnt;
+    // Definitions must be defined in the order in which they were sent.
+    const defined = this.#order.then(() => defineAll(this.#importer, reply.definitions));
+    this.#order = defined.catch(() => {});
+    await defined;
     const value = this.#importer.importValue(reply.bytes);
     if (reply.isError) {
       joinStacks(value, site, 'worker 1');

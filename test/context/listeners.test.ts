@@ -42,7 +42,7 @@ test('a listener that is called once is so on the other side', async () => {
   assert.deepEqual(emitAll(await peer.run(() => makeHeard())), expected, 'returned');
 });
 
-test('one that is taken away before it is called is gone on the other side', async () => {
+test('a listener that is removed before it is called is gone on the other side', async () => {
   const removed = await peer.run((given) => {
     given.emitter.removeListener('one', given.listener);
     given.emitter.emit('one', 1);

@@ -13,7 +13,7 @@ import { pathToFileURL } from 'node:url';
 import { createExporter, createImporter, type Exporter } from '../../src/context/index.js';
 import { hasCode } from '../../src/errors.js';
 import { type Random, random, seeded } from '../support/index.js';
-import { learn, Peer, unheard } from './harness.js';
+import { defineAll, Peer, unsent } from './harness.js';
 
 const maker = new Peer();
 const other = new Peer();
@@ -46,7 +46,7 @@ test('a static, a property and a variable that were changed at home are changed 
     assert.deepEqual(await peer.run(probe), [2, 2, 2]);
 });
 
-test('what was made there is one thing at home, whichever worker sends it', async () => {
+test('a value made in a worker is one object at home, whichever worker sends it', async () => {
   const made = await maker.run(() => {
     const state = { n: 0 };
     return {
@@ -70,18 +70,18 @@ test('what was made there is one thing at home, whichever worker sends it', asyn
 function loop() {
   const exporter = createExporter();
   const importer = createImporter({ exporter });
-  const known = new Set<number>();
+  const sent = new Set<number>();
   return {
     exporter,
     async take(value: unknown, sender: Exporter): Promise<unknown> {
       const { bytes, definitions } = sender.exportValue(value, 'the message');
-      await learn(importer, unheard(sender, known, definitions));
+      await defineAll(importer, unsent(sender, sent, definitions));
       return importer.importValue(bytes);
     },
   };
 }
 
-test('what was made there is of this loop for another one, which sends it back as itself', async () => {
+test('another loop sends back a value made in a worker of this loop as itself', async () => {
   const made = await maker.run(() => ({
     Shape: class Shape {
       static n = 1;
@@ -102,7 +102,7 @@ test('what was made there is of this loop for another one, which sends it back a
     assert.equal(Reflect.get(Object(back), key), made[key], key);
 });
 
-test('code that holds nothing is itself where it was made', async () => {
+test('code without captures is the same object where it was made', async () => {
   const made = await maker.run(() => {
     class Base {}
     const own = { Base, Sub: class Sub extends Base {}, fn: () => 1, symbol: Symbol('made') };
@@ -218,7 +218,7 @@ interface Program {
   given(all: unknown[]): unknown;
 }
 
-test('what was made there by chance and changed at home is everywhere as it is at home', async (t) => {
+test('random values made in a worker and changed at home are the same everywhere', async (t) => {
   const { seed } = random(t);
   const runs = Number(process.env['MANYCORE_RUNS'] ?? 10);
   const texts = Array.from({ length: runs }, (_, at) => program(seeded(seed + at)));

@@ -65,7 +65,7 @@ test('many block comments before a directive do not hold up the program', async 
   await same(evaluate(`/** x */\n;(function(){${comments} return () => typeof a })()`));
 });
 
-test('random directives, functions and classes around a function', async (t) => {
+test('a function keeps its mode in random directives, functions and classes', async (t) => {
   const { seed } = random(t);
   const wraps = fc.array(
     fc.constantFrom(

@@ -94,7 +94,7 @@ for (const [instance, where] of instances) {
   });
 }
 
-test('so is a result; made and used in the worker it is as at home', async () => {
+test('such a result is refused; made and used in the worker it works as at home', async () => {
   assert.equal(await peer.run(() => new keeps.InWeakMap(7).value), 7);
   await assert.rejects(
     () => peer.run(() => new keeps.InWeakMap(7)),
@@ -114,7 +114,7 @@ for (const Class of [keeps.InLaterVariable, keeps.InLaterProperty]) {
   });
 }
 
-test('a thrown error says what its module kept of it', async () => {
+test('the stack of a thrown error notes the part that its module kept', async () => {
   const pool = new Pool({ size: 1 });
   after(() => pool.close());
   const thrown = pool.run(() => {

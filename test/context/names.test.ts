@@ -60,7 +60,7 @@ test('a name that was defined later arrives', async () => {
   await same(Object.defineProperty(class {}, 'name', { value: 5, writable: true }));
 });
 
-test('a name that was deleted is not there', async () => {
+test('a deleted name is missing on the other side', async () => {
   const fn = () => 1;
   Reflect.deleteProperty(fn, 'name');
   Reflect.deleteProperty(fn, 'length');
@@ -113,7 +113,7 @@ test('what a constructor inherits from another stays inherited', async () => {
   assert.deepEqual(await peer.run(probe), probe());
 });
 
-test('random names, lengths and integrity', async (t) => {
+test('random names, lengths and integrity arrive', async (t) => {
   const { seed } = random(t);
   const makers: readonly ((name: string) => unknown)[] = [
     (name) => ({ [name]: () => 1 })[name],

@@ -23,30 +23,30 @@ const file = new URL(import.meta.url);
 interface Row {
   readonly make: () => object;
   /** What is the same on both sides. */
-  readonly says: (value: never) => unknown;
+  readonly read: (value: never) => unknown;
 }
 
 const rows: Record<string, Row> = {
   'an AbortError': {
     make: () => new DOMException('given up', 'AbortError'),
-    says: (value: DOMException) => [value.name, value.message, value.code, value.stack],
+    read: (value: DOMException) => [value.name, value.message, value.code, value.stack],
   },
   'a DOMException with a cause': {
     make: () => Object.assign(new DOMException('m', 'DataError'), { detail: [1] }),
-    says: (value: DOMException) => [value.name, Reflect.get(value, 'detail')],
+    read: (value: DOMException) => [value.name, Reflect.get(value, 'detail')],
   },
-  'a boxed bigint': { make: () => Object(5n), says: (value: object) => value.valueOf() },
+  'a boxed bigint': { make: () => Object(5n), read: (value: object) => value.valueOf() },
   'a boxed symbol': {
     make: () => Object(Symbol.for('boxed')),
-    says: (value: object) => value.valueOf(),
+    read: (value: object) => value.valueOf(),
   },
   'a TextEncoder': {
     make: () => new TextEncoder(),
-    says: (value: InstanceType<typeof TextEncoder>) => [...value.encode('é')],
+    read: (value: InstanceType<typeof TextEncoder>) => [...value.encode('é')],
   },
   'a TextDecoder': {
     make: () => new TextDecoder('utf-16le', { fatal: true }),
-    says: (value: InstanceType<typeof TextDecoder>) => [
+    read: (value: InstanceType<typeof TextDecoder>) => [
       value.encoding,
       value.fatal,
       value.decode(Buffer.from('a\0')),
@@ -59,7 +59,7 @@ const rows: Record<string, Row> = {
         ['set-cookie', 'a=1'],
         ['set-cookie', 'b=2'],
       ]),
-    says: (value: Headers) => [value.get('accept'), value.getSetCookie()],
+    read: (value: Headers) => [value.get('accept'), value.getSetCookie()],
   },
   'FormData without files': {
     make: () => {
@@ -68,23 +68,23 @@ const rows: Record<string, Row> = {
       form.append('a', '2');
       return form;
     },
-    says: (value: FormData) => value.getAll('a'),
+    read: (value: FormData) => value.getAll('a'),
   },
   'a secret key': {
     make: () => createSecretKey(Buffer.from('secret')),
-    says: (value: KeyObject) => [value.type, value.export().toString()],
+    read: (value: KeyObject) => [value.type, value.export().toString()],
   },
   'a public key': {
     make: () => keys.publicKey,
-    says: (value: KeyObject) => [value.type, value.export({ type: 'spki', format: 'pem' })],
+    read: (value: KeyObject) => [value.type, value.export({ type: 'spki', format: 'pem' })],
   },
   'a private key': {
     make: () => keys.privateKey,
-    says: (value: KeyObject) => [value.type, value.export({ type: 'pkcs8', format: 'pem' })],
+    read: (value: KeyObject) => [value.type, value.export({ type: 'pkcs8', format: 'pem' })],
   },
   'a SocketAddress': {
     make: () => new SocketAddress({ address: '::1', port: 80, family: 'ipv6', flowlabel: 7 }),
-    says: (value: SocketAddress) => [value.address, value.port, value.family, value.flowlabel],
+    read: (value: SocketAddress) => [value.address, value.port, value.family, value.flowlabel],
   },
   'a BlockList': {
     make: () => {
@@ -94,7 +94,7 @@ const rows: Record<string, Row> = {
       list.addSubnet('2001:db8::', 32, 'ipv6');
       return list;
     },
-    says: (value: BlockList) => [
+    read: (value: BlockList) => [
       value.rules,
       value.check('10.0.1.5'),
       value.check('10.0.2.5'),
@@ -103,7 +103,7 @@ const rows: Record<string, Row> = {
   },
   'the stats of a file': {
     make: () => statSync(file),
-    says: (value: ReturnType<typeof statSync>) => [
+    read: (value: ReturnType<typeof statSync>) => [
       value?.isFile(),
       value?.size,
       value?.mtime.getTime(),
@@ -111,7 +111,7 @@ const rows: Record<string, Row> = {
   },
   'an entry of a folder': {
     make: () => Object(readdirSync(new URL('.', file), { withFileTypes: true })[0]),
-    says: (value: { name: string; isFile(): boolean; isDirectory(): boolean }) => [
+    read: (value: { name: string; isFile(): boolean; isDirectory(): boolean }) => [
       value.name,
       value.isFile(),
       value.isDirectory(),
@@ -119,13 +119,13 @@ const rows: Record<string, Row> = {
   },
 };
 
-for (const [title, { make, says }] of Object.entries(rows)) {
-  test(`${title} arrives as what it was`, () => {
+for (const [title, { make, read }] of Object.entries(rows)) {
+  test(`${title} arrives as it was`, () => {
     const value = make();
     const arrived = send(value);
     assert.notEqual(arrived, value);
     assert.equal(Object.getPrototypeOf(arrived), Object.getPrototypeOf(value));
-    assert.deepEqual(says(arrived as never), says(value as never));
+    assert.deepEqual(read(arrived as never), read(value as never));
   });
 }
 
@@ -156,7 +156,7 @@ test('Temporal values arrive where the platform has them', (t) => {
 const form = new FormData();
 form.append('file', new Blob(['a']));
 
-const refused: Record<string, readonly [make: () => unknown, says: RegExp]> = {
+const refused: Record<string, readonly [make: () => unknown, pattern: RegExp]> = {
   'a Blob': [() => new Blob(['a']), /it is a Blob: .*await blob\.arrayBuffer\(\)/],
   'FormData with files': [() => form, /it is a FormData: it has files/],
   'a Request': [() => new Request('http://localhost/'), /it is a Request: .*pass its url/],
@@ -177,14 +177,14 @@ const refused: Record<string, readonly [make: () => unknown, says: RegExp]> = {
   ],
 };
 
-for (const [title, [make, says]] of Object.entries(refused)) {
-  test(`${title} is refused with what to pass instead`, async () => {
+for (const [title, [make, pattern]] of Object.entries(refused)) {
+  test(`${title} is refused with an alternative`, async () => {
     const value = await make();
     assert.throws(
       () => send(value),
       (error) => {
         assert.ok(error instanceof CodedError && hasCode(error, 'TRANSFER_UNSUPPORTED'));
-        assert.match(error.message, says);
+        assert.match(error.message, pattern);
         assert.match(error.message, /path: the arguments\[0\]\.value/);
         return true;
       },

@@ -18,12 +18,12 @@ const exporter = createExporter();
 
 class Peer {
   readonly #importer: Importer = createImporter({ exporter: createExporter() });
-  readonly #heard = new Set<number>();
+  readonly #sent = new Set<number>();
 
   run({ id, definitions, state }: ReturnType<typeof exporter.exportFunction>): unknown {
     for (const each of definitions) {
-      if (this.#heard.has(each)) continue;
-      this.#heard.add(each);
+      if (this.#sent.has(each)) continue;
+      this.#sent.add(each);
       const loading = this.#importer.define(each, exporter.definition(each));
       assert.equal(loading, undefined, 'nothing is to be loaded');
     }

@@ -21,7 +21,7 @@ interface Row {
   readonly title: string;
   readonly make: () => unknown;
   /** Parts of the message, in any order. */
-  readonly says: readonly RegExp[];
+  readonly patterns: readonly RegExp[];
   readonly code?: 'TRANSFER_UNSUPPORTED' | 'TRANSFER_UNREADABLE' | 'TRANSFER_SHARED_VARIABLE';
   readonly end?: (value: never) => unknown;
 }
@@ -50,13 +50,13 @@ const values: readonly Row[] = [
   {
     title: 'a socket',
     make: () => new Socket(),
-    says: [/a Socket/, /network connection/, /perWorker/],
+    patterns: [/a Socket/, /network connection/, /perWorker/],
   },
-  { title: 'a server', make: () => createServer(), says: [/a Server/, /perWorker/] },
+  { title: 'a server', make: () => createServer(), patterns: [/a Server/, /perWorker/] },
   {
     title: 'a request',
     make: () => new IncomingMessage(new Socket()),
-    says: [/an IncomingMessage: a request/, /take what the task needs from .* before the call/],
+    patterns: [/an IncomingMessage: a request/, /take what the task needs from .* before the call/],
   },
   {
     title: 'a request of Express, which has a prototype of its own',
@@ -64,55 +64,55 @@ const values: readonly Row[] = [
       Object.create(Object.create(IncomingMessage.prototype, { app: { value: 1 } }), {
         body: { value: 1, enumerable: true },
       }),
-    says: [/an IncomingMessage/, /before the call/],
+    patterns: [/an IncomingMessage/, /before the call/],
   },
   {
     title: 'a response',
     make: () => new ServerResponse(new IncomingMessage(new Socket())),
-    says: [/a ServerResponse/, /`res\.send\(await run/],
+    patterns: [/a ServerResponse/, /`res\.send\(await run/],
   },
   {
     title: 'an open file',
     make: () => open('/dev/null'),
-    says: [/a FileHandle/, /open file/, /perWorker/],
+    patterns: [/a FileHandle/, /open file/, /perWorker/],
     end: (file: { close(): unknown }) => file.close(),
   },
   {
     title: 'a child process',
     make: () => spawn('true'),
-    says: [/a ChildProcess/, /started it/],
+    patterns: [/a ChildProcess/, /started it/],
     end: (child: { kill(): unknown }) => child.kill(),
   },
   {
     title: 'a worker',
     make: () => new Worker('', { eval: true }),
-    says: [/a Worker/, /thread/],
+    patterns: [/a Worker/, /thread/],
     end: (worker: Worker) => worker.terminate(),
   },
   {
     title: 'a message port',
     make: () => new MessageChannel().port1,
-    says: [/a MessagePort/, /thread/],
+    patterns: [/a MessagePort/, /thread/],
     end: (port: { close(): unknown }) => port.close(),
   },
   {
     title: 'a stream',
     make: () => new PassThrough(),
-    says: [/a (?:PassThrough|Transform)/, /perWorker/],
+    patterns: [/a (?:PassThrough|Transform)/, /perWorker/],
   },
-  { title: 'a timer', make: () => setTimeout(() => {}, 0), says: [/a Timeout/, /perWorker/] },
+  { title: 'a timer', make: () => setTimeout(() => {}, 0), patterns: [/a Timeout/, /perWorker/] },
   {
     title: 'a promise',
     make: () => ({ p: Promise.resolve() }),
-    says: [/a Promise/, /await it first/],
+    patterns: [/a Promise/, /await it first/],
   },
-  { title: 'a WeakMap', make: () => new WeakMap(), says: [/a WeakMap/, /Map or Set/] },
-  { title: 'a WeakSet', make: () => new WeakSet(), says: [/a WeakSet/, /Map or Set/] },
-  { title: 'a WeakRef', make: () => new WeakRef({}), says: [/a WeakRef/, /ref\.deref\(\)/] },
+  { title: 'a WeakMap', make: () => new WeakMap(), patterns: [/a WeakMap/, /Map or Set/] },
+  { title: 'a WeakSet', make: () => new WeakSet(), patterns: [/a WeakSet/, /Map or Set/] },
+  { title: 'a WeakRef', make: () => new WeakRef({}), patterns: [/a WeakRef/, /ref\.deref\(\)/] },
   {
     title: 'a WeakSet in an object of a library',
     make: () => ({ schema: { seen: new WeakSet() } }),
-    says: [/a WeakSet/, /of a library.*in a module of yours/, /perWorker/, /\.schema\.seen/],
+    patterns: [/a WeakSet/, /of a library.*in a module of yours/, /perWorker/, /\.schema\.seen/],
   },
   {
     title: 'an instance of an anonymous class with private members',
@@ -123,29 +123,29 @@ const values: readonly Row[] = [
           return this.#n;
         }
       })(),
-    says: [/an instance of an anonymous class: its class has private members/],
+    patterns: [/an instance of an anonymous class: its class has private members/],
   },
   {
     title: 'a mock function of Vitest or Jest',
     make: () => ({
       log: Object.assign(() => 1, { _isMockFunction: true, mock: new Proxy({}, {}) }),
     }),
-    says: [/a mock function of a test runner/, /pass a plain function/, /\.log/],
+    patterns: [/a mock function of a test runner/, /pass a plain function/, /\.log/],
   },
   {
     title: 'a mock function of node:test',
     make: () => mock.fn(),
-    says: [/a Proxy/, /mocks of node:test/, /pass a plain function/],
+    patterns: [/a Proxy/, /mocks of node:test/, /pass a plain function/],
   },
   {
     title: 'a function that Node made',
     make: () => promisify((done: (error: unknown) => void) => done(undefined)),
-    says: [/is code of Node\.js/, /util\.promisify\(\)/, /inside the function/],
+    patterns: [/is code of Node\.js/, /util\.promisify\(\)/, /inside the function/],
   },
   {
     title: 'an instance of a class of a package with private members',
     make: () => classOfPackage(),
-    says: [/an instance of Sealed/, /once per worker: perWorker\(\(\) => new Sealed\(…\)\)/],
+    patterns: [/an instance of Sealed/, /once per worker: perWorker\(\(\) => new Sealed\(…\)\)/],
   },
   {
     title: 'a running generator',
@@ -153,22 +153,22 @@ const values: readonly Row[] = [
       (function* () {
         yield 1;
       })(),
-    says: [/running generator/, /generator function/],
+    patterns: [/running generator/, /generator function/],
   },
   {
     title: 'an iterator of an array',
     make: () => [1].values(),
-    says: [/iterator/, /\[\.\.\.it\]/],
+    patterns: [/iterator/, /\[\.\.\.it\]/],
   },
   {
     title: 'an iterator of a Map',
     make: () => new Map().entries(),
-    says: [/iterator/, /\[\.\.\.it\]/],
+    patterns: [/iterator/, /\[\.\.\.it\]/],
   },
   {
     title: 'an iterator of search parameters',
     make: () => new URLSearchParams('a=1').entries(),
-    says: [/iterator/, /\[\.\.\.it\]/],
+    patterns: [/iterator/, /\[\.\.\.it\]/],
   },
   {
     title: 'a Proxy that was revoked',
@@ -177,42 +177,45 @@ const values: readonly Row[] = [
       revoke();
       return { proxy };
     },
-    says: [/a Proxy/, /handler/],
+    patterns: [/a Proxy/, /handler/],
   },
   {
     title: 'an instance whose method for sending throws',
     make: () => new Sealed(),
-    says: [/manycore\.send'\)\]\(\) of Sealed threw: no key;/, /mend that method/],
+    patterns: [/manycore\.send'\)\]\(\) of Sealed threw: no key;/, /mend that method/],
   },
   {
     title: 'an instance of a class that extends URL',
     make: () => new (class Page extends URL {})('http://a/'),
-    says: [/an instance of Page, whose class extends URL/, /pass its href/],
+    patterns: [/an instance of Page, whose class extends URL/, /pass its href/],
   },
   {
     title: 'an instance of a class that extends URLSearchParams',
     make: () => new (class Query extends URLSearchParams {})('a=1'),
-    says: [/an instance of Query, whose class extends URLSearchParams/, /pass its toString/],
+    patterns: [/an instance of Query, whose class extends URLSearchParams/, /pass its toString/],
   },
   {
     title: 'an instance of a class that extends Headers',
     make: () => new (class Fields extends Headers {})(),
-    says: [/an instance of Fields, whose class extends Headers/, /pass \[\.\.\.headers\]/],
+    patterns: [/an instance of Fields, whose class extends Headers/, /pass \[\.\.\.headers\]/],
   },
   {
     title: 'an instance of a class that extends TextEncoder',
     make: () => new (class Encoder extends TextEncoder {})(),
-    says: [/an instance of Encoder, whose class extends TextEncoder/, /make it inside.*perWorker/],
+    patterns: [
+      /an instance of Encoder, whose class extends TextEncoder/,
+      /make it inside.*perWorker/,
+    ],
   },
   {
     title: 'memory of WebAssembly',
     make: () => new (webAssembly('Memory'))({ initial: 1 }),
-    says: [/a Memory/, /pass a copy of them: new Uint8Array\(memory\.buffer\)\.slice/],
+    patterns: [/a Memory/, /pass a copy of them: new Uint8Array\(memory\.buffer\)\.slice/],
   },
   {
     title: 'a global of WebAssembly',
     make: () => new (webAssembly('Global'))({ value: 'i32' }),
-    says: [/a Global/, /pass its value/],
+    patterns: [/a Global/, /pass its value/],
   },
   {
     title: 'an instance of WebAssembly',
@@ -220,7 +223,7 @@ const values: readonly Row[] = [
       new (webAssembly('Instance'))(
         new (webAssembly('Module'))(Buffer.from('0061736d01000000', 'hex')),
       ),
-    says: [/an Instance/, /perWorker\(\(\) => new WebAssembly\.Instance/],
+    patterns: [/an Instance/, /perWorker\(\(\) => new WebAssembly\.Instance/],
   },
   {
     title: 'a prototype that throws',
@@ -230,7 +233,7 @@ const values: readonly Row[] = [
           throw new Error('no class');
         },
       }),
-    says: [/reading it throws \(no class\)/, /plain data/],
+    patterns: [/reading it throws \(no class\)/, /plain data/],
   },
   {
     title: 'a function whose name throws',
@@ -240,23 +243,23 @@ const values: readonly Row[] = [
           throw new Error('no name');
         },
       }),
-    says: [/reading it throws \(no name\)/],
+    patterns: [/reading it throws \(no name\)/],
   },
-  { title: 'a Proxy', make: () => new Proxy({ a: 1 }, {}), says: [/a Proxy/, /handler/] },
+  { title: 'a Proxy', make: () => new Proxy({ a: 1 }, {}), patterns: [/a Proxy/, /handler/] },
   {
     title: 'a Proxy of a function',
     make: () => new Proxy(() => 1, {}),
-    says: [/a Proxy/, /handler/],
+    patterns: [/a Proxy/, /handler/],
   },
   {
     title: 'a SharedArrayBuffer',
     make: () => new SharedArrayBuffer(8),
-    says: [/SharedArrayBuffer/, /shared\(bytes\)/],
+    patterns: [/SharedArrayBuffer/, /shared\(bytes\)/],
   },
   {
     title: 'a view of a SharedArrayBuffer',
     make: () => new Int32Array(new SharedArrayBuffer(8)),
-    says: [/SharedArrayBuffer/],
+    patterns: [/SharedArrayBuffer/],
   },
   {
     title: 'an instance with private fields',
@@ -269,7 +272,7 @@ const values: readonly Row[] = [
       }
       return new Safe();
     },
-    says: [/an instance of Safe/, /manycore\.send/, /manycore\.receive/],
+    patterns: [/an instance of Safe/, /manycore\.send/, /manycore\.receive/],
   },
   {
     title: 'an instance whose class sends but cannot receive',
@@ -281,43 +284,43 @@ const values: readonly Row[] = [
       }
       return new Half();
     },
-    says: [/an instance of Half/, /not how to receive/],
+    patterns: [/an instance of Half/, /not how to receive/],
   },
   {
     title: 'an instance of a class of the platform',
     make: () => new PerformanceObserver(() => {}),
-    says: [/a PerformanceObserver/, /what Node\.js keeps of it/, /perWorker/],
+    patterns: [/a PerformanceObserver/, /what Node\.js keeps of it/, /perWorker/],
   },
   {
     title: 'an AbortController',
     make: () => new AbortController(),
-    says: [/an AbortController/, /option `signal`/, /taskSignal\(\)/],
+    patterns: [/an AbortController/, /option `signal`/, /taskSignal\(\)/],
   },
   {
     title: 'an AbortSignal',
     make: () => AbortSignal.any([new AbortController().signal]),
-    says: [/an AbortSignal/, /option `signal`/, /taskSignal\(\)/],
+    patterns: [/an AbortSignal/, /option `signal`/, /taskSignal\(\)/],
   },
   {
     title: 'a formatter of numbers',
     make: () => new Intl.NumberFormat('de', { style: 'percent' }),
-    says: [/an Intl\.NumberFormat/, /locale and options/, /perWorker/],
+    patterns: [/an Intl\.NumberFormat/, /locale and options/, /perWorker/],
   },
   {
     title: 'a collator',
     make: () => new Intl.Collator('sv'),
-    says: [/an Intl\.Collator/, /locale and options/, /perWorker/],
+    patterns: [/an Intl\.Collator/, /locale and options/, /perWorker/],
   },
 ];
 
-for (const { title, make, says, code = 'TRANSFER_UNSUPPORTED', end } of values) {
+for (const { title, make, patterns, code = 'TRANSFER_UNSUPPORTED', end } of values) {
   test(`${title} is refused, as argument and as capture`, async () => {
     const value = await make();
     const argument = { list: [0, value] };
     const check = (error: unknown, ...more: RegExp[]): true => {
       assert.ok(hasCode(error, code), String(error));
       assert.ok(error instanceof Error);
-      for (const part of [...says, ...more]) assert.match(error.message, part);
+      for (const part of [...patterns, ...more]) assert.match(error.message, part);
       return true;
     };
     try {
@@ -345,7 +348,7 @@ const app = Object.assign(() => 1, { request: Object.create(IncomingMessage.prot
 const { request } = app;
 
 /** Openings of the message, by what captured the same request. */
-const subjects: readonly [title: string, fn: () => unknown, says: RegExp][] = [
+const subjects: readonly [title: string, fn: () => unknown, pattern: RegExp][] = [
   ['a variable', () => request, /: it is an IncomingMessage.*as `const \{ body, query \} = req`/],
   [
     'a property of a function',
@@ -361,22 +364,22 @@ const subjects: readonly [title: string, fn: () => unknown, says: RegExp][] = [
 const box = { list: [0, request] };
 const helper = (): unknown => box;
 
-for (const [title, fn, says] of subjects) {
-  test(`a refusal names what is captured: ${title}`, () => {
-    assert.throws(() => exporter.exportFunction(fn), { message: says });
+for (const [title, fn, pattern] of subjects) {
+  test(`a refusal names the capture: ${title}`, () => {
+    assert.throws(() => exporter.exportFunction(fn), { message: pattern });
   });
 }
 
 /** Objects that a function returned, which it cannot make elsewhere. */
-const results: readonly [title: string, make: () => object, says: RegExp][] = [
+const results: readonly [title: string, make: () => object, pattern: RegExp][] = [
   ['a WeakSet', () => new WeakSet(), /cannot be listed; return plain data of it$/],
   ['a socket', () => new Socket(), /lives in this process; return plain data of it$/],
   ['an instance of a package', () => Object(classOfPackage()), /hold; return plain data of it$/],
 ];
 
-for (const [title, make, says] of results) {
+for (const [title, make, pattern] of results) {
   test(`the refusal of a result has a way out inside the function: ${title}`, () => {
-    assert.throws(() => exporter.exportValue(make(), 'the result'), { message: says });
+    assert.throws(() => exporter.exportValue(make(), 'the result'), { message: pattern });
   });
 }
 
@@ -391,7 +394,7 @@ function refuses(
   title: string,
   fn: (...args: never[]) => unknown,
   code: Row['code'] & string,
-  ...says: RegExp[]
+  ...patterns: RegExp[]
 ): void {
   test(`${title} is refused`, () => {
     assert.throws(
@@ -399,7 +402,7 @@ function refuses(
       (error) => {
         assert.ok(hasCode(error, code), String(error));
         assert.ok(error instanceof Error);
-        for (const part of says) assert.match(error.message, part);
+        for (const part of patterns) assert.match(error.message, part);
         return true;
       },
     );
@@ -459,7 +462,7 @@ refuses(
   /const/,
 );
 
-test('a variable that has no value yet is refused by name, where V8 tells', (t) => {
+test('a variable that has no value yet is refused by name, where V8 reports it', (t) => {
   if (Number(process.versions.node.split('.')[0]) < 22) {
     t.skip('before Node 22 the inspector reads such a variable as undefined');
     return;
@@ -487,7 +490,7 @@ test('two functions that may share a variable which one of them changes are refu
   );
 });
 
-test('two functions that share a variable which nobody changes travel', () => {
+test('two functions that share a variable which no function changes travel', () => {
   const n = 5;
   const pair = { a: () => n, b: () => n + 1 };
   assert.doesNotThrow(() => exporter.exportFunction(() => pair.a() + pair.b()));

@@ -55,7 +55,7 @@ async function compare(files: RoadFiles, where: string): Promise<CodedError | un
 
 const programs = Number(process.env['MANYCORE_RUNS'] ?? 6);
 
-test('a call with modules that it imports and captured is as at home', async (t) => {
+test('a call with modules that it imports and captured gives the same as at home', async (t) => {
   const { seed } = random(t);
   let refused = 0;
   for (let each = seed; each < seed + programs; each += 1) {
@@ -246,7 +246,7 @@ for (const [title, [statements, call]] of Object.entries(imported)) {
   });
 }
 
-test('an import of a variable shows what its module holds', async () => {
+test('an import of a variable shows the present value in its module', async () => {
   const files = {
     'count.mjs': `export let count = 0; export const up = () => { count += 1; return count };
 let inner = 5; export { inner as renamed, inner as default }; export const down = () => { inner -= 1 };
@@ -271,7 +271,7 @@ export const call = () => [() => [job(), count], []];`,
   assert.match(refusal.message, /export a function that returns it\n {2}path: /);
 });
 
-test('a class extends what the call has: a copy in one, an import in the next', async () => {
+test('a class extends a copy in one call and the import in the next', async () => {
   const files = {
     'store.mjs': `let count = 0; export class Base { up() { return ++count } }
 export const make = () => () => count;`,
@@ -290,14 +290,14 @@ export const call = (at) => at === 0
   }
 });
 
-test('what never changes leaves a module an import', async () => {
+test('a module stays an import beside values that never change', async () => {
   const user = `import { makeLimited } from './store.mjs'; export const call = () => [makeLimited(), []];`;
   const [fn] = (await load({ 'store.mjs': store, 'user.mjs': user })).call();
   assert.deepEqual(await peer.run(fn), [3, 1, 1]);
   assert.deepEqual(await peer.run(fn), [3, 1, 2], 'the state is that of the module in the worker');
 });
 
-test('what of such a module cannot travel is refused, and what the code itself loads', async () => {
+test('a part of a copied module that cannot travel is refused, and so is one that the code loads', async () => {
   const files = {
     'store.mjs': `const cache = new WeakMap(); let count = 0;
 export const put = (key) => { cache.set(key, 1); return ++count };

@@ -105,7 +105,7 @@ test('scripts of one text in two contexts have two variables', () => {
   assert.deepEqual(runElsewhere(fn, []), fn());
 });
 
-test('functions typed at the prompt share what was typed there', async () => {
+test('functions typed at the prompt share the variables typed there', async () => {
   const lines = [
     'let total = 1',
     'const add = () => ++total',

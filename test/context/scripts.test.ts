@@ -19,7 +19,7 @@ function evaluate(text: string): (...args: unknown[]) => unknown {
   return (...args) => Reflect.apply(value, undefined, args);
 }
 
-test('require, module, __filename and the modules of Node in code given with -e', async () => {
+test('require, module, __filename and the modules of Node work in code given with -e', async () => {
   // The library and not the harness: that one would hand -e on to its child.
   const program = `
     import(${JSON.stringify(library)}).then(async ({ run }) => {
@@ -32,7 +32,7 @@ test('require, module, __filename and the modules of Node in code given with -e'
   assert.equal(stdout.trim(), 'true');
 });
 
-test('module.exports of a CommonJS function is what its module exports', async () => {
+test('module.exports of a CommonJS function has the exports of its module', async () => {
   const lib = createRequire(import.meta.url)('../../../test/context/fixtures/exports.cjs');
   const { viaModule } = lib.make();
   assert.equal(await peer.run(() => viaModule()), 'x');
@@ -56,12 +56,12 @@ test('functions of one long line keep their places, and take little memory', asy
   assert.ok(heapBytes < 100_000_000, `${heapBytes} bytes`);
 });
 
-test('a variable whose name is let', async () => {
+test('a variable whose name is let travels', async () => {
   const probe = evaluate('(function () { var let = 5; return () => let; })()');
   assert.equal(await peer.run(probe), 5);
 });
 
-test('many functions of many scripts in one call', async () => {
+test('many functions of many scripts travel in one call', async () => {
   const made: unknown = Array.from({ length: 60 }, (_, i) =>
     i % 2 === 0 ? new Function('a', `return a + ${i}`) : evaluate(`((k) => (a) => a + k)(${i})`),
   );

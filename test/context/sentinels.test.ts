@@ -55,7 +55,7 @@ for (const name of ['red', 'blue', 'dark', 'noop', 'Kind'] as const) {
   });
 }
 
-test('another export of a module whose function is imported', async () => {
+test('another export of a module whose function is imported stays itself', async () => {
   assert.equal(await peer.run((value: unknown) => isRed(value), red), true);
   assert.deepEqual(
     await peer.run((some: unknown[]) => some.map((each) => isBlue(each)), [blue, {}]),
@@ -63,7 +63,7 @@ test('another export of a module whose function is imported', async () => {
   );
 });
 
-test('an error brings them along', async () => {
+test('an error carries such values', async () => {
   const fail = () => {
     throw Object.assign(new Error('with a kind'), { kind: red, of: blue });
   };
@@ -72,7 +72,7 @@ test('an error brings them along', async () => {
   });
 });
 
-test('one that holds something else there is a copy', async () => {
+test('a frozen object that differs in the worker is a copy', async () => {
   assert.equal(
     await peer.run((value: typeof start) => [value.at, start.at].length && value.at, start),
     start.at,
@@ -84,7 +84,7 @@ test('one that holds something else there is a copy', async () => {
   ]);
 });
 
-test('what can change is a copy, with what its caller sees in it', async () => {
+test('a value that can change is a copy with the contents of its caller', async () => {
   settings.level = 2;
   const read = (value: typeof settings) => [value.level, settings.level, value === settings];
   assert.deepEqual(await peer.run(read, settings), [2, 1, false]);

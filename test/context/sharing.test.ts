@@ -73,7 +73,7 @@ test('functions that share a variable share it in the worker', async () => {
   }
 });
 
-test('where nothing tells whether they share it, they are refused', async () => {
+test('functions are refused where nothing decides whether they share a variable', async () => {
   const { unknown } = await load(source);
   for (const [title, make] of Object.entries(unknown)) {
     const [fn, args] = make();
@@ -157,7 +157,7 @@ function program(chance: Random): string {
   return lines.join('\n');
 }
 
-test('programs made by chance do as at home, or are refused', async (t) => {
+test('random programs give the same as at home, or are refused', async (t) => {
   const chance = random(t);
   const runs = Number(process.env['MANYCORE_RUNS'] ?? 25);
   let same = 0;

@@ -26,7 +26,7 @@ function firstLine(shown: string): string {
 }
 
 /** All that a program can see of an error but its frames. */
-export function tell(error: unknown, depth = 0): unknown {
+export function describeError(error: unknown, depth = 0): unknown {
   if (typeof error !== 'object' || error === null) return error;
   const keys: Record<string, unknown> = {};
   for (const key of Reflect.ownKeys(error)) {
@@ -42,7 +42,7 @@ export function tell(error: unknown, depth = 0): unknown {
       own?.enumerable === true ? 'enumerable' : '',
       // Newer versions of Node have an accessor for a stack.
       key === 'stack' ? '' : [own?.writable, own?.configurable, own?.get !== undefined].join(),
-      isInner ? tell(value, depth + 1) : shown,
+      isInner ? describeError(value, depth + 1) : shown,
     ];
   }
   return {
@@ -76,19 +76,19 @@ for (const worker of ['process', 'thread'] as const) {
   for (const [title, provoke] of Object.entries({ ...nodeErrors, ...packageErrors })) {
     test(`${worker}: ${title} is the same error on the other side`, async () => {
       const error = await thrownBy(provoke);
-      const expected = tell(error);
-      assert.deepEqual(tell(await thrownBy(() => pool.run(provoke))), expected, 'thrown');
+      const expected = describeError(error);
+      assert.deepEqual(describeError(await thrownBy(() => pool.run(provoke))), expected, 'thrown');
       if (title === 'private members') return; // refused as a value
       const [ofArgument, ofCaptured, made, returned] = await pool.run(async (argument: unknown) => {
         const result = await Promise.resolve()
           .then(provoke)
           .catch((caught: unknown) => ({ caught }));
-        return [tell(argument), tell(error), Object(result).caught, argument];
+        return [describeError(argument), describeError(error), Object(result).caught, argument];
       }, error);
       assert.deepEqual(ofArgument, expected, 'argument');
       assert.deepEqual(ofCaptured, expected, 'captured');
-      assert.deepEqual(tell(made), expected, 'result');
-      assert.deepEqual(tell(returned), expected, 'there and back');
+      assert.deepEqual(describeError(made), expected, 'result');
+      assert.deepEqual(describeError(returned), expected, 'there and back');
     });
   }
 }

@@ -155,7 +155,7 @@ test('Vite: expect() of Vitest is refused by name, with a way out', async () => 
   });
 });
 
-test('Vite: import() of a module that only Vite can compile says so', async () => {
+test('Vite: import() of a module that only Vite can compile fails with that reason', async () => {
   const fn = await viteModule('return () => __vite_ssr_dynamic_import__("/src/broken.mjs")');
   assert.ok(isFunction(fn));
   await assert.rejects(async () => peer.run(fn), {
@@ -178,7 +178,7 @@ const awaiter = `const __awaiter = (self, args, P, body) => new Promise((resolve
   step(it.next());
 });`;
 
-test('the `this` that a compiler gives to its helper for async functions is not missed', async () => {
+test('the `this` that a compiler gives to its helper for async functions is not needed', async () => {
   const text = `(() => { ${awaiter} return (n) => __awaiter(this, void 0, void 0, function* () { return (yield n) + 1 }) })()`;
   const fn: unknown = vm.runInThisContext(text, { filename: join(folder, 'lowered.cjs') });
   assert.ok(isFunction(fn));
@@ -356,7 +356,7 @@ function isFunction(value: unknown): value is (...args: unknown[]) => unknown {
   return typeof value === 'function';
 }
 
-test('what TypeScript writes for `import * as` in CommonJS reads a module in a worker', async () => {
+test('the output of TypeScript for `import * as` in CommonJS reads a module in a worker', async () => {
   const task: unknown = vm.runInThisContext(`(() => {
     var __createBinding = (o, m, k) => { Object.defineProperty(o, k, { enumerable: true, get: function() { return m[k]; } }); };
     var __setModuleDefault = (o, v) => { Object.defineProperty(o, "default", { enumerable: true, value: v }); };

@@ -33,7 +33,7 @@ function ends(): (value: unknown) => Promise<unknown> {
   };
 }
 
-test('a value by chance arrives as it was, or is refused with a path and a way out', async (t) => {
+test('a random value arrives as it was, or is refused with a path and a way out', async (t) => {
   const chance = random(t);
   const send = ends();
   const refused = new Map<string, number>();

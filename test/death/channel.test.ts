@@ -60,7 +60,7 @@ function sendTexts({ channel }: ShmEnd): void {
 }
 
 for (const side of ['before', 'after'] as const) {
-  test(`a worker that dies ${side} any step loses only what it had not answered`, async (t) => {
+  test(`a worker that dies ${side} any step loses only unanswered frames`, async (t) => {
     const expected = texts.map((text, task) => `${task}${text}`);
     const counts = new Set<number>();
     let isOver = false;

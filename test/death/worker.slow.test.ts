@@ -116,7 +116,7 @@ for (const way of ways) {
     });
   });
 
-  test(`${way.name}: a worker whose setup throws says so, with what it threw`, async (t) => {
+  test(`${way.name}: a worker whose setup throws reports the thrown error`, async (t) => {
     for (const [thrown, said] of [
       [new RangeError('no database'), /did not start: its setup failed: no database; /],
       ['just text', /did not start: its setup failed: just text; /],

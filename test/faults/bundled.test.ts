@@ -37,7 +37,7 @@ for (const [what, body] of [
   ['a call to a thread', "await new Pool({ size: 1, worker: 'thread' }).run(() => 1)"],
   ['warm()', 'await new Pool({ size: 2 }).warm()'],
 ] as const) {
-  test(`bundled into a program, ${what} rejects with what to do about it`, async (t) => {
+  test(`bundled into a program, ${what} rejects with a way out`, async (t) => {
     const file = await bundled(
       t,
       `import { Pool } from ${libraryFile};
@@ -52,7 +52,7 @@ for (const [what, body] of [
   });
 }
 
-test('bundled into a program, it tells who looks what it does', async (t) => {
+test('bundled into a program, it is found as a program of the user', async (t) => {
   ownRuntime(t);
   const file = await bundled(
     t,
@@ -70,7 +70,7 @@ test('bundled into a program, it tells who looks what it does', async (t) => {
   assert.equal(program.pid, child.pid);
 });
 
-test('a bundled program that lies where the worker program would is not started without end', async (t) => {
+test('a bundled program in the place of the worker program is not started again and again', async (t) => {
   const chunk = await bundled(t, `export { Pool } from ${libraryFile};`, 'chunk.js');
   const folder = dirname(chunk);
   writeFileSync(`${folder}/package.json`, '{"type":"module"}');

@@ -11,7 +11,7 @@ const calls = `
   const { apply } = Reflect;
   import { isNativeError } from 'node:util/types';
   /** By own properties alone. */
-  function look(value, depth = 4) {
+  function shown(value, depth = 4) {
     if (typeof value === 'function') return 'function';
     if (typeof value !== 'object' || value === null || depth === 0) return typeof value + ' ' + String(value);
     const parts = [];
@@ -22,7 +22,7 @@ const calls = `
       const name = names[at];
       if (name === 'stack' && isNativeError(value)) continue;
       const part = own(value, name);
-      add(name + ': ' + (hasOwn(part, 'value') ? look(part.value, depth - 1) : 'accessor'));
+      add(name + ': ' + (hasOwn(part, 'value') ? shown(part.value, depth - 1) : 'accessor'));
     }
     return (isNativeError(value) ? 'error' : '') + '{' + apply(join, parts, [', ']) + '}';
   }
@@ -95,9 +95,9 @@ const calls = `
     for (const name of namesOf(table)) {
       let text;
       try {
-        text = 'gave ' + look(await table[name](pool));
+        text = 'gave ' + shown(await table[name](pool));
       } catch (error) {
-        text = 'threw ' + look(error);
+        text = 'threw ' + shown(error);
       }
       came[name] = text.replace(/worker \\d+(, process \\d+)?/, 'the worker');
     }

@@ -47,12 +47,12 @@ function stepsOf(t: TestContext, worker: Worker): Promise<Steps> {
 }
 
 /** Runs both kinds of workers at a time. */
-async function checkSteps(t: TestContext, isWanted: (what: string) => boolean): Promise<void> {
+async function checkSteps(t: TestContext, matches: (what: string) => boolean): Promise<void> {
   const both = await Promise.all(workers.map((worker) => stepsOf(t, worker)));
   for (const [at, { clean, lines }] of both.entries()) {
-    const wanted = lines.filter(([what]) => isWanted(what));
-    assert.ok(wanted.length > 4);
-    assert.deepEqual(differences(workers[at] ?? '', clean, wanted), []);
+    const selected = lines.filter(([what]) => matches(what));
+    assert.ok(selected.length > 4);
+    assert.deepEqual(differences(workers[at] ?? '', clean, selected), []);
   }
 }
 

@@ -104,7 +104,7 @@ for (const value of [undefined, null, 5, 'work', {}, [], Promise.resolve(), Symb
   });
 }
 
-test('what is no AsyncLocalStorage, factory, emitter or URL is OPTION_INVALID', () => {
+test('a value that is no AsyncLocalStorage, factory, emitter or URL is OPTION_INVALID', () => {
   for (const [fn, args] of [
     [propagate, [{}]],
     [perWorker, ['factory']],
@@ -136,7 +136,7 @@ const messages: [what: string, options: unknown, message: RegExp][] = [
   ['a number', 5, /^the pool options must be an object, not 5$/],
 ];
 for (const [what, options, message] of messages) {
-  test(`pool options with ${what} are refused in words that help`, () => {
+  test(`pool options with ${what} are refused with a way out`, () => {
     assert.throws(() => Reflect.construct(Pool, [options]), { code: 'OPTION_INVALID', message });
   });
 }
@@ -154,14 +154,14 @@ for (const pool of [null, 5, 'pool', {}, { call: () => 1 }, Pool]) {
   });
 }
 
-test('parallel() of what is no function throws TASK_NOT_FUNCTION at once', () => {
+test('parallel() of a value that is no function throws TASK_NOT_FUNCTION at once', () => {
   for (const value of [undefined, null, 'work', {}]) {
     assert.throws(() => Reflect.apply(parallel, undefined, [value]), { code: 'TASK_NOT_FUNCTION' });
   }
 });
 
 for (const way of ways) {
-  test(`${way.name}: a flag that Node does not know is WORKER_START_FAILED and names execArgv`, async (t) => {
+  test(`${way.name}: an unknown flag of Node is WORKER_START_FAILED and names execArgv`, async (t) => {
     const pool = openPool(t, { size: 1, execArgv: ['--no-such-flag'] }, way);
     await assert.rejects(
       pool.run(() => 1),
@@ -202,7 +202,7 @@ for (const [what, ms] of [
   ['beyond the range of timers', '2 ** 31'],
   ['Infinity', 'Infinity'],
 ] as const) {
-  test(`durations that are ${what} never pass, and Node has nothing to warn of`, async (t) => {
+  test(`durations that are ${what} never pass, and cause no warning of Node`, async (t) => {
     const text = `
       import { existsSync, writeFileSync } from 'node:fs';
       import { setTimeout as sleep } from 'node:timers/promises';

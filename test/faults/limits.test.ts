@@ -6,7 +6,7 @@ import { openPool } from '../pool/ways.js';
 import { library, runProgram } from './child.js';
 
 for (const limit of ['0', '100']) {
-  test(`under ulimit -f ${limit} calls go over sockets, and a warning says why`, async (t) => {
+  test(`under ulimit -f ${limit} calls go over sockets, and a warning has the reason`, async (t) => {
     const { status, stdout, stderr } = await runProgram(
       t,
       `import { pmap, run, shared } from ${JSON.stringify(library)};

@@ -50,7 +50,7 @@ test('without its parser the error names the package, not the function', async (
   assert.doesNotMatch(message, /native/);
 });
 
-test('without the binary calls go over sockets and ports, and one warning says so', async (t) => {
+test('without the binary calls go over sockets and ports, and one warning reports it', async (t) => {
   const { stdout, stderr, status } = await runProgram(t, twoPools, {
     env: { MANYCORE_NATIVE: 'off' },
   });
@@ -84,7 +84,7 @@ const needsNative = { skip: isNativeHere ? false : 'there is no native binary he
 
 for (const feature of ['memfd', 'eventfd']) {
   test(
-    `where the kernel refuses ${feature} calls take another channel, and one warning says so`,
+    `where the kernel refuses ${feature} calls take another channel, and one warning reports it`,
     needsNative,
     async (t) => {
       const { stdout, stderr, status } = await runProgram(t, twoPools, {
@@ -155,7 +155,7 @@ const outcome = `const outcome = async (work) => {
   try { return await work(); } catch (error) { return error.code; }
 };`;
 
-test('a sender that gets no more mappings is told so, and goes on', needsNative, async (t) => {
+test('a sender that gets no more mappings gets an error, and goes on', needsNative, async (t) => {
   const text = `
     import { Pool, shared } from ${JSON.stringify(library)};
     import { offerShm, acceptShm } from ${JSON.stringify(shm)};
@@ -210,7 +210,7 @@ test(
 );
 
 test(
-  'a parent that gets no more mappings loses the worker, and says why',
+  'a parent that gets no more mappings loses the worker, and reports the reason',
   needsNative,
   async (t) => {
     const text = `

@@ -84,7 +84,7 @@ for (const [when, order] of [
   });
 }
 
-test('there are options whose names are tried', () => {
+test('the names of options are found', () => {
   for (const name of ['env', 'execArgv', 'setup', 'timeoutMs', 'chunk', 'plan']) {
     assert.ok(names.includes(name), name);
   }

@@ -70,7 +70,7 @@ for (const copies of [
   { runs: own, asked: other },
   { runs: other, asked: own },
 ]) {
-  test(`a task of ${copies.runs === own ? 'this' : 'the other'} copy may ask the other one`, async (t) => {
+  test(`a task of ${copies.runs === own ? 'this' : 'the other'} copy may call the other one`, async (t) => {
     const { workerNumber, isInsideWorker, report, run, taskSignal } = copies.asked;
     for (const worker of ['process', 'thread'] as const) {
       const pool = new copies.runs.Pool({ size: 1, worker });

@@ -61,7 +61,7 @@ function exits(t: TestContext): unknown[] {
 
 for (const way of ways) {
   for (const [place, thrower] of Object.entries(throwers)) {
-    test(`${way.name}: WORKER_EXITED has what ${place} threw as its cause`, async (t) => {
+    test(`${way.name}: WORKER_EXITED has the error thrown in ${place} as its cause`, async (t) => {
       const pool = openPool(t, { size: 1 }, way);
       const call = pool.run(thrower, new Refused('select'));
       await assert.rejects(withDeadline(call, deadlineMs, 'an answer'), (error) => {
@@ -107,7 +107,7 @@ for (const way of ways) {
     assert.equal(error.message, 'late');
   });
 
-  test(`${way.name}: what a listener of the worker caught is no cause of its later end`, async (t) => {
+  test(`${way.name}: an error that a listener of the worker caught is no cause of its later end`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const call = pool.run((): Promise<never> => {
       process.on('uncaughtException', () => process.exit(5));
@@ -123,7 +123,7 @@ for (const way of ways) {
     });
   });
 
-  test(`${way.name}: an error that an emitter threw for want of a listener keeps its class`, async (t) => {
+  test(`${way.name}: an error that an emitter without a listener threw keeps its class`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const call = pool.run(async (error: unknown) => {
       const { EventEmitter } = await import('node:events');
@@ -147,7 +147,7 @@ for (const way of ways) {
   });
 
   for (const code of [0, 1, 134]) {
-    test(`${way.name}: process.exit(${code}) is no word of a full heap`, async (t) => {
+    test(`${way.name}: process.exit(${code}) does not report a full heap`, async (t) => {
       const pool = openPool(t, { size: 1 }, way);
       const call = pool.run((status: number) => process.exit(status), code);
       await assert.rejects(call, (error) => {

@@ -12,8 +12,8 @@ export interface ProcessInfo {
   readonly commandLine: string;
 }
 
-/** Processes that run (zombies do not) and for which `wanted` says true. */
-function findProcesses(wanted: (pid: number, parentPid: number) => boolean): ProcessInfo[] {
+/** Processes that run (zombies do not) and for which `matches` says true. */
+function findProcesses(matches: (pid: number, parentPid: number) => boolean): ProcessInfo[] {
   const found: ProcessInfo[] = [];
   for (const name of list('/proc')) {
     const pid = Number(name);
@@ -23,7 +23,7 @@ function findProcesses(wanted: (pid: number, parentPid: number) => boolean): Pro
     const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (state === undefined || state === 'Z' || state === 'X') continue;
     const parentPid = Number(parent);
-    if (!wanted(pid, parentPid)) continue;
+    if (!matches(pid, parentPid)) continue;
     const commandLine = read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
     found.push({ pid, parentPid, commandLine });
   }

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { childrenOf, isRunning, random, seeded, waitFor, withDeadline } from './index.js';
 
-test('waitFor returns the first value that is there, and survives throws before it', async () => {
+test('waitFor returns the first value, and survives throws before it', async () => {
   const answers = [false, undefined, null, () => assert.fail('not yet'), 0];
   const next = () => {
     const answer = answers.shift();
