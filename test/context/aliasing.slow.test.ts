@@ -1,6 +1,6 @@
-// Graphs of objects that a function has captured and is given at once: what is one object at home is one
-// in the worker, whichever way it went, and so a change by one name is seen by the others.
-// Made by chance; `MANYCORE_RUNS=n` makes that many.
+// Graphs of objects that a function has both captured and as arguments. One object at home is one in the
+// worker, by whichever way it was sent, so the others see a change by one name. Random; `MANYCORE_RUNS=n`
+// makes that many.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import type { AnyFunction } from '../../src/context/index.js';
 import { type Random, random, seeded } from '../support/index.js';
 import { runElsewhere } from './elsewhere.js';
 
-/** What each module of programs begins with: `walk` tells identities, in the order of the first visit. */
+/** First lines of each module of programs: `walk` returns identities, in the order of the first visit. */
 const prelude = `
 class Point { constructor(at) { this.at = at } get twice() { return this.at } }
 class Bag extends Map { label = 'bag' }
@@ -65,7 +65,7 @@ const kinds = [
   ],
 ];
 
-/** A function of no parameters that gives `[fn, args]`. */
+/** A function without parameters that returns `[fn, args]`. */
 function program(dice: Random): string {
   const count = dice.integer(3, 9);
   const names = Array.from({ length: count }, (_, at) => `n${at}`);

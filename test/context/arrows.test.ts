@@ -65,7 +65,7 @@ test('an arrow that a constructor put on its instance belongs to it', async () =
 const symbol = Symbol('key');
 const named = 'named';
 
-/** Each has an arrow that its object holds, which gives 7. */
+/** Objects with an arrow that belongs to them and returns 7. */
 const holders: Readonly<Record<string, () => { v: number; read(): unknown }>> = {
   'a method of an object': () => {
     const made = {
@@ -128,7 +128,7 @@ const holders: Readonly<Record<string, () => { v: number; read(): unknown }>> = 
       v: 7,
       init() {
         Reflect.set(this, 'plain', 1);
-        // @ts-expect-error: TypeScript wants keys that it knows, the language does not
+        // @ts-expect-error: the types require fixed keys, the language does not
         this[symbol] = () => this.v;
       },
       read(): unknown {

@@ -1,4 +1,4 @@
-// Bound functions: what they are bound to, and what was set on them.
+// Bound functions: their targets and arguments, and properties that were set on them.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

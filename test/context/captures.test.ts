@@ -1,11 +1,11 @@
-// Which calls count as snapshots.
+// Calls that count as snapshots.
 
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { test } from 'node:test';
 import { captureStats, createExporter, propagate, watchCaptures } from '../../src/context/index.js';
 
-/** So many snapshots were taken in `work`. */
+/** Number of snapshots taken in `work`. */
 function snapshotsIn(work: () => void): number {
   const before = captureStats().count;
   work();

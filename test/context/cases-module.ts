@@ -1,4 +1,4 @@
-// A module of the user's: imported by cases.ts, and so imported again in the peer.
+// A module of the user: imported by cases.ts, and so imported again in the peer.
 
 import { createHash } from 'node:crypto';
 

@@ -1,6 +1,6 @@
-// Long (over 400 lines), because it is one table: a case is a few lines, and loaders run all of them.
-// What travels, one case each. A case gets `run`, which calls a function in another process, and
-// asserts on what comes back. Run by cases.test.ts (here) and by the programs in fixtures/.
+// Long (over 400 lines), because it is one table: a case is a few lines, and loaders run all of them. Values
+// that travel, one case each. A case gets `run`, which calls a function in another process, and asserts on
+// the result. Run by cases.test.ts (here) and by the programs in fixtures/.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

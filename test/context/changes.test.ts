@@ -1,6 +1,6 @@
-// Functions and classes that change between two calls: each call sees what there is at home, in a worker
-// that had the function before and in a new one. Changes are made by chance: `MANYCORE_RUNS=n` makes that
-// many programs of them.
+// Functions and classes that change between two calls. Each call sees the state at home, in a worker that had
+// the function before and in a new one. Changes are random: `MANYCORE_RUNS=n` makes that many programs of
+// them.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -15,7 +15,7 @@ import { type Random, random } from '../support/index.js';
 
 const exporter = createExporter();
 
-/** A worker: it keeps what it was sent. */
+/** A worker: it keeps received definitions. */
 class Peer {
   readonly #importer = createImporter({ exporter: createExporter() });
   readonly #sent = new Set<number>();
@@ -46,7 +46,7 @@ class Peer {
 
 // biome-ignore-start lint/suspicious/noExplicitAny: what is changed is of any kind
 
-/** All that can be seen of a function: keys in their order, descriptors, what it inherits from. */
+/** The visible state of a function: keys in their order, descriptors, prototype. */
 const stateOf = (fn: any): unknown => {
   const builtins = new Map<unknown, string>([
     [null, 'null'],
@@ -144,7 +144,7 @@ const kinds: Record<string, () => any> = {
     },
 };
 
-/** Changes of a function; `n` is another one each time. */
+/** Changes of a function; `n` differs each time. */
 const changes: Record<string, (fn: any, n: number) => void> = {
   property: (fn, n) => void Reflect.set(fn, 'q', n),
   'another property': (fn, n) => void Reflect.set(fn, 'r', n),
@@ -249,7 +249,7 @@ function attempt(body: () => void): void {
   try {
     body();
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error; // it was frozen: the change is none
+    if (!(error instanceof TypeError)) throw error; // it was frozen: nothing changed
   }
 }
 
@@ -314,7 +314,7 @@ test('changes in any order arrive in every place', (t) => {
   for (let run = 0; run < runs; run += 1) program(chance);
 });
 
-/** A class, and ways in which a callback meets its members beside it. */
+/** A class, and ways in which a callback uses its members beside it. */
 const meetings: Record<string, (L: any) => [AnyFunction, unknown[]]> = {
   'a symbol of its prototype': (L) => {
     L.prototype[Symbol.iterator] = L.prototype.items;

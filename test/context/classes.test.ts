@@ -239,7 +239,7 @@ test('members whose names in brackets nothing else uses arrive', async () => {
     static [symbol](): string {
       return 'static';
     }
-    // @ts-expect-error: TypeScript wants names that are literals, the language does not
+    // @ts-expect-error: the types require literal names, the language does not
     static [`field${(count += 1)}`] = 'field';
     get [Symbol.toStringTag](): string {
       return 'Tag';

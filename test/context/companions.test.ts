@@ -1,4 +1,4 @@
-// What goes along with functions: AsyncLocalStorage stores, values made once per worker, functions
+// Values that are sent beside functions: AsyncLocalStorage stores, values made once per worker, functions
 // named by module, errors and their stacks.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// Places in messages and stacks of code that a tool compiled and runs by itself, as test runners do: the
+// Places in messages and stacks of code that a tool compiled and runs by itself, as test runners do. The
 // lines are those that the user wrote, and imports have the name of their module.
 
 import assert from 'node:assert/strict';
@@ -109,7 +109,7 @@ test('frames of a file that a worker loads by itself keep their lines, others ar
     return { list: [make(), dom, AggregateError([make()]).errors[0]] };
   });
   for (const { stack } of list) assert.doesNotMatch(stack ?? '', /manycore:/);
-  // Of a worker of the worker, which has no map either.
+  // In a worker of the worker, which has no map either.
   const library = new URL('../../src/public.js', import.meta.url).href;
   const far = await stackOf(async () => {
     const { Pool } = await import(library);

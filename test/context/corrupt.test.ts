@@ -1,5 +1,5 @@
-// Bytes come from another process, which may be broken: whatever they are, the answer is a value or
-// TRANSFER_CORRUPT, never a crash of this process. Random tests print their seed.
+// Bytes come from another process, which may be broken. Any bytes give a value or TRANSFER_CORRUPT, never a
+// crash of this process. Random tests print their seed.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

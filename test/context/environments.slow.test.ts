@@ -1,5 +1,5 @@
-// The same cases under the loaders and flags that users have: each runs in a process of its own,
-// because flags hold for a process. The programs are made from the source of the cases.
+// The same cases under the loaders and flags of users: each runs in a process of its own, because flags hold
+// for a process. The programs are made from the source of the cases.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -25,7 +25,7 @@ before(async () => {
 });
 after(() => rm(folder, { recursive: true, force: true }));
 
-/** A program that runs the cases of `module` and prints what failed. */
+/** A program that runs the cases of `module` and prints the failures. */
 function program(module: string, skipped: readonly string[] = []): string {
   return `
 import { cases } from ${JSON.stringify(module)};
@@ -85,7 +85,7 @@ async function compiledProgram(name: string, skipped: readonly string[] = []): P
   return file;
 }
 
-/** The cases as TypeScript: relative imports name the files that are there. */
+/** The cases as TypeScript: relative imports name the files that exist. */
 async function typeScriptProgram(name: string): Promise<string> {
   const target = join(folder, name);
   await mkdir(target, { recursive: true });
@@ -126,7 +126,7 @@ test('every case travels while coverage is taken, and the report has no re-creat
   );
   const ofPeer = reports.filter((report) => !report.includes(`"url":"${pathToFileURL(file).href}`));
   assert.equal(ofPeer.length, 1);
-  // The peer never loads this file: what it would report of it has offsets of re-created code.
+  // The peer never loads this file: its coverage of it would have offsets of re-created code.
   assert.ok(!ofPeer[0]?.includes(`"url":"file://${join(compiled, 'cases.js')}`));
 });
 
@@ -146,7 +146,7 @@ test('every case travels from a minified bundle', async (t) => {
   const { build, stop } = await import('esbuild');
   t.after(() => stop());
   const entry = join(folder, 'bundle-entry.mjs');
-  // In a bundle there is no second module: what names one has another meaning there.
+  // In a bundle there is no second module: a name of one has another meaning there.
   const elsewhere = [
     'import() inside, also relative',
     'import.meta inside',

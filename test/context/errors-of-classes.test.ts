@@ -1,4 +1,4 @@
-// An error keeps its class on the way, whatever of its properties cannot travel.
+// An error keeps its class on the way, even if some of its properties cannot travel.
 
 import assert from 'node:assert/strict';
 import { Socket } from 'node:net';
@@ -38,7 +38,7 @@ class Gone extends NotFound {
   }
 }
 
-/** As classes were written before ES2015, like the errors of jsonwebtoken. */
+/** A class written as before ES2015, like the errors of jsonwebtoken. */
 function Old(this: Record<string, unknown>, message: string, held: unknown): void {
   Error.captureStackTrace(this, Old);
   this['message'] = message;

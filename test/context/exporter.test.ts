@@ -1,5 +1,5 @@
-// What the sending half remembers: which functions are sent once, which at every call, and that
-// what it sends at a call is the state of that call.
+// State of the sending half: which functions are sent once, which at every call, and that the state sent at a
+// call is that of the call.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

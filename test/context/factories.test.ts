@@ -1,6 +1,6 @@
-// Modules with factories of classes: a class that a call of one made is no class of its module, whatever it
-// is called. Random modules have one name for exports, variables and classes of factories at once; each
-// class does in the worker what it does here.
+// Modules with factories of classes: a class that a call of one made is no class of its module, even with the
+// same name. Random modules have one name for exports, variables and classes of factories at once. Each class
+// gives the same in the worker as here.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -79,7 +79,7 @@ const isOne = (value) => [${list.join()}].some((each) => value instanceof each);
 ${last}`;
 }
 
-/** What can be seen of classes and of their instances, here or there. */
+/** Compares classes and their instances, here and there. */
 async function compare(module: Module, isOwn: boolean): Promise<void> {
   const { make, take, isOne } = module;
   const classes = isOwn ? take() : [make(0), make(5), ...take()];
@@ -108,7 +108,7 @@ test('a class of a factory is no class of its module', async (t) => {
       const namespace = await import(pathToFileURL(file).href);
       module = isCommonJs ? namespace.default : namespace;
     } catch {
-      continue; // a variable before its time
+      continue; // a variable before its initialisation
     }
     for (const isOwn of [false, true]) {
       try {

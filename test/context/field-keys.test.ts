@@ -1,4 +1,4 @@
-// Fields of instances with a name in brackets, which is evaluated again in a worker.
+// Instance fields with a name in brackets, which is evaluated again in a worker.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -16,11 +16,11 @@ test('a key of a field that may be another when it is evaluated again is refused
       seen = () => key;
     },
     called: class {
-      // @ts-expect-error: TypeScript wants names that are literals, the language does not
+      // @ts-expect-error: the types require literal names, the language does not
       [String(key)] = 1;
     },
     symbol: class {
-      // @ts-expect-error: TypeScript wants names that are literals, the language does not
+      // @ts-expect-error: the types require literal names, the language does not
       [Symbol('own')] = 1;
     },
   };

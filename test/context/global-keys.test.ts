@@ -39,7 +39,7 @@ function made(text: string, around: Readonly<Record<string, unknown>> = {}): () 
 
 const captured = { key, own, odd: 'mck-app', name: 'manycore-test.app', g: globalThis };
 
-/** Bodies of functions that give the same as at home. */
+/** Bodies of functions with the same result as at home. */
 const same: Readonly<Record<string, string>> = {
   'a registered symbol': `[globalThis[Symbol.for('manycore-test.app')].app, globalThis?.[Symbol.for(\`manycore-test.app\`)].app]`,
   'symbols by a text in a variable': `[globalThis[Symbol.for(name)].app, Symbol.for(name) in g, (() => { const n = name, k = Symbol.for(n), { [Symbol.for(n)]: a, [k]: b } = globalThis; return [a.app, b.app, k in g, g[k].app] })()]`,
@@ -83,7 +83,7 @@ for (const [name, body] of Object.entries(same)) {
   });
 }
 
-/** Bodies that reach a global of the program in a way that shows no name. */
+/** Bodies that reach a global of the program without its name in the text. */
 const refused: Readonly<Record<string, readonly [body: string, path: string]>> = {
   'a computed key': [`['mck'].map((k) => globalThis[k + 'Plain'])`, '.mckPlain'],
   'a computed odd key': [`globalThis['mck-' + 'app'].x`, '["mck-app"]'],

@@ -73,7 +73,7 @@ const writes: readonly ((name: string, value: string) => string)[] = [
   (name) => `out.push(delete globalThis?.${name})`,
   (name, value) => `globalThis.${name} = globalThis[key_${name}] = ${value}`,
 ];
-/** Need sloppy code, or a global that is there. */
+/** Writes that need sloppy code, or a global that exists. */
 const bareWrites: readonly ((name: string, value: string) => string)[] = [
   (name, value) => `if (typeof ${name} !== 'undefined') ${name} = ${value}`,
   (name, value) => `if ('${name}' in globalThis) ${name} += ${value}`,
@@ -99,7 +99,7 @@ interface Program {
   readonly names: readonly (string | symbol)[];
 }
 
-/** A key that nothing in the text shows, and what says that a program has one. */
+/** A key that does not appear in the text, and a test whether a program has one. */
 const computed = (key: string): string => `computed(${key})`;
 
 function program(from: Random, serial: number): Program {
@@ -193,7 +193,7 @@ test('functions of a call see one global scope', async (t) => {
       (error: unknown) => `${error}`,
     );
     for (const name of [...names, 'absent_mcg']) Reflect.deleteProperty(globalThis, name);
-    // A computed key of a global of the program is refused, and by nothing else.
+    // A computed key of a global of the program is refused, and nothing else is.
     if (text.includes('computed(') && /path: globalThis[.[]/.test(there)) refusals += 1;
     else assert.equal(there, home, text);
   }

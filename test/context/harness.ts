@@ -1,5 +1,5 @@
-// A caller and a peer for the context part alone: functions and values go as bytes through the IPC
-// pipe of a real child process. No pool, no channel; the messages are plain and only for these tests.
+// A caller and a peer for the context part alone: functions and values go as bytes through the IPC pipe of a
+// real child process. No pool, no channel; the messages are plain and only for these tests.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import {
@@ -18,7 +18,7 @@ export interface Definition {
   readonly bytes: Uint8Array;
 }
 
-/** What the caller sends. */
+/** Message of the caller. */
 export interface Request {
   readonly serial: number;
   readonly definitions: readonly Definition[];
@@ -27,7 +27,7 @@ export interface Request {
   readonly args: Uint8Array;
 }
 
-/** What the peer answers. */
+/** Message of the peer. */
 export interface Reply {
   readonly serial: number;
   readonly definitions: readonly Definition[];
@@ -35,7 +35,7 @@ export interface Reply {
   readonly isError: boolean;
 }
 
-/** The definitions that the other side has not sent yet. */
+/** The definitions that the other side does not have yet; adds their ids to `sent`. */
 export function unsent(exporter: Exporter, sent: Set<number>, ids: readonly number[]) {
   const fresh = ids.filter((id) => !sent.has(id));
   for (const id of fresh) sent.add(id);
@@ -49,7 +49,7 @@ export async function defineAll(
   for (const { id, bytes } of definitions) await importer.define(id, bytes);
 }
 
-/** One child process that runs what it is sent. */
+/** One child process that runs the functions it receives. */
 export class Peer {
   static readonly exporter: Exporter = createExporter({ ownsCode: true });
   readonly #child: ChildProcess;
@@ -62,7 +62,7 @@ export class Peer {
   constructor(execArgv: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
     this.#child = fork(new URL('./harness-child.js', import.meta.url), [], {
       serialization: 'advanced',
-      // As a worker does: loaders and flags of the caller, but not its inspector.
+      // The same as for a worker: loaders and flags of the caller, but not its inspector.
       execArgv: [...process.execArgv.filter((flag) => !flag.startsWith('--inspect')), ...execArgv],
       env: { ...process.env, ...env },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -73,7 +73,7 @@ export class Peer {
     });
   }
 
-  /** Runs `fn` in the child and returns what it returned, or throws what it threw. */
+  /** Runs `fn` in the child. Returns its result, or throws its error. */
   async run<A extends unknown[], R>(
     fn: (...args: A) => R | Promise<R>,
     ...args: A
@@ -94,7 +94,7 @@ export class Peer {
       args: given.bytes,
     };
     const reply = await this.#send(request);
-    // Definitions must be defined in the order in which they were sent.
+    // Definitions must be added in the order in which they were sent.
     const defined = this.#order.then(() => defineAll(this.#importer, reply.definitions));
     this.#order = defined.catch(() => {});
     await defined;

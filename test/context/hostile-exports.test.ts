@@ -1,5 +1,5 @@
-// Modules of others whose exports answer a look with code of theirs: getters that throw or act, Proxies,
-// objects without a prototype. That one is loaded must neither fail a call nor run any of that code.
+// Modules of others whose exports run code of theirs when they are read: getters that throw or act, Proxies,
+// objects without a prototype. Having loaded such a module must neither fail a call nor run any of that code.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ after(() => {
   Reflect.deleteProperty(globalThis, 'hostile');
 });
 
-/** Names of what was run here by a look at exports. */
+/** Names of code that ran here because exports were read. */
 const ran: string[] = [];
 Object.defineProperty(globalThis, 'hostile', {
   value: (name: string) => {
@@ -34,7 +34,7 @@ const traps = "'get has ownKeys getOwnPropertyDescriptor getPrototypeOf'.split('
 const handler = `Object.fromEntries(${traps}.map((trap) =>
   [trap, (...args) => { globalThis.hostile?.(trap); return Reflect[trap](...args); }]))`;
 
-/** Each exports \`ok\`, which gives 7, where \`isUsable\`. */
+/** Modules that export \`ok\`, which returns 7, if \`isUsable\`. */
 const modules: Record<string, { readonly source: string; readonly isUsable?: false }> = {
   'a getter that throws': {
     source: `module.exports = { ok: () => 7, get worker() { return this.req.worker } };`,

@@ -1,4 +1,4 @@
-// Emitters of events, whose listeners may be called once: Node keeps a bound function of its own for such a one.
+// Event emitters with listeners that are called once: Node keeps a bound function of its own for each.
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';

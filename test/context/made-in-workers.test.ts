@@ -1,5 +1,5 @@
-// Functions that a worker made and gives back, where no file has their text: a prompt, `node -e`, `new Function`,
-// eval, node:vm, and loaders that compile what they load.
+// Functions that a worker made and returns, where no file has their text: a prompt, `node -e`, `new
+// Function`, eval, node:vm, and loaders that compile the modules that they load.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -9,7 +9,7 @@ import { Peer } from './harness.js';
 const peer = new Peer();
 after(() => peer.close());
 
-/** Each gives a function that, called in a worker, makes something with a function `f`. */
+/** Texts of functions that, called in a worker, make something with a function `f`. */
 const cases: Readonly<Record<string, string>> = {
   'an arrow in a class field': '() => { class A { x = 5; f = () => this.x; } return new A(); }',
   'one in a class field of an outer class': '() => new Outer()',
@@ -34,7 +34,7 @@ const cases: Readonly<Record<string, string>> = {
 const outer = 'class Outer { x = 5; f = () => this.x; }';
 const wide = ' '.repeat(600);
 
-/** How the text of a program becomes code. */
+/** Ways in which the text of a program becomes code. */
 const ways: Readonly<Record<string, (text: string) => unknown>> = {
   'new Function': (text) => new Function(`${outer}; return ${text}`)(),
   eval: (text) => vm.runInThisContext('eval')(`${outer}; (${text})`),

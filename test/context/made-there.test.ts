@@ -1,6 +1,6 @@
-// What a task made and returned belongs to the caller: changed at home, it is in each worker as it is there, also
-// in the one where it was made; and what comes back is the caller's.
-// Programs are made by chance; `MANYCORE_RUNS=n` makes that many.
+// A value that a task made and returned belongs to the caller. After a change at home it has that state in
+// each worker, also in its maker. It comes back as the caller's own. Programs are random; `MANYCORE_RUNS=n`
+// makes that many.
 
 // biome-ignore-all lint/complexity/noStaticOnlyClass: statics are a subject
 
@@ -66,7 +66,7 @@ test('a value made in a worker is one object at home, whichever worker sends it'
   }
 });
 
-/** Another loop, on the bus: a sending and a receiving half of its own. */
+/** A second loop, on the bus: a sending and a receiving half of its own. */
 function loop() {
   const exporter = createExporter();
   const importer = createImporter({ exporter });
@@ -117,11 +117,11 @@ test('code without captures is the same object where it was made', async () => {
     ];
   };
   assert.deepEqual(await maker.run(isSame, made), [true, true, true, true, true]);
-  // Its base class is not the one of the worker any more, so neither is it.
+  // The base class is no longer the one of the worker, so neither is the class.
   Reflect.set(made.Base, 'extra', 1);
   const seen = ({ Sub }: typeof made) => Reflect.get(Sub, 'extra');
   for (const peer of [maker, maker, other]) assert.equal(await peer.run(seen, made), 1);
-  // Nor is a function to which the worker has added something.
+  // The same holds for a function to which the worker has added something.
   const added = await maker.run(() => {
     const fn = () => 1;
     Reflect.set(globalThis, 'added', fn);
@@ -132,7 +132,7 @@ test('code without captures is the same object where it was made', async () => {
     assert.equal(await peer.run((fn) => Reflect.get(fn, 'extra'), added), undefined);
 });
 
-/** Text that makes something in a task, what changes it at home, and what can be seen of it. */
+/** Text that makes something in a task, a change of it at home, and a test of its visible state. */
 const kinds = [
   {
     make: `class X { static n = 1; static list = [1]; m() { return X.n } static get all() { return [this.n, X.list] } }`,
@@ -192,7 +192,7 @@ const kinds = [
   },
 ];
 
-/** A function of no parameters that gives `{ make, steps }`. */
+/** A function without parameters that returns `{ make, steps }`. */
 function program(chance: Random): string {
   const chosen = Array.from({ length: chance.integer(1, 3) }, () => chance.pick(kinds));
   const made = chosen.map(({ make }) => `(() => { ${make}; return X })()`);

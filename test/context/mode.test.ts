@@ -1,4 +1,4 @@
-// Strict or sloppy: a function keeps the mode that it was written in, whatever says so.
+// Strict or sloppy: a function keeps the mode that it was written in, by whichever rule.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -23,7 +23,7 @@ async function same(probe: Probe): Promise<void> {
   assert.deepEqual(await peer.run(probe), probe());
 }
 
-/** What a piece of code sees of its mode, in each kind of function. */
+/** Code whose result depends on its mode, in each kind of function. */
 const probes: readonly string[] = [
   'function () { return this === undefined; }',
   'function named() { return typeof this; }',

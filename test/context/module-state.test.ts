@@ -1,4 +1,4 @@
-// What a module that workers load for themselves keeps of an instance: a copy would lose it.
+// Parts of an instance that a module keeps which workers load for themselves: a copy would lose them.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,4 +1,4 @@
-// `name`, `length` and how closed a function is: as at home, for whatever made them so.
+// `name`, `length` and integrity of a function: as at home, however they were set.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -9,7 +9,7 @@ import { Peer } from './harness.js';
 const peer = new Peer();
 after(() => peer.close());
 
-/** What can be seen of a function from outside; runs on both sides. */
+/** The properties of a function that other code can see; runs on both sides. */
 function facts(fn: unknown): unknown {
   if (typeof fn !== 'function') return typeof fn;
   const plain = (key: string) => {

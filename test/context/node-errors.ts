@@ -1,4 +1,5 @@
-// How to provoke errors of Node and of the language, one of each kind. All of them say the same at each throw.
+// Functions that provoke errors of Node and of the language, one of each kind. Each error has the same text
+// at every throw.
 
 import assert from 'node:assert/strict';
 import { execFileSync, execSync } from 'node:child_process';
@@ -27,7 +28,7 @@ import zlib from 'node:zlib';
 /** Arguments of a wrong type. */
 const wrong = JSON.parse('{"number":5,"object":{},"text":"nope"}');
 const require = createRequire(import.meta.url);
-/** Its declarations are those of browsers. */
+/** The declarations of WebAssembly are those of browsers. */
 const wasm = Reflect.get(globalThis, 'WebAssembly');
 const nowhere = '/does/not/exist';
 const aborted = (reason?: unknown) => ({ signal: AbortSignal.abort(reason) });

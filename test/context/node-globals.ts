@@ -1,4 +1,4 @@
-// What a test runner puts into each context of node:vm that it makes.
+// Globals that a test runner puts into each context of node:vm.
 
 import vm from 'node:vm';
 

@@ -7,7 +7,7 @@ interface Issue {
   readonly path: readonly (string | number)[];
 }
 
-/** As in zod 3: the message is computed, and functions lie on the error. */
+/** Like zod 3: the message is computed, and functions lie on the error. */
 class ZodError extends Error {
   issues: readonly Issue[] = [];
   addIssue = (issue: Issue): void => {
@@ -30,7 +30,7 @@ class ZodError extends Error {
   }
 }
 
-/** As in axios. */
+/** Like axios. */
 class AxiosError extends Error {
   readonly isAxiosError = true;
   readonly status: number;
@@ -52,14 +52,14 @@ class AxiosError extends Error {
 
 type Old = (this: Record<string, unknown>, ...args: never[]) => unknown;
 
-/** As with `util.inherits`. */
+/** Inheritance by `util.inherits`. */
 function inherit<F extends Old>(fn: F, above: Old | ErrorConstructor): F {
   Object.setPrototypeOf(fn.prototype, above.prototype);
   Object.setPrototypeOf(fn, above);
   return fn;
 }
 
-/** As in http-errors: the instance is an error whose prototype was changed. */
+/** Like http-errors: the instance is an error whose prototype was changed. */
 const HttpError = inherit(function HttpError(): never {
   throw new TypeError('cannot construct abstract class');
 }, Error);
@@ -76,7 +76,7 @@ function clientError(name: string, statusCode: number): Old {
 }
 const NotFoundError = clientError('NotFoundError', 404);
 
-/** As in verror. */
+/** Like verror. */
 const VError = inherit(function VError(cause: Error, message: string): void {
   this['jse_cause'] = cause;
   this['message'] = `${message}: ${cause.message}`;

@@ -1,4 +1,4 @@
-// Objects of Node and the web: made again from what they say, or refused with what to do instead.
+// Objects of Node and the web: re-created from their own methods, or refused with an alternative.
 
 import assert from 'node:assert/strict';
 import { createSecretKey, generateKeyPairSync, type KeyObject, webcrypto } from 'node:crypto';
@@ -22,7 +22,7 @@ const file = new URL(import.meta.url);
 
 interface Row {
   readonly make: () => object;
-  /** What is the same on both sides. */
+  /** Values that are equal on both sides. */
   readonly read: (value: never) => unknown;
 }
 

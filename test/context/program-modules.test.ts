@@ -1,4 +1,4 @@
-// Which modules no worker may load: each text below is a file, and the verdict is that of program.ts.
+// Modules that no worker may load: each text below is a file, and the verdict is that of program.ts.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

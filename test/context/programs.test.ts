@@ -1,6 +1,6 @@
-// Random programs with classes: the same as at home, or a refusal that says how to go on. Run in this
-// process, from one exporter to two importers: one that sees every call, and one that sees the last.
-// MANYCORE_RUNS=100000 is a campaign.
+// Random programs with classes: the same as at home, or a refusal with a way out. Run in this process, from
+// one exporter to two importers: one that sees every call, and one that sees the last. MANYCORE_RUNS=100000
+// is a campaign.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -37,7 +37,7 @@ function isRefusal(error: unknown): boolean {
   return /cannot travel|path:/.test(error.message) && /: /.test(error.message);
 }
 
-/** Runs one program to its end; what is not as at home throws. Counts what travelled. */
+/** Runs one program to its end; throws at a difference from home. Counts the values that travelled. */
 function check({ probe, changes }: Program, count: (travelled: boolean) => void): void {
   const warm = new Peer();
   let last: ReturnType<typeof exporter.exportFunction> | undefined;
@@ -46,7 +46,7 @@ function check({ probe, changes }: Program, count: (travelled: boolean) => void)
     try {
       change();
     } catch {
-      // a frozen class: the change is none
+      // a frozen class: nothing changed
     }
     try {
       last = exporter.exportFunction(probe);
@@ -65,7 +65,7 @@ function check({ probe, changes }: Program, count: (travelled: boolean) => void)
 
 const programsPerModule = 200;
 
-/** The text of a program; an empty one where the words make no sentence. */
+/** The text of a program; empty where the words make no valid program. */
 function soundText(seed: number): string {
   const text = programText(seeded(seed));
   try {

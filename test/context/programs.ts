@@ -1,6 +1,6 @@
-// Random programs with classes, as text: members of every kind, inheritance with cycles of names, and
-// changes between calls (patches, decorators, accessors, symbols, statics, deletions). A program gives
-// a probe, which says all that can be seen of its classes, and the changes to make one after another.
+// Random programs with classes, as text: members of every kind, inheritance with cycles of names, and changes
+// between calls (patches, decorators, accessors, symbols, statics, deletions). A program returns a probe,
+// which describes its classes completely, and the changes to make one after another.
 // Not here: running them here and there (programs.test.ts).
 
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: templates of the programs, not of this file
@@ -8,13 +8,13 @@
 import type { Random } from '../support/index.js';
 
 export interface Program {
-  /** What can be seen now, as text. */
+  /** The present visible state, as text. */
   readonly probe: () => unknown;
   readonly changes: readonly (() => void)[];
 }
 
 /**
- * What each module of programs begins with: `see` describes classes and an instance of each. Texts are cut:
+ * First lines of each module of programs: `see` describes classes and an instance of each. Texts are cut:
  * those of a call that calls itself until the stack is full double their escapes at each level.
  */
 export const prelude = `

@@ -1,4 +1,4 @@
-// Objects that are the export of several CommonJS modules: the worker loads the one that has them whole.
+// Objects that are the export of several CommonJS modules: the worker loads the one that has them complete.
 
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -36,7 +36,7 @@ test('a class of an inner module is set up by the package that exports it', asyn
   assert.equal(await peer.run(() => made.root()), 'the root');
 });
 
-/** What esbuild writes for `export` in CommonJS. */
+/** Output of esbuild for `export` in CommonJS. */
 const esbuildHelpers = `
 var __defProp = Object.defineProperty, __hasOwnProp = Object.prototype.hasOwnProperty;
 var __export = (target, all) => {

@@ -1,5 +1,5 @@
-// The package in a context of node:vm that is gone, as that of a test file is in Jest: what the library still
-// does loads nothing. Jest prints an error for each module that is asked for then, and exits with 1.
+// The package in a context of node:vm that is gone, as that of a test file is in Jest: later work of the
+// library loads nothing. Jest prints an error for each module that is requested then, and exits with 1.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,5 +1,6 @@
-// The package as an ES module in a context of node:vm, as Jest and the vmThreads of Vitest load it: a
-// result is made of the modules and the classes that the test has. Not here: CommonJS (realms.test.ts).
+// The package as an ES module in a context of node:vm, as Jest and the vmThreads of Vitest load it: a result
+// is made of the modules and the classes that the test has.
+// Not here: CommonJS (realms.test.ts).
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

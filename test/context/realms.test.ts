@@ -1,5 +1,5 @@
-// The package in a context of node:vm, as Jest and the vmThreads of Vitest load it: with globals of
-// its own, and a require() that knows no ES modules.
+// The package in a context of node:vm, as Jest and the vmThreads of Vitest load it: with globals of its own,
+// and a require() that loads no ES modules.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { loaderFor } from './runner-loader.js';
 
 const bundle = fileURLToPath(new URL('../../bundle/', import.meta.url));
 
-/** Modules as Jest compiled them: what is in their files is no CommonJS. */
+/** Modules as Jest compiled them: the content of their files is no CommonJS. */
 const ownFolder = join(tmpdir(), `manycore-realms-${process.pid}`);
 const ownText: Record<string, string> = {
   'own.js': `

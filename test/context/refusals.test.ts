@@ -1,4 +1,4 @@
-// One test for each row of the table of what cannot travel: the code, the path to the value and the
+// One test for each row of the table of values that cannot travel: the code, the path to the value and the
 // way out are in the error, and nothing was sent. Long (over 400 lines): the table is one.
 
 import assert from 'node:assert/strict';
@@ -347,7 +347,7 @@ for (const { title, make, patterns, code = 'TRANSFER_UNSUPPORTED', end } of valu
 const app = Object.assign(() => 1, { request: Object.create(IncomingMessage.prototype) });
 const { request } = app;
 
-/** Openings of the message, by what captured the same request. */
+/** Beginnings of the message, by the function that captured the same request. */
 const subjects: readonly [title: string, fn: () => unknown, pattern: RegExp][] = [
   ['a variable', () => request, /: it is an IncomingMessage.*as `const \{ body, query \} = req`/],
   [
@@ -370,7 +370,7 @@ for (const [title, fn, pattern] of subjects) {
   });
 }
 
-/** Objects that a function returned, which it cannot make elsewhere. */
+/** Results of a function that it cannot make elsewhere. */
 const results: readonly [title: string, make: () => object, pattern: RegExp][] = [
   ['a WeakSet', () => new WeakSet(), /cannot be listed; return plain data of it$/],
   ['a socket', () => new Socket(), /lives in this process; return plain data of it$/],
@@ -383,7 +383,7 @@ for (const [title, make, pattern] of results) {
   });
 }
 
-/** Code of Node's that hangs on an event and on nothing else. */
+/** An internal function of Node that no object but an event holds. */
 function internalFunction(): (...args: never[]) => unknown {
   const [first] = process.listeners('warning');
   assert.ok(first !== undefined, 'this Node.js has no such listener');

@@ -1,10 +1,10 @@
-// Random modules that import each other, with state of every kind, and jobs in them that reach the state
-// directly, by private functions, by exports, and by exports of other modules. Not here: running them
-// (roads.test.ts).
+// Random modules that import each other, with state of every kind. Jobs in them reach the state directly, by
+// private functions, by exports, and by exports of other modules.
+// Not here: running them (roads.test.ts).
 
 import type { Random } from '../support/index.js';
 
-/** Text by file name; `user.mjs` exports `call()`, which gives a function and its arguments. */
+/** Text by file name; `user.mjs` exports `call()`, which returns a function and its arguments. */
 export type RoadFiles = Readonly<Record<string, string>>;
 
 type Format = 'esm' | 'exports' | 'object' | 'compiled';
@@ -14,7 +14,7 @@ interface Kind {
   readonly declare: (v: string) => string;
   readonly change: (v: string) => string;
   readonly read: (v: string) => string;
-  /** It may be exported itself. */
+  /** True: it may be exported itself. */
   readonly isObject: boolean;
 }
 
@@ -86,7 +86,7 @@ const kinds: Readonly<Record<string, Kind>> = {
 };
 const kindNames = Object.keys(kinds);
 
-/** What is only compared, or never changes. */
+/** Values that are only compared, or never change. */
 const marks: readonly string[] = [
   `Symbol('mark')`,
   'Object.freeze({ is: 1 })',
@@ -99,7 +99,7 @@ interface Module {
   readonly name: string;
   readonly format: Format;
   readonly file: string;
-  /** What another module can do by exports of it. */
+  /** Actions of other modules by its exports. */
   readonly shown: readonly Action[];
   readonly text: string;
 }
@@ -174,7 +174,7 @@ function moduleOf(dice: Random, name: string, format: Format, earlier: readonly 
       shown.push({ text: `$${v}`, names: [v] });
     }
     exported.push(...names);
-    // As compilers write it.
+    // The form that compilers write.
     if (format === 'compiled') inside.push(`(0, exports.put_${v})()`);
     if (format === 'exports') inside.push(`exports.put_${v}()`);
   }
@@ -220,7 +220,7 @@ function namesOf({ shown }: Pick<Module, 'shown'>): string[] {
   return [...new Set(shown.flatMap((each) => each.names))];
 }
 
-/** Text by which a module of `format` has another one, and may hold what that exports. */
+/** Text by which a module of `format` has another one, and may hold its exports. */
 function importOf(
   dice: Random,
   module: Module,
@@ -237,7 +237,7 @@ function importOf(
   return { statement: `${statement}\n${holder}`, actions: [...by(prefix), ...by(`${held}.`)] };
 }
 
-/** `prefix`: what leads to an export. */
+/** `prefix`: the expression before an export. */
 function statementOf(
   dice: Random,
   { name, file, format: own }: Module,
@@ -263,7 +263,7 @@ function statementOf(
   return { statement: `import ${clause} from './${file}';`, prefix: `${name}.` };
 }
 
-/** A call with jobs of `modules`, and what it does itself with their exports. */
+/** A call with jobs of `modules`, and its own uses of their exports. */
 function userText(dice: Random, modules: readonly Module[]): string {
   const statements: string[] = [];
   const own: string[] = [];

@@ -1,5 +1,5 @@
-// The two roads to the state of a module: what a call imports of it, and what it captured of it. Modules are
-// made by chance: each call gives what it gives at home, or is refused. `MANYCORE_RUNS=n` makes that many.
+// The two roads to the state of a module: a call's imports of it, and its captures from it. Modules are
+// random: each call gives the same as at home, or is refused. `MANYCORE_RUNS=n` makes that many.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ interface User {
 
 let serial = 0;
 
-/** Modules that neither this process nor the peer has loaded. */
+/** Loads modules that neither this process nor the peer has loaded. */
 async function load(files: RoadFiles): Promise<User> {
   serial += 1;
   const own = join(folder, String(serial));
@@ -154,7 +154,7 @@ import between from './between.cjs'; import { make, twice, list as again } from 
 import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);
 `;
 
-/** By what they hold: statements, and a call that changes it by an import. */
+/** Holders of an object: statements, and a call that changes the object by an import. */
 const holders: Readonly<Record<string, readonly [statements: string, call: string]>> = {
   'an object': ['const box = { list };', '() => [put(1), box.list.length, size()]'],
   'an array in an object': ['const box = { at: [list] };', '() => [put(1), box.at[0].length]'],

@@ -11,7 +11,7 @@ import vm from 'node:vm';
 interface LoaderOptions {
   /** The text of a module that was compiled. */
   readonly textOf?: (file: string) => string | undefined;
-  /** Called for each `require()`, with what it was given; returns what it gives instead, or throws. */
+  /** Called for each `require()`, with its specifier; returns the result to use instead, or throws. */
   readonly replace?: (specifier: string) => unknown;
 }
 

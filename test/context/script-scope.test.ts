@@ -1,5 +1,5 @@
-// Variables at the top of classic scripts (vm, the prompt): one scope for all scripts of a realm, so functions of
-// several scripts share them. Programs are made by chance; `MANYCORE_RUNS=n` makes that many.
+// Variables at the top of classic scripts (vm, the prompt): one scope for all scripts of a realm, so
+// functions of several scripts share them. Programs are random; `MANYCORE_RUNS=n` makes that many.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -11,7 +11,7 @@ import { runElsewhere } from './elsewhere.js';
 
 const library = new URL('../../src/public.js', import.meta.url).href;
 
-/** Runs `texts` as scripts, in a context of their own where `isApart`; gives what the last one gives. */
+/** Runs `texts` as scripts, in a context of their own where `isApart`; returns the result of the last one. */
 function runScripts(texts: readonly string[], isApart: boolean): unknown {
   const context = isApart ? vm.createContext({}) : undefined;
   return texts

@@ -20,7 +20,7 @@ function evaluate(text: string): (...args: unknown[]) => unknown {
 }
 
 test('require, module, __filename and the modules of Node work in code given with -e', async () => {
-  // The library and not the harness: that one would hand -e on to its child.
+  // The library and not the harness: that one would pass -e on to its child.
   const program = `
     import(${JSON.stringify(library)}).then(async ({ run }) => {
       const probe = () => [require('node:path').basename('/a/b'), __filename, typeof module, os.EOL,
@@ -72,7 +72,7 @@ test('many functions of many scripts travel in one call', async () => {
   assert.equal(await peer.run(() => sum(made)), sum(made));
 });
 
-// What changes these variables does not name them, so they look constant.
+// Code that changes these variables does not name them, so they seem constant.
 const hidden: readonly (readonly [how: string, make: string])[] = [
   ['arguments', '(function (a) { return [() => a, (v) => { arguments[0] = v; }]; })(1)'],
   ['eval', '(function (a) { let b = a; return [() => b, (v) => { eval("b = " + v); }]; })(1)'],

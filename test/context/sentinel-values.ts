@@ -14,7 +14,7 @@ class Shade {
 export const dark = new Shade('dark');
 export const noop = () => {};
 export class Kind {}
-/** Another in each process. */
+/** A value that differs in each process. */
 export const start = Object.freeze({ at: Math.random() });
 export let state: { readonly count: number } = Object.freeze({ count: 0 });
 export function increase(): void {

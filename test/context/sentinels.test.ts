@@ -1,5 +1,5 @@
-// Symbols, frozen objects and functions that modules export: in a worker they are those of the module there, and
-// results are those of the caller. What can change is a copy.
+// Symbols, frozen objects and functions that modules export: in a worker they are those of the module there,
+// and results are those of the caller. A value that can change is a copy.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
@@ -25,7 +25,7 @@ after(() => peer.close());
 
 const here = { red, blue, dark, noop, Kind };
 
-/** Each says of a value that it is the one which its module has. */
+/** Tests of a value: is it the one that its module has? */
 const checks: Readonly<Record<keyof typeof here, (value: unknown) => unknown>> = {
   red: (value) => [value === red, value === all.red],
   blue: (value) => [value === blue, value === all.blue],

@@ -1,5 +1,5 @@
-// Functions that share variables: the same result as at home, or a refusal where nothing tells whether
-// they share them. Programs are made by chance; `MANYCORE_RUNS=n` makes that many.
+// Functions that share variables: the same result as at home, or a refusal where nothing decides whether they
+// share them. Programs are random; `MANYCORE_RUNS=n` makes that many.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

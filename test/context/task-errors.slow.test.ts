@@ -1,5 +1,5 @@
-// An error is the same on the other side as where it was made: thrown by a task, as its result, as an argument
-// and captured, in processes and in threads.
+// An error is the same on the other side as where it was made. It is thrown by a task, returned, passed as an
+// argument and captured, in processes and in threads.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -20,12 +20,12 @@ const builtinErrors = [
   Reflect.get(Reflect.get(globalThis, 'WebAssembly'), 'CompileError'),
 ];
 
-/** The first line as it is with frames: brackets are around errors that have none. */
+/** The first line as it is with frames: errors without frames have brackets around it. */
 function firstLine(shown: string): string {
   return (shown.split('\n')[0] ?? '').replace(/^(?:<ref \*1> )?\[(.*)\](?: \{)?$/, '$1');
 }
 
-/** All that a program can see of an error but its frames. */
+/** The visible state of an error without its frames. */
 export function describeError(error: unknown, depth = 0): unknown {
   if (typeof error !== 'object' || error === null) return error;
   const keys: Record<string, unknown> = {};

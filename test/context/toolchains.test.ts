@@ -30,7 +30,7 @@ writeFileSync(join(packages, 'vitest/index.mjs'), 'export const expect = () => {
 writeFileSync(join(folder, 'src/helper.mjs'), 'export const twice = (n) => n * 2;');
 writeFileSync(join(folder, 'src/broken.mjs'), 'export const twice: (n) => number;');
 
-/** Makes up for exports that Node does not find, as vite-node does. */
+/** Adds exports that Node does not find, as vite-node does. */
 function interop(namespace: Record<string, unknown>): unknown {
   const other: unknown = namespace['default'];
   return new Proxy(namespace, {
@@ -55,7 +55,7 @@ function ownModule(): object {
   return module;
 }
 
-/** What `text`, the body of a module that Vite compiled, returns. */
+/** The result of `text`, the body of a module that Vite compiled. */
 async function viteModule(text: string): Promise<unknown> {
   const load = async (source: string): Promise<unknown> => {
     if (source.startsWith('/src/')) return ownModule();

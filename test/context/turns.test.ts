@@ -1,4 +1,5 @@
-// Many calls in one turn of the event loop: of their arguments none is held until the turn is over, but the last.
+// Many calls in one turn of the event loop: only the arguments of the last one are held until the turn is
+// over.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,5 @@
-// Any value at all, through the encoder that a pool uses: it arrives as it was, or it is refused with
-// a code, the path and a way out. A campaign: `MANYCORE_RUNS=1000000 npm test -- context/values`.
+// Random values, through the encoder that a pool uses: each arrives as it was, or is refused with a code, the
+// path and a way out. A campaign: `MANYCORE_RUNS=1000000 npm test -- context/values`.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

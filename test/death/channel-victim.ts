@@ -33,7 +33,7 @@ Object.assign(Atomics, {
 });
 
 const writeBody = (writer: ByteWriter, bytes: Buffer): boolean => {
-  // In the middle of a frame, of which nothing may ever be seen.
+  // In the middle of a frame, whose bytes must never be read.
   writer.raw(bytes.subarray(0, 1));
   Atomics.load(new Int32Array(1), 0);
   writer.raw(bytes.subarray(1));

@@ -1,5 +1,5 @@
-// A worker that dies between any two accesses to shared memory: the parent gets a prefix of what it
-// asked for, each frame whole and once, then one `onClose`, and nothing is left behind.
+// A worker that dies between any two accesses to shared memory: the parent gets a prefix of the expected
+// frames, each whole and once, then one `onClose`, and nothing is left behind.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -11,7 +11,10 @@ import { childrenOf, openDescriptors, random, waitFor, withDeadline } from '../s
 
 const taskCount = isFew ? 20_000 : 100_000;
 const killEveryMs = 50;
-/** Where workers start slowly, most of the time is starts: there the last tasks are left in peace. */
+/**
+ * Limit of the kills: where workers start slowly, starts take most of the time, and the last tasks run
+ * undisturbed.
+ */
 const killForMs = 60_000;
 /** Calls that wait at a time: a caller with backpressure. */
 const callsAtOnce = 1000;

@@ -8,10 +8,10 @@ import { isRunning, waitFor, withDeadline } from '../support/index.js';
 
 const library = new URL('../../src/public.js', import.meta.url).href;
 
-/** Workers leave within a second after their parent; a loaded machine needs longer to say so. */
+/** Workers leave within a second after their parent; on a loaded machine that is reported later. */
 const leaveMs = 5000;
 
-/** One worker at work until the gate opens, whose function is known to be short: calls are sent ahead. */
+/** One worker at work until the gate opens, whose function is measured as short: calls are sent ahead. */
 async function openBusyPool(t: TestContext, way: Way) {
   const pool = openPool(t, { size: 1 }, way);
   const gate = new Gate(t);
@@ -244,7 +244,7 @@ function terminatesWorker(gate: Gate, way: Way, work: string | undefined): strin
 
 interface Parent {
   readonly child: ChildProcess;
-  /** Where `THREADS` in the program's text leads. */
+  /** The value of `THREADS` in the program's text. */
   readonly threadsBefore: string;
   readonly pids: Promise<number[]>;
 }

@@ -1,11 +1,11 @@
-// A program whose only work is `await`: it must not end before what it waits for has settled. Each case
-// is an expression that a program of its own awaits; nothing else keeps that program's loop alive.
+// A program whose only work is `await`: it must not end before the awaited promise has settled. Each case is
+// an expression that a program of its own awaits; nothing else keeps that program's loop alive.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { library, runProgram } from './child.js';
 
-/** Functions whose code is more than a ring takes at once: `count` of `chars` characters. */
+/** Functions whose code is larger than a ring: `count` of `chars` characters. */
 const functions = (count: number, chars: number): string =>
   `vm.runInThisContext('[' + Array.from({ length: ${count} }, (_, i) =>
     '(a) => { /* ' + 'x'.repeat(${chars}) + ' */ return a + ' + i + ' }') + ']')`;
@@ -17,7 +17,7 @@ const prelude = `
   const code = (error) => error.code;
   const all = async (items) => { const found = []; for await (const item of items) found.push(item); return found; };`;
 
-/** What is awaited, and what it gives. */
+/** The awaited expression, and its value. */
 const cases: Record<string, readonly [expression: string, expected: unknown]> = {
   'many functions, as a capture, cold': [`run(() => many.length)`, 20],
   'many functions, as an argument, cold': [`run((fns) => fns.length, many)`, 20],

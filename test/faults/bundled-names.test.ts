@@ -1,4 +1,4 @@
-// Names of classes in what the package ships: esbuild renames a class whose own body names it, and crashes,
+// Names of classes in the published package: esbuild renames a class whose own body names it. Crashes,
 // console.log() and V8's messages would show the other name.
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
-// A program that a bundler has joined with the library to one file: what cannot work there says what to do,
-// and nothing else fails.
+// A program that a bundler has joined with the library to one file: calls that cannot work there fail with a
+// way out, and nothing else fails.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -15,7 +15,7 @@ import { library, runCommand } from './child.js';
 
 const libraryFile = JSON.stringify(fileURLToPath(library));
 
-/** Joins a program and the library to one file of this name, in a folder of its own; gives the file. */
+/** Joins a program and the library to one file of this name, in a folder of its own; returns the file. */
 async function bundled(t: TestContext, text: string, name = 'program.mjs'): Promise<string> {
   const { folder } = new Gate(t);
   const modules = fileURLToPath(new URL('../../../node_modules', import.meta.url));

@@ -26,7 +26,9 @@ export interface ProgramOptions {
   readonly name?: string;
 }
 
-/** Ends within the deadline or fails. `text` is an ES module unless `name` says otherwise. */
+/**
+ * Runs the program; it must end within the deadline. `text` is an ES module unless `name` states otherwise.
+ */
 export async function runProgram(
   t: TestContext,
   text: string,
@@ -40,7 +42,7 @@ export async function runProgram(
   return runCommand(t, shell === undefined ? command : ['sh', '-c', shell, 'sh', ...command], env);
 }
 
-/** Ends within the deadline or fails. `onFirstError`: called once it writes to its standard error. */
+/** The same for a command. `onFirstError`: called at its first output on standard error. */
 export async function runCommand(
   t: TestContext,
   [command = '', ...args]: readonly string[],

@@ -1,5 +1,5 @@
-// Test frameworks replace timers and clocks with fakes that nobody advances. Waits of ours are on other
-// processes, which know nothing of that: everything works as before.
+// Test frameworks replace timers and clocks with fakes that never advance. Waits of ours are on other
+// processes, which the fakes do not reach: everything works as before.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ import { ways } from '../pool/ways.js';
 import { readRepositoryFile, sourceFiles } from '../support/repository.js';
 import { library, runProgram } from './child.js';
 
-/** As sinon, Jest and Vitest do it: nothing ever fires, and a timer of Node is no timer. */
+/** The method of sinon, Jest and Vitest: nothing ever fires, and a timer of Node is no timer. */
 const fakes = `
   import timers from 'node:timers';
   import { syncBuiltinESMExports } from 'node:module';
@@ -25,7 +25,7 @@ const fakes = `
   performance.now = () => 0;
   Date.now = () => 0;`;
 
-/** What a program does under them, and what it prints. */
+/** A program that runs under them, and its output. */
 const uses: Record<string, readonly [program: string, printed: string]> = {
   'a call and close()': ['console.log(await pool.run(() => 1)); await pool.close();', '1\n'],
   'a time limit': [
@@ -76,7 +76,7 @@ const uses: Record<string, readonly [program: string, printed: string]> = {
   'no close at all': ['console.log(await pool.run(() => 1));', '1\n'],
 };
 
-/** Node's own streams need `process.nextTick`: a channel over a socket does as well. */
+/** Node's own streams need `process.nextTick`, and so does a channel over a socket. */
 const moreFakes = 'process.nextTick = () => {}; globalThis.queueMicrotask = () => {};';
 
 const whens = ['after', 'before'] as const;

@@ -1,10 +1,10 @@
-// The text of a program that spoils its own built-in objects, makes calls of all kinds, and prints what came of
-// each. It looks at results by their own properties alone. Run by hostile.test.ts.
+// The text of a program that spoils its own built-in objects, makes calls of all kinds, and prints the
+// outcome of each. It reads results by their own properties alone. Run by hostile.test.ts.
 
 /** The packed files, because a program loads them in half the time. */
 export const packed = new URL('../../bundle/index.js', import.meta.url).href;
 
-/** Makes all calls on `pool`, and gives what came of each as text, by its name. */
+/** Makes all calls on `pool`, and returns the outcome of each as text, by its name. */
 const calls = `
   const { getOwnPropertyDescriptor: own, getOwnPropertyNames: namesOf, hasOwn, getPrototypeOf } = Object;
   const { join } = Array.prototype;
@@ -89,7 +89,7 @@ const calls = `
     'a worker that exits': (pool) => pool.run(() => process.exit(3)),
     'the worker after it': (pool) => pool.run(() => 'alive'),
   };
-  /** What came of each call, as text. */
+  /** The outcome of each call, as text. */
   async function make(table, pool) {
     const came = { __proto__: null };
     for (const name of namesOf(table)) {
@@ -112,24 +112,27 @@ export interface HostileProgram {
   readonly worker: 'process' | 'thread';
   /** Statements before the library is loaded. */
   readonly before?: string;
-  /** Statements once it is. */
+  /** Statements after it is loaded. */
   readonly after?: string;
-  /** Text of an object of functions, each of which changes something and returns how to change it back. */
+  /**
+   * Text of an object of functions, each of which changes something and returns a function that changes it
+   * back.
+   */
   readonly steps?: string;
   /** Statements in each worker, before its first call. */
   readonly setup?: string;
 }
 
 /**
- * Prints a line of `{ what, came }` with the results of all calls by name, those included that cost a worker. Then,
- * while each step holds, one without those.
+ * Prints a line of `{ what, came }` with the outcomes of all calls by name, including those that cost a
+ * worker. Then, during each step, one line without those.
  */
 export function hostileProgram(given: HostileProgram): string {
   const { worker, before = '', after = '', steps = '{}', setup } = given;
   const set = setup === undefined ? '' : `setup: () => { ${setup} }`;
   const use = `
     const pool = new Pool({ size: 1, worker: '${worker}', graceMs: 20, ${set} });
-    // What Node loads at the first use it may fail to load during a step.
+    // Modules that Node loads at first use may fail to load during a step.
     print('all', { ...await make(light, pool), ...await make(heavy, pool) });
     const steps = ${steps};
     for (const what of namesOf(steps)) {

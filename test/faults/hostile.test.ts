@@ -1,6 +1,6 @@
-// Programs that change the built-in objects of the language: what they add to prototypes and what they replace.
-// Calls give the same as in a program that leaves them alone. Left out is what breaks the language itself
-// (`return` on `Object.prototype`: `const [a] = [1]` throws) or Node (an import, or a new thread).
+// Programs that change the built-in objects of the language: additions to prototypes, and replacements. Calls
+// give the same as in an unchanged program. Left out are changes that break the language itself (`return` on
+// `Object.prototype`: `const [a] = [1]` throws) or Node (an import, or a new thread).
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -29,7 +29,7 @@ const workers = ['process', 'thread'] as const;
 type Worker = (typeof workers)[number];
 
 interface Steps {
-  /** Results of a program that changes nothing. */
+  /** Results of a program without changes. */
   readonly clean: Results;
   readonly lines: readonly Line[];
 }
@@ -92,7 +92,7 @@ const pollute = (list: readonly string[], isEnumerable: boolean) => `
     });
   }`;
 
-/** So many names at a time: a fault of one shows beside others. */
+/** Number of names added at a time: a fault of one shows beside others. */
 const namesAtOnce = 6;
 
 /** A step for each few names. */

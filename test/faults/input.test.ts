@@ -1,4 +1,4 @@
-// What a user can pass wrongly. Everything is refused before a worker is started.
+// Wrong input of a user. Everything is refused before a worker is started.
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';

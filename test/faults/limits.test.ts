@@ -29,7 +29,7 @@ test('under ulimit -f 0 a pool with channel "shm" is refused with the reason', a
   assert.match(stdout, /^CHANNEL_UNAVAILABLE .*ulimit -f/);
 });
 
-/** One file for a module; Node 20 opens more of them at once than such a limit allows. */
+/** One file for a module; Node 20 opens more files at once than such a limit allows. */
 const bundle = new URL('../../bundle/index.js', import.meta.url).href;
 const skip = Number(process.versions.node.split('.')[0]) < 22 && 'Node 20 loads no modules then';
 

@@ -1,5 +1,5 @@
-// What a machine can refuse: the binary, features of the kernel, descriptors. Calls still work, over a
-// slower channel, and that is said once.
+// Resources that a machine can refuse: the binary, features of the kernel, descriptors. Calls still work,
+// over a slower channel, and one warning reports it.
 
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -118,7 +118,7 @@ test('without descriptors a call fails with a code instead of hanging', async (t
   const text = `
     import { openSync } from 'node:fs';
     import { Pool } from ${JSON.stringify(library)};
-    // Once while there are descriptors: what is loaded at the first call is there.
+    // Once while there are descriptors: modules of the first call are then loaded.
     const first = new Pool({ size: 1 });
     await first.run(() => 0);
     await first.close();
@@ -150,7 +150,7 @@ test('a full /dev/shm does not matter', needsNative, async (t) => {
   assert.equal(stdout.trim(), String(8 * 2 ** 20), stderr);
 });
 
-/** What `work` gives, or the code with which it fails. */
+/** The result of `work`, or the code of its error. */
 const outcome = `const outcome = async (work) => {
   try { return await work(); } catch (error) { return error.code; }
 };`;

@@ -1,4 +1,4 @@
-// Calls that look right and mean nothing: each is refused at once, and the message shows what came and the
+// Calls that seem right and mean nothing: each is refused at once. The message shows the given value and the
 // call that was meant.
 
 import assert from 'node:assert/strict';

@@ -1,7 +1,6 @@
-// Programs in which somebody has put properties on Object.prototype. No option that was not given may come
-// from there: flags, variables and set-up of workers are code that runs.
-// The names are those of all options in the sources. A getter for each records who reads it: no frame
-// of ours may be the reader.
+// Programs with foreign properties on Object.prototype. No option that was not given may come from there:
+// flags, variables and set-up of workers are code that runs. The names are those of all options in the
+// sources. A getter for each records its reader: no frame of ours may be the reader.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -25,7 +24,7 @@ function optionNames(): string[] {
 
 const names = optionNames();
 
-/** Getters on Object.prototype; `reads` has the names that code of ours has read from there. */
+/** Getters on Object.prototype; `reads` has the names that our code has read from there. */
 const pollute = `
   const ours = new URL('./', ${JSON.stringify(library)}).href;
   const reads = new Set();
@@ -182,7 +181,7 @@ test('no pool is made where lists inherit an element', async (t) => {
   const text = `
     const { Pool, run } = await import(${JSON.stringify(library)});
     Object.defineProperty(Object.prototype, 0, { value: 'x', configurable: true });
-    let said = ''; // nobody can push to a list
+    let said = ''; // pushing to a list fails for all code
     try { new Pool({ size: 1 }); } catch ({ code, message }) { said += code + ' ' + message + '\\n'; }
     await run(() => 1).catch(({ code, message }) => { said += code + ' ' + message + '\\n'; });
     delete Object.prototype[0];

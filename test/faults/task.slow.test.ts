@@ -1,4 +1,4 @@
-// What a task can do to its worker, and what it can throw or return.
+// Effects of a task on its worker, and values that it can throw or return.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -207,8 +207,8 @@ test('foreign writes into the segment of a worker replace that worker, and this 
   const replyTailBytes = wordAt.replyTail * Int32Array.BYTES_PER_ELEMENT;
   const pid = await pool.run(async () => {
     const { Worker } = await import('node:worker_threads');
-    // Each side keeps its own cursors and writes them again, so one write would be mended: a thread of
-    // the worker writes nonsense without end over the cursor that the parent reads.
+    // Each side keeps its own cursors and writes them again, which would repair a single write. So a thread
+    // of the worker writes nonsense without end over the cursor that the parent reads.
     new Worker(
       `const fs = require('node:fs');
        const isSegment = (line) => line.includes('memfd:manycore-') && !line.includes('arena');

@@ -1,5 +1,5 @@
-// Two copies of manycore in one program, as two versions in node_modules are: each runs its tasks, a task
-// may ask either of its surroundings, and memory that only one of them can share is refused by the other.
+// Two copies of manycore in one program, as two versions in node_modules are. Each runs its tasks, a task may
+// call either copy, and memory that only one of them can share is refused by the other.
 
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
@@ -80,7 +80,7 @@ for (const copies of [
         .with({ signal: controller.signal, onReport: () => controller.abort() })
         .run(async () => {
           const signal = taskSignal();
-          void report('begun'); // is not taken any more
+          void report('begun'); // is not read any more
           await new Promise((resolve) => signal?.addEventListener('abort', resolve));
         });
       await assert.rejects(waiting, { name: 'AbortError' });

@@ -1,5 +1,4 @@
-// Errors that nothing caught end a worker: whoever waits for its task learns which, and so does who
-// watches the pool.
+// Uncaught errors end a worker: the caller of its task gets the error, and so does a listener of the pool.
 
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
@@ -17,7 +16,7 @@ class Refused extends Error {
   }
 }
 
-/** Each way to throw where nobody catches; never answers. */
+/** Ways to throw outside of any catch; never answers. */
 const throwers: Record<string, (error: unknown) => Promise<never>> = {
   'a timer': (error) => {
     setTimeout(() => {

@@ -1,5 +1,6 @@
-// The tools in which the closures run: which set of packages each is in, how its copy of the program
-// is written, and what starts it. Not here: installing and judging (scripts/test-runners.mjs).
+// The tools in which the closures run: the set of packages of each, the form of its copy of the program, and
+// the command that starts it.
+// Not here: installing and judging (scripts/test-runners.mjs).
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +36,7 @@ function writeProgram(folder, { isCommonJs = false, expectFrom, ext = 'js', type
   writeFileSync(join(folder, 'data.json'), read('data.json'));
 }
 
-/** What TypeScript that becomes CommonJS imports has no ending. */
+/** Imports in TypeScript that becomes CommonJS have no ending. */
 const endingOf = ({ ext = 'js', isCommonJs = false }) =>
   isCommonJs && ext === 'ts' ? '' : `.${ext}`;
 
@@ -117,7 +118,7 @@ function jest(
     name: `jest ${line} ${name}`,
     set,
     minNode: 20,
-    // What the library does when the file of the closures is over is seen in the exit code alone.
+    // Work of the library after the file of the closures is over shows in the exit code alone.
     mustExitWith0: true,
     prepare(folder) {
       writeProgram(folder, { isCommonJs, ext, expectFrom: '' });
@@ -241,7 +242,7 @@ await build({ logLevel: 'error', build: { ssr: 'main.js', outDir: 'out', emptyOu
 const test =
   "import { test } from 'node:test';\nimport { runAll } from './harness.js';\ntest('all', runAll);\n";
 
-/** A runner that starts `app.test.js` or what `text` makes of it. */
+/** A runner that starts `app.test.js`, or the result of `text` for it. */
 function runner(name, set, text, command) {
   return {
     name,

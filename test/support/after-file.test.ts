@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 
 const afterFile = new URL('./after-file.js', import.meta.url).href;
 
-/** Runs a test file with this body as the whole run does; what it leaves is gone when it ends. */
+/** Runs a test file with this body as the whole run does; leftovers are gone when the test ends. */
 function runTestFile(t: TestContext, body: string): { status: number | null; stderr: string } {
   const folder = mkdtempSync(join(tmpdir(), 'manycore-after-file-'));
   t.after(() => rmSync(folder, { recursive: true }));
@@ -21,7 +21,7 @@ function runTestFile(t: TestContext, body: string): { status: number | null; std
   });
 }
 
-/** A child that leaves when its parent does, and does not keep its parent. */
+/** A child that leaves when its parent does, and does not keep its parent alive. */
 const startChild = `
   const child = require('node:child_process').spawn(
     process.execPath, ['-e', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] });

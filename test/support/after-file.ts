@@ -1,8 +1,8 @@
-// Loaded before every test file (scripts/test.mjs passes it as --import): when the file's tests are
-// over, no child process of it runs, no descriptor is open that was not open before, and no named
-// shared memory of ours is left. It waits for that with a deadline, then fails the file.
-// Hooks of node:test would run before the file's own `after` hooks; `beforeExit` comes after them all.
-// Not here: orphans that outlive the file's process (scripts/test.mjs looks for those at the end).
+// Loaded before every test file (scripts/test.mjs passes it as --import). When the file's tests are over, it
+// checks for leaks: no child process of the file runs, no new descriptor is open, and no named shared memory
+// of ours is left. It waits for that with a deadline, then fails the file. Hooks of node:test would run
+// before the file's own `after` hooks; `beforeExit` comes after them all.
+// Not here: orphans that outlive the file's process (scripts/test.mjs checks for those at the end).
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -49,7 +49,7 @@ async function failIfLeaking(findLeaks: () => string[]): Promise<void> {
   let leaks = findLeaks();
   if (leaks.length > 0) setFlagsFromString('--expose-gc');
   while (leaks.length > 0 && performance.now() < end) {
-    // Memory that is freed with its last view is no leak: collect, then look again.
+    // Memory that is freed with its last view is no leak: collect, then check again.
     runInNewContext('gc()');
     await sleep(pauseMs);
     leaks = findLeaks();
@@ -59,7 +59,7 @@ async function failIfLeaking(findLeaks: () => string[]): Promise<void> {
   console.error(`left behind by ${process.argv[1]}:\n  ${leaks.join('\n  ')}`);
 }
 
-/** Entries of `now` that are more than `before` had of the same. */
+/** Entries that `now` has more often than `before`. */
 function added(before: readonly string[], now: readonly string[]): string[] {
   const rest = [...before];
   return now.filter((each) => {
@@ -70,7 +70,7 @@ function added(before: readonly string[], now: readonly string[]): string[] {
   });
 }
 
-/** libuv makes the pipe at the first signal handler or child, and keeps it: let it be there before. */
+/** libuv makes the pipe at the first signal handler or child, and keeps it: so make it first. */
 function openSignalPipe(): void {
   const ignore = () => {};
   process.on('SIGWINCH', ignore);

@@ -1,10 +1,10 @@
-// What a value is, as text: everything that code can see of it but identities of functions. Two values
-// with the same text are the same for any program; texts can be compared where values cannot, in two
-// processes. Runs in workers, so it uses nothing but Node.
+// A value as text: everything that code can see of it except identities of functions. Two values with the
+// same text are the same for any program; texts can be compared across processes, where values cannot. Runs
+// in workers, so it uses nothing but Node.
 
 import * as types from 'node:util/types';
 
-/** The same text for the same value, whichever process it is in. */
+/** The same text for the same value, in any process. */
 export function describe(value: unknown): string {
   const numbers = new Map<object, number>();
   return part(value, numbers);
@@ -69,7 +69,7 @@ function prototypeName(value: object): string {
   return isBuiltin ? constructor.name : `user ${constructor.name}`;
 }
 
-/** What an object holds beside its properties. */
+/** Contents of an object beside its properties. */
 function slots(value: object, numbers: Map<object, number>): string[] {
   if (types.isMap(value)) {
     return [...Map.prototype.entries.call(value)].map(
@@ -133,7 +133,7 @@ function properties(value: object, numbers: Map<object, number>): string[] {
   });
 }
 
-/** A refusal says what cannot travel and where, with a code and what to do instead. */
+/** True: a refusal that names the value with its path, and has a code and an alternative. */
 export function isGoodRefusal(error: unknown): boolean {
   if (!(error instanceof Error) || !/^TRANSFER_/.test(String(Reflect.get(error, 'code')))) {
     return false;

@@ -1,4 +1,4 @@
-// What tests of every part may use.
+// Support for tests of every part.
 export { childrenOf, isRunning, limit, noLimits, openDescriptors } from './processes.js';
 export { type Random, random, seeded } from './random.js';
 export { waitFor, withDeadline } from './wait.js';

@@ -1,6 +1,5 @@
-// What this machine's /proc says about processes and descriptors: what the checks for leaks read.
-// Everything is empty where there is no /proc, so those checks pass there without checking. And limits
-// of processes.
+// Reads processes and descriptors from this machine's /proc, for the checks for leaks. Everything is empty
+// where there is no /proc, so those checks pass there without checking. Also sets limits of processes.
 // Not here: waiting until something is gone (wait.ts).
 
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -12,7 +11,7 @@ export interface ProcessInfo {
   readonly commandLine: string;
 }
 
-/** Processes that run (zombies do not) and for which `matches` says true. */
+/** Running processes (zombies do not run) that `matches` accepts. */
 function findProcesses(matches: (pid: number, parentPid: number) => boolean): ProcessInfo[] {
   const found: ProcessInfo[] = [];
   for (const name of list('/proc')) {
@@ -35,12 +34,12 @@ export function childrenOf(parentPid: number): ProcessInfo[] {
   return findProcesses((_pid, parent) => parent === parentPid);
 }
 
-/** Whether `pid` is there and runs; a zombie does not. */
+/** True: `pid` exists and runs; a zombie does not. */
 export function isRunning(pid: number): boolean {
   return findProcesses((each) => each === pid).length > 0;
 }
 
-/** What each open descriptor of this process points to, without the numbers of sockets and pipes. */
+/** Targets of the open descriptors of this process, without the numbers of sockets and pipes. */
 export function openDescriptors(): string[] {
   return list('/proc/self/fd')
     .map((fd) => readLink(`/proc/self/fd/${fd}`).replace(/:\[\d+\]$/, ''))
@@ -52,7 +51,7 @@ export function sharedMemoryObjects(): string[] {
   return list('/dev/shm').filter((name) => name.includes('manycore'));
 }
 
-// A process may leave between two reads: what cannot be read is empty.
+// A process may leave between two reads: an unreadable folder is empty.
 function list(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -77,11 +76,11 @@ function readLink(file: string): string {
   }
 }
 
-/** Why `limit` cannot be used here; `false` when it can. */
+/** The reason why `limit` cannot be used here; `false` when it can. */
 export const noLimits =
   spawnSync('prlimit', ['--version']).error !== undefined && 'there is no prlimit (util-linux)';
 
-/** Sets limits of a process of user `uid` that runs, as prlimit(1) takes them: `--nofile=3:`. */
+/** Sets limits of a running process of user `uid`, in the form of prlimit(1): `--nofile=3:`. */
 export function limit(pid: number, limits: string, uid?: number): void {
   execFileSync('prlimit', [`--pid=${pid}`, limits], uid === undefined ? {} : { uid, gid: uid });
 }

@@ -1,6 +1,6 @@
-// Random numbers that can be had again: a test that uses chance names its seed when it fails, and
-// `MANYCORE_SEED=n npm test -- part` runs it with that seed. The generator is mulberry32: 32 bits of
-// state, good enough to vary inputs, and nothing else.
+// Repeatable random numbers: a test that uses chance names its seed when it fails, and `MANYCORE_SEED=n npm
+// test -- part` runs it with that seed. The generator is mulberry32: 32 bits of state, good enough to vary
+// inputs, and nothing else.
 
 import type { TestContext } from 'node:test';
 

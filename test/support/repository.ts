@@ -1,4 +1,4 @@
-// The repository as files: what tests about the sources themselves read.
+// The repository as files, for tests about the sources themselves.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +15,7 @@ export function sourceFiles(): string[] {
   return [...filesBelow('src', '.ts'), ...filesBelow('src', '.cts')];
 }
 
-/** Files below a folder of the repository whose name ends so, from its root, sorted; `[]` if none. */
+/** Files below a folder of the repository with this ending, from its root, sorted; `[]` if none. */
 export function filesBelow(folder: string, ending: string): string[] {
   if (!existsSync(repositoryFile(folder))) return [];
   return readdirSync(repositoryFile(folder), { recursive: true, encoding: 'utf8' })
@@ -24,7 +24,7 @@ export function filesBelow(folder: string, ending: string): string[] {
     .sort();
 }
 
-/** Whether a file or folder of the repository is there. */
+/** True: the repository has this file or folder. */
 export function repositoryHas(name: string): boolean {
   return existsSync(repositoryFile(name));
 }

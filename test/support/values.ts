@@ -1,6 +1,6 @@
-// Values by chance, of all kinds that may travel and some that may not, nested, repeated and in
-// cycles. The same numbers give the same value, also in another process: so a worker can make a result
-// whose local twin is known. Runs in workers, so it uses nothing but Node.
+// Random values, of all kinds that may travel and some that may not, nested, repeated and in cycles. The same
+// numbers give the same value, also in another process: so a worker can make a result whose local twin
+// exists. Runs in workers, so it uses nothing but Node.
 
 import { runInNewContext } from 'node:vm';
 import type { Random } from './random.js';
@@ -137,7 +137,7 @@ const leaves: readonly Make[] = [
   () => Object.setPrototypeOf(new Map(), Object.prototype),
   () => Object.setPrototypeOf([1], null),
   () => Object.create(Date.prototype),
-  // What is refused, or may be.
+  // Values that are refused, or may be.
   () => new Proxy({ a: 1 }, {}),
   () => new Proxy([], { get: () => trapped(), getPrototypeOf: () => trapped() }),
   () => Promise.resolve(1),
@@ -149,7 +149,7 @@ const leaves: readonly Make[] = [
 function fill(into: object, make: () => unknown, chance: Random): Record<string, unknown> {
   const filled: Record<string, unknown> = Object(into);
   for (let count = chance.integer(0, 4); count > 0; count -= 1) {
-    // Defined: an assignment to `__proto__` would be something else.
+    // Defined, because an assignment to `__proto__` would set the prototype.
     Object.defineProperty(filled, chance.pick(keys), {
       value: make(),
       writable: true,

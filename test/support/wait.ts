@@ -1,5 +1,5 @@
-// Waiting in tests: for a condition, with a deadline, never for a time. A wait that fails says what it
-// waited for. Not here: what is waited for.
+// Waits for a condition with a deadline, never for a time. A wait that fails names its condition.
+// Not here: the conditions.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -9,9 +9,8 @@ const firstPauseMs = 1;
 const maxPauseMs = 50;
 
 /**
- * Returns the first value of `condition` that is neither false nor undefined nor null. Asks again and
- * again, a throw of `condition` counts as "not yet", and fails at the deadline with the last throw as
- * its cause.
+ * Returns the first value of `condition` that is neither false nor undefined nor null. Calls it again and
+ * again; a throw of `condition` counts as "not yet". Fails at the deadline with the last throw as its cause.
  */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,
@@ -39,7 +38,7 @@ function isThere<T>(value: T): value is Exclude<T, false | undefined | null> {
   return value !== false && value !== undefined && value !== null;
 }
 
-/** Settles as `promise` does, or fails after `deadlineMs` saying that `what` did not happen. */
+/** Settles as `promise` does, or fails after `deadlineMs` with an error that names `what`. */
 export async function withDeadline<T>(
   promise: Promise<T>,
   deadlineMs: number,
