@@ -375,7 +375,7 @@ class Decoding {
     const above = heritage < 0 ? undefined : [slots[heritage]];
     const aboveAt = above?.[0] === undefined ? this.#indexIn(slots, heritage) : undefined;
     if (aboveAt !== undefined && this.#isMade[aboveAt] === true) {
-      throw this.#unusable(aboveAt, 'what a class extends is not there');
+      throw this.#unusable(aboveAt, 'the parent of a class is missing');
     }
     const original = this.#memory.original(identity) ?? this.#born(entry, slots[heritage]);
     const known = original ?? this.#memory.cached(identity);
@@ -569,7 +569,7 @@ class Decoding {
       } else if (types.isSet(collection)) {
         Set.prototype.clear.call(collection);
         for (const entry of entries) Set.prototype.add.call(collection, entry);
-      } else throw corrupt('what should be filled is no Map or Set');
+      } else throw corrupt('entries belong to a value that is no Map or Set');
     }
   }
 

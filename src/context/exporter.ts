@@ -282,7 +282,7 @@ export class ContextExporter implements Exporter {
 
   #exportSlowly(fn: AnyFunction, known: Kept | undefined): FunctionSnapshot {
     if (typeof fn !== 'function') {
-      throw new CodedError('TASK_NOT_FUNCTION', `what should run is a function, not ${typeof fn}`);
+      throw new CodedError('TASK_NOT_FUNCTION', `the task must be a function, not ${typeof fn}`);
     }
     const what = titleOf(fn);
     return this.#guard(what, () => {

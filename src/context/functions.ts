@@ -223,8 +223,8 @@ export class Functions implements FunctionEncoder {
     const why =
       readCode(textOf(fn)) === undefined
         ? 'is native code of this process: import its module inside the function'
-        : 'is code of Node.js that none of its modules exports: make what holds it inside the function, ' +
-          'or once per worker with perWorker(() => …); so what util.promisify() and the like have made';
+        : 'is code of Node.js that none of its modules exports: make its holder inside the function, ' +
+          'or once per worker with perWorker(() => …); the same holds for results of util.promisify()';
     throw transferError('TRANSFER_UNSUPPORTED', graph.path, `${nameOf(fn)} ${why}`);
   }
 

@@ -13,11 +13,12 @@ export function refuseUnreadable(code: Code, path: Path): void {
   const say = (why: string): Error => transferError('TRANSFER_UNREADABLE', path, why);
   if (code.outerPrivateName !== undefined) {
     throw say(
-      `it uses #${code.outerPrivateName} of a class around it: pass what it needs as an argument, ` +
+      `it uses #${code.outerPrivateName} of a class around it: pass the values that it needs as an argument, ` +
         'or call a public method',
     );
   }
-  if (code.usesOuterSuper) throw say('it uses super of what is around it: call the method by name');
+  if (code.usesOuterSuper)
+    throw say('it uses super of the code around it: call the method by name');
   if (code.usesOuterNewTarget)
     throw say('it uses new.target of the function around it: copy it into a const');
 }

@@ -295,7 +295,7 @@ class ContextImporter implements Importer, Memory {
     return new CodedError(
       'TRANSFER_IMPORT_FAILED',
       `${specifier}${from} has ${has} on the receiving side, which imports it again, and another value on the ` +
-        'sending side: let the module export the same in every worker, or pass what differs as an argument',
+        'sending side: let the module export the same in every worker, or pass the value as an argument',
     );
   }
 

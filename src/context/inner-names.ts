@@ -117,6 +117,6 @@ export function seenBy(exported: unknown, path: string): unknown {
   if (typeof found === 'function' || typeof found === 'symbol') return found;
   throw new CodedError(
     'TRANSFER_IMPORT_FAILED',
-    `a module that was imported in the worker has no ${path} there: let it export what instances are made of`,
+    `a module that was imported in the worker has no ${path} there: let it export the classes and symbols of its instances`,
   );
 }

@@ -66,7 +66,7 @@ export function inspectSelf(): Inspector {
   } catch (cause) {
     refusal = new CodedError(
       'TRANSFER_UNREADABLE',
-      'this process may not inspect itself, so what a function captured cannot be read: ' +
+      'this process may not inspect itself, so the captures of a function cannot be read: ' +
         'under --permission add --allow-inspector (Node 24 and later), or pass the values as ' +
         'arguments, or use task(moduleUrl, exportName)',
       { cause },
@@ -397,7 +397,7 @@ export class Inspector {
 function silent(): CodedError {
   return new CodedError(
     'TRANSFER_UNREADABLE',
-    'what a function captured cannot be read: the inspector does not answer; is Object.prototype ' +
+    'the captures of a function cannot be read: the inspector does not answer; is Object.prototype ' +
       'changed, and frozen with that? Delete what was added to it, or move the function into a ' +
       'module and use task(moduleUrl, exportName)',
   );

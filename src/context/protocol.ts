@@ -315,7 +315,7 @@ export function parsePayload(value: unknown, sizeBytes: number): Payload {
   const [root, specials, puts, prototypes, properties, fills, integrities, stores]: unknown[][] =
     value.map((part: unknown) => {
       if (!Array.isArray(part)) throw corrupt('a part of a payload is not a list');
-      if (part.length > sizeBytes) throw corrupt('a list is longer than what holds it');
+      if (part.length > sizeBytes) throw corrupt('a list is longer than its payload');
       return part;
     });
   const parts = { root, specials, puts, prototypes, properties, fills, integrities, stores };
@@ -362,7 +362,7 @@ export function listAt(
 ): unknown[] {
   const value = entry[index];
   if (!Array.isArray(value)) throw corrupt(`element ${index} is not a list`);
-  if (value.length > maxElements) throw corrupt('a list is longer than what holds it');
+  if (value.length > maxElements) throw corrupt('a list is longer than its payload');
   return value;
 }
 

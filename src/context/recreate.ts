@@ -177,7 +177,7 @@ const superGuard = new Proxy(Object.freeze(Object.create(null)), {
 function refuseSuper(): never {
   throw new CodedError(
     'TRANSFER_UNREADABLE',
-    'the text given to eval() uses super of what is around it, which did not travel: call the method by name',
+    'the text given to eval() uses super of the code around it, which did not travel: call the method by name',
   );
 }
 

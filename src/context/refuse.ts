@@ -85,7 +85,7 @@ const ofResponse =
   'here: `res.send(await run(…))`';
 
 const kept = (what: string): string =>
-  `Node.js keeps what it is made of; pass ${what}, and make it inside the function`;
+  `Node.js hides its parts; pass ${what}, and make it inside the function`;
 
 /** The same by name, for classes of Node that do not exist in every version, or cost time to read. */
 const wayOutByName: Readonly<Record<string, string>> = {
@@ -97,13 +97,13 @@ const wayOutByName: Readonly<Record<string, string>> = {
   WritableStream: handedOver('a stream is written in one thread'),
   TransformStream: handedOver('a stream lives in one thread'),
   Module:
-    'nobody can read its bytes back; pass those that it was compiled from, and compile them once per ' +
+    'its bytes cannot be read back; pass those that it was compiled from, and compile them once per ' +
     "worker with perWorker(() => …), or use threads: option `worker: 'thread'` of the pool",
   IncomingMessage: ofRequest,
   Http2ServerRequest: ofRequest,
   ServerResponse: ofResponse,
   Http2ServerResponse: ofResponse,
-  Request: 'its body is a stream; pass its url, method and headers, and what its body was made of',
+  Request: 'its body is a stream; pass its url, method and headers, and the source of its body',
   Response: 'its body is a stream; pass await response.json(), .text() or .arrayBuffer()',
   FormData: 'it has files in it, whose bytes can only be awaited; pass them by themselves',
   // Direct instances of these travel.
@@ -131,7 +131,7 @@ export function refusalOf(value: object): Refusal | undefined {
     return {
       what: 'a Proxy',
       why:
-        'its handler is code of this process; pass what is behind it' +
+        'its handler is code of this process; pass the object behind it' +
         (typeof value === 'function' ? ` (mocks of node:test are Proxies: ${mockWayOut})` : ''),
     };
   }
@@ -139,7 +139,7 @@ export function refusalOf(value: object): Refusal | undefined {
     return { what: 'a Promise', why: 'await it first, or make it inside the function' };
   }
   if (types.isWeakMap(value) || types.isWeakSet(value)) {
-    const why = 'what it refers to cannot be listed';
+    const why = 'its entries cannot be listed';
     return {
       what: `a ${nameOfClass(value)}`,
       why:
@@ -152,7 +152,7 @@ export function refusalOf(value: object): Refusal | undefined {
   if (value instanceof WeakRef) {
     return {
       what: 'a WeakRef',
-      why: 'it holds nothing by itself; pass what it refers to: ref.deref()',
+      why: 'it holds nothing by itself; pass its target: ref.deref()',
     };
   }
   if (types.isExternal(value)) {
@@ -179,7 +179,7 @@ export function refusalOf(value: object): Refusal | undefined {
   if (types.isArrayBuffer(memory) && isDetached(memory)) {
     return {
       what: 'a detached ArrayBuffer',
-      why: 'its memory was transferred away; pass what has it now, or copy it before: buffer.slice()',
+      why: 'its memory was transferred away; pass the object that has it now, or copy it before: buffer.slice()',
     };
   }
   if (types.isArrayBuffer(memory) && isSharedByOtherCopy(memory)) {
@@ -292,7 +292,7 @@ function judge(constructor: AnyFunction): Refusal | false {
     }
     if (Reflect.get(Intl, name) === constructor) return refusalOfIntl(name);
     const isLive = Object.hasOwn(byConstructor, name);
-    const why = isLive ? byConstructor[name] : 'a copy cannot hold what Node.js keeps of it';
+    const why = isLive ? byConstructor[name] : 'a copy cannot hold its state inside Node.js';
     return {
       what: withArticle(name),
       why: `${why}; ${isLive ? liveHere : makeHere}`,
@@ -332,7 +332,7 @@ function refusalByMembers(value: object): Refusal | undefined {
 
 const stamped: Refusal = {
   what: 'with private members of a class that is not above it',
-  why: 'a copy cannot hold them; pass what they hold, or make it inside the function',
+  why: 'a copy cannot hold them; pass their values, or make it inside the function',
 };
 
 /** Refuses an object of Node that has private members of a user's class. */
@@ -390,7 +390,7 @@ export function refuse(value: object, path: Path): never {
   const refusal: Refusal = refusalOf(value) ??
     refusalByMembers(value) ?? {
       what: `an instance of ${nameOfClass(value)}`,
-      why: `its class says how to send it but not how to receive it: give the class ${hooks}`,
+      why: `its class defines how to send it but not how to receive it: give the class ${hooks}`,
     };
   const { what, whyOfResult, whyInside } = refusal;
   const { variable = '', members = '' } = capturedAt(path);
@@ -440,7 +440,7 @@ export function refusalFor(error: unknown, path: Path): CodedError {
   const isDeep = types.isNativeError(error) && /call stack/.test(error.message);
   const why = isDeep
     ? 'it is nested too deeply: flatten it, for instance into an array'
-    : `reading it throws (${messageOf(error)}): pass what it holds as plain data, or make it inside the function`;
+    : `reading it throws (${messageOf(error)}): pass its contents as plain data, or make it inside the function`;
   const shown = isDeep ? path.slice(0, shownSteps) : path;
   return transferError('TRANSFER_UNSUPPORTED', shown, why, { cause: error });
 }

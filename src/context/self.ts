@@ -48,9 +48,9 @@ export function selfOf(
   const found = place && thisAround(place, capture.location?.scriptId);
   if (found === undefined) {
     const why = code.usesEval
-      ? 'its eval() may use `this` of what is around it, which cannot be read here: write a function ' +
+      ? 'its eval() may use `this` of the code around it, which cannot be read here: write a function ' +
         'instead of the arrow, or `(0, eval)(text)`, which sees globals alone'
-      : 'it uses `this` of what is around it, which cannot be read here: write `const self = this` ' +
+      : 'it uses `this` of the code around it, which cannot be read here: write `const self = this` ' +
         'before it and use self, or pass the object whose property it is; where that is of a ' +
         'library, make it inside the function, or once per worker with perWorker(() => …)';
     throw transferError('TRANSFER_UNREADABLE', path, why);

@@ -280,7 +280,7 @@ class Reader extends v8.Deserializer {
 
   /** Fresh memory: the bytes that we read from may be reused as soon as we return. */
   #copyOf(sizeBytes: number, maxBytes: number | undefined): ArrayBuffer {
-    if (sizeBytes > this.#sizeBytes) throw corrupt('a buffer is larger than what holds it');
+    if (sizeBytes > this.#sizeBytes) throw corrupt('a buffer is larger than its payload');
     const copy =
       maxBytes === undefined ? new ArrayBuffer(sizeBytes) : resizable(sizeBytes, maxBytes);
     new Uint8Array(copy).set(this.readRawBytes(sizeBytes));

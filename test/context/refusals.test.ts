@@ -289,7 +289,7 @@ const values: readonly Row[] = [
   {
     title: 'an instance of a class of the platform',
     make: () => new PerformanceObserver(() => {}),
-    patterns: [/a PerformanceObserver/, /what Node\.js keeps of it/, /perWorker/],
+    patterns: [/a PerformanceObserver/, /its state inside Node\.js/, /perWorker/],
   },
   {
     title: 'an AbortController',
@@ -413,7 +413,7 @@ refuses(
   'a function of Node that no module exports',
   internalFunction(),
   'TRANSFER_UNSUPPORTED',
-  /make what holds it inside/,
+  /make its holder inside/,
 );
 
 test('an arrow that uses a `this` which is gone is refused', () => {
