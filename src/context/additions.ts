@@ -1,5 +1,5 @@
-// Parts of a function or class beside its code: properties, prototypes, integrity. A re-created function has
-// what its text gives, so only the rest is written.
+// Parts of a function or class beside its code: properties, prototypes, integrity. The text of a re-created
+// function gives the other parts, so only these are written.
 // Not here: how a class differs from its text (classes.ts), code and captures (functions.ts).
 
 import * as types from 'node:util/types';

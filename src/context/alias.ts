@@ -29,7 +29,10 @@ function objectsIn(values: readonly unknown[]): Set<object> {
   return seen;
 }
 
-/** Walks what `root` holds, each object once, until `matches` accepts one. Runs no code of the values. */
+/**
+ * Walks the values that `root` holds, each object once, until `matches` accepts one. Runs no code of the
+ * values.
+ */
 function find(root: unknown, seen: Set<object>, matches: (value: object) => boolean): boolean {
   // A list instead of recursion: values that are nested too deeply are refused by name later.
   const open: object[] = [];

@@ -1,8 +1,9 @@
 // The sending half. Decides which parts of a function can be kept between calls:
 // - a function whose captures can never change is a closure definition: sent once, then an id;
-// - else its code is a definition, and the captured values are the state of each call. Constant closures are
-// counted by code. Otherwise callbacks made anew at every call (and so never met again) would pile up in the
-// workers. Long (over 400 lines): all causes to repeat or keep an export are to be read in one place.
+// - else its code is a definition, and the captured values are the state of each call.
+// Constant closures are counted by code. Otherwise callbacks made anew at every call (and so never met again)
+// would pile up in the workers. Long (over 400 lines): all causes to repeat or keep an export are to be read
+// in one place.
 // Not here: how things are written (functions.ts, encode.ts).
 
 import type { AsyncLocalStorage } from 'node:async_hooks';

@@ -1,5 +1,5 @@
-// The context part: functions and values with everything that they captured, as bytes and back.
-// Docs: docs/design/context.md (how), docs/guide/what-travels.md (for users).
+// The context part: functions and values with all their captures, as bytes and back. Docs:
+// docs/design/context.md (how), docs/guide/what-travels.md (for users).
 
 export { type CaptureStats, captureStats, watchCaptures } from './captures.js';
 export { exportError, reduceError } from './error.js';

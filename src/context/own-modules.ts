@@ -60,7 +60,7 @@ export function filesBehind(url: string): ReadonlySet<string> {
   return seen;
 }
 
-/** True: the module at `url` imports what starts tasks or servers. */
+/** True: the module at `url` imports a module that starts tasks or servers. */
 export function usesManycore(url: string): boolean {
   if (!mentionedIn(url).usesManycore) return false;
   const sources = [...(analysisOf(url)?.sources ?? [])];

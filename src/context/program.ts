@@ -121,7 +121,7 @@ export function leadsToEntry(url: string): boolean {
   return false;
 }
 
-/** True: the module at `url` acts while it loads, and it or what it imports can start tasks. */
+/** True: the module at `url` acts while it loads, and it or an import of it can start tasks. */
 function isStarter(url: string): boolean {
   return evaluatedAt(url)?.acts === true && [...filesBehind(url)].some(usesManycore);
 }

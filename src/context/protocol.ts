@@ -50,7 +50,7 @@ export const special = {
   searchParams: 17,
   /** view of all of an ArrayBuffer */
   buffer: 18,
-  /** an `arguments` object; what is in it are fix-ups */
+  /** an `arguments` object; its elements are fix-ups */
   arguments: 19,
   /** number of its kind, its parts (platform.ts) */
   platform: 20,
@@ -135,7 +135,7 @@ export interface CallDefinition {
   readonly kind: 'call';
 }
 
-/** A function with what it captured at one moment, for many calls. */
+/** A function with its captures at one moment, for many calls. */
 export interface PinnedDefinition {
   readonly kind: 'pinned';
   /** The definition of the function, and its state. */
@@ -309,7 +309,7 @@ export interface Payload {
   readonly maxElements: number;
 }
 
-/** `sizeBytes` is the length of what `value` was read from. */
+/** `sizeBytes` is the number of bytes from which `value` was read. */
 export function parsePayload(value: unknown, sizeBytes: number): Payload {
   if (!Array.isArray(value) || value.length !== 8) throw corrupt('a payload is not complete');
   const [root, specials, puts, prototypes, properties, fills, integrities, stores]: unknown[][] =

@@ -179,7 +179,7 @@ export function exportsByName(exports: object): (readonly [name: string, value: 
 /** `() => name`, `function () { return name.member; }` */
 const namingGetter =
   /^(?:get\b[^(]*|function\s*\w*\s*|)\(\)\s*(?:=>\s*|\{\s*return\s+)([\w$]+)((?:\.[\w$]+)*);?\s*\}?$/;
-/** Variables of compilers for what a module requires: `name_1`, `_name`, `import_name`, those of webpack. */
+/** Variables of compilers for required modules: `name_1`, `_name`, `import_name`, those of webpack. */
 const compilersVariable = /^(?:[\w$]+_\d+|_[\w$]+|import_[\w$]+|[\w$]*__WEBPACK_\w+)$/;
 
 /** True: `get` names a variable, or an export of a module by a compiler's variable. */

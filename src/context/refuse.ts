@@ -418,7 +418,7 @@ function isAccess(part: string): boolean {
   return part.startsWith('.') || part.startsWith('[');
 }
 
-/** "the arguments cannot travel: …" with the path from what was sent to the value. */
+/** "the arguments cannot travel: …" with the path from the sent value to the refused one. */
 export function transferError(
   code: ErrorCode,
   path: Path,
@@ -430,7 +430,7 @@ export function transferError(
   return new CodedError(code, `${shown(what)} cannot travel: ${why}${where}`, options);
 }
 
-/** Steps of the path to what is nested too deeply. */
+/** Steps shown of the path to a value that is nested too deeply. */
 const shownSteps = 8;
 
 /**

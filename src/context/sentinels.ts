@@ -229,7 +229,7 @@ function hasInnerState(value: object): boolean {
   );
 }
 
-/** The exports of a module that was imported: its namespace, or what CommonJS exports. */
+/** The exports of a module that was imported: its namespace, or the exports of CommonJS. */
 export function exportsIn(module: unknown): Exported {
   if ((typeof module !== 'object' && typeof module !== 'function') || module === null) return [];
   if (types.isProxy(module)) return [];

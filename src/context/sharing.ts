@@ -4,9 +4,9 @@
 // - values that a scope makes for itself (a function declared in it, `const list = []`) differ in each, and
 // so identify the scope;
 // - two functions of one text that each scope makes at most once are of two scopes;
-// - two scopes of which any variable differs are two. A variable that functions share and one of them assigns
-// travels as a cell, `[value]`, which they share in the worker as well (cells.ts). Where nothing decides
-// whether they share it, they are refused.
+// - two scopes of which any variable differs are two.
+// A variable that functions share and one of them assigns travels as a cell, `[value]`, which they share in
+// the worker as well (cells.ts). Where nothing decides whether they share it, they are refused.
 // Not here: reading scopes (describe.ts).
 
 import type { Code } from './code.js';
