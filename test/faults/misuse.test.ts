@@ -74,7 +74,7 @@ const mistakes: readonly [title: string, make: (pool: Pool) => unknown, says: Re
   ],
 ];
 
-test('a mistake is refused with what came and what was meant', async (t) => {
+test('a mistake is refused with the given value and the call that was meant', async (t) => {
   const pool = openPool(t, { size: 1 });
   for (const [title, make, says] of mistakes) {
     const error = await (async () => make(pool))().then(
