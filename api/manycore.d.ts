@@ -383,18 +383,6 @@ declare class WorkerExitedError extends CodedError {
     readonly signal: string | null;
     constructor(message: string, { exitCode, signal, error }: WorkerExit);
 }
-interface PoolHealth {
-    readonly state: "ok" | "degraded";
-    readonly failedStarts: number;
-    readonly degradedMs: number;
-    readonly reason: string | undefined;
-}
-interface TaskStream<T> extends AsyncIterable<T> {
-    next(): Promise<IteratorResult<T, unknown>>;
-    return(value?: unknown): Promise<IteratorResult<T, unknown>>;
-    throw(error?: unknown): Promise<IteratorResult<T, unknown>>;
-    [Symbol.asyncIterator](): TaskStream<T>;
-}
 interface HistogramSummary {
     readonly count: number;
     readonly sumMs: number;
@@ -409,6 +397,18 @@ interface HistogramSummary {
         number,
         number
     ])[];
+}
+interface TaskStream<T> extends AsyncIterable<T> {
+    next(): Promise<IteratorResult<T, unknown>>;
+    return(value?: unknown): Promise<IteratorResult<T, unknown>>;
+    throw(error?: unknown): Promise<IteratorResult<T, unknown>>;
+    [Symbol.asyncIterator](): TaskStream<T>;
+}
+interface PoolHealth {
+    readonly state: "ok" | "degraded";
+    readonly failedStarts: number;
+    readonly degradedMs: number;
+    readonly reason: string | undefined;
 }
 interface WorkerStats {
     readonly id: number;

@@ -1,4 +1,3 @@
-import { Metric } from "prom-client";
 interface EndpointOptions {
     readonly port?: number | undefined;
     readonly host?: string | undefined;
@@ -13,7 +12,7 @@ interface MetricsOptions {
     readonly prefix?: string | undefined;
 }
 interface MetricsRegistry {
-    registerMetric(metric: Metric): void;
+    registerMetric(metric: object): void;
     getSingleMetric(name: string): unknown;
 }
 declare function registerMetrics(registry: MetricsRegistry, options?: MetricsOptions): void;
