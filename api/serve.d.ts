@@ -28,7 +28,7 @@ interface ServeOptions {
     readonly group?: string | number | undefined;
     readonly args?: readonly string[] | undefined;
     readonly maxConnections?: number | undefined;
-    readonly maxConnectionsPerWorker?: number | undefined;
+    readonly maxConnectionsPerProcess?: number | undefined;
     readonly maxRssBytes?: number | undefined;
     readonly startTimeoutMs?: number | undefined;
     readonly blockedTimeoutMs?: number | undefined;

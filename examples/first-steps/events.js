@@ -1,4 +1,4 @@
-// Listeners of an emitter, run in idle processes; when none is idle they run here, as ever.
+// Listeners of an emitter, run in idle processes; when none is idle they run in this process.
 import { EventEmitter } from 'node:events';
 import { parallelEvents, warm } from 'manycore';
 

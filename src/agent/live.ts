@@ -1,6 +1,6 @@
 // Registry of the sources of stats in this thread: pools, buses, servers, loops. A source registers when it
 // opens. A second after the first one the socket opens (socket.ts): a shorter program needs none. The
-// registry does not keep a source alive. In a context of node:vm nothing starts: no viewer follows a test
+// registry does not keep a source alive. In a context of node:vm nothing starts: no sampler follows a test
 // file, and its loader may be gone a second later.
 
 import { clearTimeout, isMainRealm, setTimeout } from '../internal/index.js';

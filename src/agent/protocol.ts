@@ -1,5 +1,5 @@
 // The protocol of an agent: questions, one per line, and answers, one line of JSON each. Both ends may be of
-// different versions of manycore: a viewer leaves out missing stats.
+// different versions of manycore: a sampler leaves out missing stats.
 
 import {
   hasShape,

@@ -1,11 +1,11 @@
-// Shapes of stats from another process, possibly of another version. Missing fields are left out by viewers;
+// Shapes of stats from another process, possibly of another version. Missing fields are left out by samplers;
 // fields of another type are removed here.
 
 import type { SourceKind } from './stats.js';
 
 /**
  * The type of a value, the shape of all items of a list, or the shapes of the fields of an object. `any`
- * passes unchecked: its viewer checks it.
+ * passes unchecked: its sampler checks it.
  */
 type Shape =
   | 'number'

@@ -39,7 +39,7 @@ export function openSocket(
     try {
       rmSync(path, { force: true });
     } catch {
-      // The program may have dropped its rights since: the next viewer removes the file.
+      // The program may have dropped its rights since: the next sampler removes the file.
     }
   };
   process.once('exit', remove);

@@ -1,6 +1,6 @@
-// Slices of the work in workers, sent ten times a second to a viewer that draws them. Ten thousand tasks a
+// Slices of the work in workers, sent ten times a second to a sampler that draws them. Ten thousand tasks a
 // second are too many to send and to draw: a slice has counts for each worker, durations in buckets, and the
-// longest tasks. A slow viewer gets one longer slice later, and nothing grows meanwhile. A viewer that reads
+// longest tasks. A slow sampler gets one longer slice later, and nothing grows meanwhile. A sampler that reads
 // nothing for seconds is disconnected.
 
 import { announcements, clearInterval, setInterval } from '../internal/index.js';
@@ -11,7 +11,7 @@ const sliceMs = 100;
 const maxSpans = 100;
 /** Shorter tasks would be invisible on a time line. */
 const minSpanMs = 1;
-/** Time for which a viewer may read nothing. */
+/** Time for which a sampler may read nothing. */
 const maxStalledMs = 5000;
 /** Upper bounds of durations: powers of two from 2^-7 ms (8 µs) on. */
 const lowestPower = -7;
@@ -20,7 +20,7 @@ const bucketCount = 32;
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 type Span = Writable<TaskSpan>;
 
-/** The viewer's end. */
+/** The sampler's end. */
 export interface SliceListener {
   readonly send: (slice: TaskSlice) => void;
   /** True: the send buffer has room. */

@@ -34,7 +34,7 @@ const sectionType = { symbols: 2, strings: 3, zeroes: 8, dynamicSymbols: 11 };
 /** The low half of the `info` byte of a symbol; the high half is 0, "local". */
 const variableType = 1;
 /** Limit for a damaged file: no real executable has more symbols. */
-const mostSymbols = 10_000_000;
+const maxSymbols = 10_000_000;
 const symbolsAtOnce = 64 * 1024;
 
 /** Parses the headers; `undefined`: the file is no executable of this kind. */
@@ -92,7 +92,7 @@ function* variablesIn(
   { offset, sizeBytes }: Section,
   sizes: ReadonlySet<number>,
 ): Generator<{ nameAt: number; address: number; sizeBytes: number }> {
-  const count = Math.min(Math.floor(sizeBytes / symbolBytes), mostSymbols);
+  const count = Math.min(Math.floor(sizeBytes / symbolBytes), maxSymbols);
   for (let first = 0; first < count; first += symbolsAtOnce) {
     const bytes = read(
       offset + first * symbolBytes,

@@ -3,7 +3,7 @@ export { PoolProbe } from './probe.js';
 export { type BlockingPoolReading, canCountJobs, readBlockingPool } from './read.js';
 export {
   blockingThreads,
-  fewestBlockingThreads,
+  minBlockingThreads,
   setBlockingThreads,
   withBlockingThreads,
 } from './size.js';

@@ -18,12 +18,12 @@ export interface PoolInMemory {
 }
 
 /** Limit of a count: each entry costs a system call. */
-const mostJobs = 10_000;
+const maxJobs = 10_000;
 /** Offset of the function of a job (`uv__work`) before its list entry, in bytes. */
 const functionBefore = 24;
 const entryBytes = 16;
 /** The limit of libuv. */
-const mostThreads = 1024;
+const maxThreads = 1024;
 const attempts = 3;
 
 /** Reads the pool; `moved` is the relocation of the program. `undefined`: the memory holds no pool. */
@@ -34,7 +34,7 @@ export function poolInMemory(
 ): PoolInMemory | undefined {
   const threads = numberAt(read, symbols.threads + moved);
   const idleThreads = numberAt(read, symbols.idleThreads + moved);
-  if (threads === undefined || idleThreads === undefined || threads > mostThreads) return undefined;
+  if (threads === undefined || idleThreads === undefined || threads > maxThreads) return undefined;
   if (threads === 0) return { threads, idleThreads: 0, waitingJobs: 0, waitingLookups: 0 };
   const others = new Set([symbols.lookupsEntry + moved, symbols.exitEntry + moved]);
   const waitingLookups = entriesOf(read, symbols.lookups + moved, new Set());
@@ -67,7 +67,7 @@ function walk(
   let entry = entryAt(read, head, false)?.previous ?? 0;
   let count = 0;
   // The list of a pool that is still starting is not initialised: it counts as empty.
-  while (entry !== head && entry !== 0 && count < mostJobs) {
+  while (entry !== head && entry !== 0 && count < maxJobs) {
     const isJob = !others.has(entry);
     const found = entryAt(read, entry, isJob);
     if (found?.next !== from || found.isDone) return { count, isWhole: false };

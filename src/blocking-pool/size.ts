@@ -6,13 +6,13 @@
 // Not here: how many cores there are (worker/cores.ts), threads of `executeBlocking` (units/blocking.ts).
 
 /** The default of libuv, and the minimum here. */
-export const fewestBlockingThreads = 4;
+export const minBlockingThreads = 4;
 /** The limit of libuv. */
-const mostThreads = 1024;
+const maxThreads = 1024;
 
 /** Threads for one of `processes` alike processes that share `cores` cores; both at least 1. */
 export function blockingThreads(cores: number, processes: number): number {
-  return Math.min(mostThreads, Math.max(fewestBlockingThreads, Math.ceil(cores / processes)));
+  return Math.min(maxThreads, Math.max(minBlockingThreads, Math.ceil(cores / processes)));
 }
 
 const sizeName = 'UV_THREADPOOL_SIZE';
@@ -29,7 +29,7 @@ export function setBlockingThreads(env: NodeJS.ProcessEnv, threads: number): voi
   delete env[oursName];
   if (!isOurs) return;
   delete env[sizeName];
-  if (threads === fewestBlockingThreads) return;
+  if (threads === minBlockingThreads) return;
   env[sizeName] = String(threads);
   env[oursName] = String(threads);
 }

@@ -57,13 +57,13 @@ class Known<T> {
     const before = this.#found.get(key);
     if (before !== undefined) return before;
     const found = this.#read(path);
-    if (this.#found.size >= mostKnown) this.#found.clear();
+    if (this.#found.size >= maxKnown) this.#found.clear();
     this.#found.set(key, found);
     return found;
   }
 }
 
-const mostKnown = 32;
+const maxKnown = 32;
 const executables = new Known(readExecutable);
 const nodes = new Known((path) =>
   withFile(path, (read) => {

@@ -35,7 +35,7 @@ export class Consumer {
   /** Takes messages in place of the handler. */
   #divert: ((delivery: Delivery) => void) | undefined;
   /** Called first with each message; true: it has taken it. */
-  #gate: ((delivery: Delivery, from: Outlet | undefined) => boolean) | undefined;
+  #filter: ((delivery: Delivery, from: Outlet | undefined) => boolean) | undefined;
 
   /** @internal */
   constructor(address: string, maxBuffered: number, hooks: ConsumerHooks) {
@@ -109,21 +109,21 @@ export class Consumer {
     for (const delivery of this.#held.takeAll()) to(delivery);
   }
 
-  /** Sets a gate, which is called first with each message; true: it has taken it. @internal */
-  guard(gate: ((delivery: Delivery, from: Outlet | undefined) => boolean) | undefined): void {
-    this.#gate = gate;
+  /** Sets a filter, which is called first with each message; true: it has taken it. @internal */
+  guard(filter: ((delivery: Delivery, from: Outlet | undefined) => boolean) | undefined): void {
+    this.#filter = filter;
   }
 
   /** Returns false when it is closed. `from`: the peer that sent it; `undefined`: this loop. @internal */
   take(delivery: Delivery, from?: Outlet): boolean {
     if (this.#isClosed && this.#divert === undefined) return false;
-    if (this.#gate?.(delivery, from)) return true;
+    if (this.#filter?.(delivery, from)) return true;
     if (this.#divert === undefined) this.#accept(delivery);
     else this.#divert(delivery);
     return true;
   }
 
-  /** As `take`, without the gate. @internal */
+  /** As `take`, without the filter. @internal */
   takePast(delivery: Delivery): boolean {
     if (this.#isClosed) return false;
     this.#accept(delivery);

@@ -46,18 +46,21 @@ export interface OfferOptions {
   readonly worker: 'process' | 'thread';
   /** Wait a few microseconds awake before sleeping; only `shm` does. */
   readonly spin: boolean;
-  /** A larger frame of a worker over a socket ends the channel; by default none is too large. */
-  readonly maxFrameBytes?: number;
 }
 
 /**
- * Makes the parent's half of a new channel. Throws CHANNEL_UNAVAILABLE when this kind cannot work here,
+ * Makes the parent's half of a new channel. `maxFrameBytes`: a larger frame of a worker over a socket ends the
+ * channel; by default none is too large. Throws CHANNEL_UNAVAILABLE when this kind cannot work here,
  * INTERNAL_STATE when no channel can.
  */
-export function offerChannel(kind: ChannelKind, options: OfferOptions): ChannelOffer {
+export function offerChannel(
+  kind: ChannelKind,
+  options: OfferOptions,
+  maxFrameBytes?: number,
+): ChannelOffer {
   checkBuffers();
   if (kind === 'shm') return offerShm(options);
-  if (kind === 'socket' && options.worker === 'process') return offerSocket(options.maxFrameBytes);
+  if (kind === 'socket' && options.worker === 'process') return offerSocket(maxFrameBytes);
   if (kind === 'memory' && options.worker === 'thread') return offerMemory();
   const message = `a ${options.worker} worker cannot have a ${kind} channel: leave channel at 'auto'`;
   throw new CodedError('CHANNEL_UNAVAILABLE', message);

@@ -1,7 +1,7 @@
 // Finding about the thread pool of a program, from repeated samples: whether jobs wait in it, and whether
 // more threads would help them.
 
-import { type BlockingPoolReading, fewestBlockingThreads } from '../blocking-pool/index.js';
+import { type BlockingPoolReading, minBlockingThreads } from '../blocking-pool/index.js';
 import { counted, type Finding, percent, usual } from './doctor-report.js';
 import type { ProcessSamples } from './doctor-samples.js';
 
@@ -53,7 +53,7 @@ function jobsWait(samples: ProcessSamples, threads: number | undefined, cores: n
       ? 'a larger UV_THREADPOOL_SIZE than it has'
       : `UV_THREADPOOL_SIZE=${Math.max(2 * threads, cores)}`;
   const more = { cost, remedy: `start it with ${size}: ${demand}` };
-  if (own < (threads ?? fewestBlockingThreads) / 2) return more;
+  if (own < (threads ?? minBlockingThreads) / 2) return more;
   if (own >= cores) {
     const why = 'more threads would end nothing earlier';
     const remedy = `begin fewer jobs at a time, or give it more cores: ${demand}, so ${why}`;

@@ -1,5 +1,5 @@
 // Membership of the cluster, without a registry. Every node announces itself every other second and when it
-// leaves; a new node greets all, and all answer. A silent node is probed. It has left when the NATS server
+// leaves; a new node announces itself, and all answer. A silent node is probed. It has left when the NATS server
 // reports no subscriber (its connection has ended) and no message arrives before the next beat. Such a
 // report can be forged by anyone with access to the server, so it never removes a node that still sends.
 //
@@ -96,15 +96,15 @@ export class Nodes extends EventEmitter<NodeEvents> {
     listen(connection, this.#subjects.node(this.own.id), this.#receive);
     listen(connection, `${this.#inbox}.*`, this.#receiveNobody);
     follow(connection, ({ type }) => {
-      if (type === 'reconnect') this.#resetSilence();
+      if (type === 'reconnect') this.#resetLiveness();
     });
     this.#announce('joined', this.#subjects.nodes);
     this.#timer = setInterval(this.#beat, beatMs).unref();
     await this.#connection.flush();
   }
 
-  /** Counts silence anew after a reconnect: without a connection no message could arrive. */
-  #resetSilence(): void {
+  /** Counts the time without messages anew after a reconnect: without a connection no message could arrive. */
+  #resetLiveness(): void {
     for (const each of this.#known.values()) markAlive(each);
     this.#announce('joined', this.#subjects.nodes);
   }
@@ -134,7 +134,7 @@ export class Nodes extends EventEmitter<NodeEvents> {
     }
     const { type, node } = message;
     if (node === this.own.id) return;
-    if (type === 'joined') this.#announce('welcome', this.#subjects.node(node));
+    if (type === 'joined') this.#announce('present', this.#subjects.node(node));
     const why = this.#differenceTo(message, data);
     if (why !== undefined) this.#refuseStranger(message, why);
     else if (Math.abs(Date.now() - message.time) > maxAgeMs)

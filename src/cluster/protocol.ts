@@ -135,8 +135,8 @@ export function readDefinitions(reader: ByteReader): FrameDefinition[] {
 
 /** Announcement of a node, in JSON, so that every version can read it. */
 export interface NodeMessage {
-  /** `joined` and `alive` go to all, `welcome` to a node that has joined. */
-  readonly type: 'joined' | 'alive' | 'welcome' | 'left';
+  /** `joined` and `alive` go to all, `present` to a node that has joined. */
+  readonly type: 'joined' | 'alive' | 'present' | 'left';
   readonly node: string;
   readonly host: string;
   readonly pid: number;
@@ -151,7 +151,7 @@ export interface NodeMessage {
   readonly isSigned: boolean;
 }
 
-const nodeTypes: readonly unknown[] = ['joined', 'alive', 'welcome', 'left'];
+const nodeTypes: readonly unknown[] = ['joined', 'alive', 'present', 'left'];
 const texts = ['node', 'host', 'version'] as const;
 const numbers = ['pid', 'protocol', 'startedAt', 'time'] as const;
 

@@ -114,12 +114,12 @@ export class Tunnel extends Duplex {
   connect(other: string, isTaken: boolean): void {
     this.#other = other;
     this.#isTaken = isTaken;
-    this.#resetSilence();
+    this.#resetLiveness();
     if (isTaken) this.#probe();
     for (const { offset, bytes } of this.#sent) this.#post(tunnelFrame.data, offset, bytes);
   }
 
-  #resetSilence(): void {
+  #resetLiveness(): void {
     this.#unanswered = 0;
     this.#absent = undefined;
   }
@@ -248,7 +248,7 @@ export class Tunnel extends Duplex {
   }
 
   #take({ kind, offset, bytes }: TunnelFrame): void {
-    this.#resetSilence();
+    this.#resetLiveness();
     this.#isTaken = true;
     switch (kind) {
       case tunnelFrame.data:

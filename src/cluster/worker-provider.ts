@@ -1,4 +1,4 @@
-// A machine that works for its cluster: `manycore worker`. Its workers are granted to pools or run durable
+// A node that lends workers: `manycore worker`. Its workers are granted to pools or run durable
 // tasks. Not here: how (worker-lending.ts, task-runner.ts).
 
 import type { Slots } from './slots.js';

@@ -1,7 +1,7 @@
 // Workers on other machines as a pool sees them. The pool sends one request after the other to nodes with
 // free workers; a node that grants one starts a process, and a tunnel replaces its socket. Nodes without
 // free workers are not subscribed, so a busy machine gets no requests. Not here: the nodes' side
-// (worker-provider.ts), the bytes between (tunnel.ts).
+// (worker-lending.ts), the bytes between (tunnel.ts).
 
 import { randomBytes } from 'node:crypto';
 import type { AnyFunction } from '../context/index.js';

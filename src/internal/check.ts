@@ -76,9 +76,9 @@ export function number(name: string, value: number, least: number): number {
   return value;
 }
 
-export function integer(name: string, value: number, least: number, most: number): number {
-  if (!Number.isInteger(value) || value < least || value > most) {
-    throw invalid(name, value, `an integer from ${least} to ${most}`);
+export function integer(name: string, value: number, min: number, max: number): number {
+  if (!Number.isInteger(value) || value < min || value > max) {
+    throw invalid(name, value, `an integer from ${min} to ${max}`);
   }
   return value;
 }

@@ -162,9 +162,9 @@ const waysOut: Readonly<Record<string, string>> = {
 
 const ofPool = new Set(
   (
-    'affinity channel cluster concurrentTasksPerWorker env execArgv graceMs worker idleTimeMs maxHeapMb ' +
+    'affinity channel cluster concurrentTasksPerWorker env execArgv graceMs idleTimeMs maxHeapMb ' +
     'maxRssBytes maxSpareWorkers maxTasksAhead maxTasksPerWorker maxWaitingTasks minSpareWorkers ' +
-    'neighbourGraceMs onOutput setup size spin startRetryMs startTimeoutMs teardown'
+    'neighbourGraceMs onOutput setup size spin startRetryMs startTimeoutMs teardown worker'
   ).split(' '),
 );
 const ofCall = new Set(

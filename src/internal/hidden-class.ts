@@ -21,7 +21,7 @@ const compareSource = '((one, other) => %HaveSameMap(one, other) && %HasFastProp
 /** The number of the filter for private names, in V8 of Node 22 and later, and of Node 20. */
 const filters = [32, 64];
 /** Made again more often than this, it is not worth its cost. */
-const mostCompiles = 1000;
+const maxCompiles = 1000;
 
 class Probe {
   readonly #hidden = 1;
@@ -38,7 +38,7 @@ let list: List | undefined;
 
 function compiled<T>(make: () => T, otherwise: T): T {
   compiles += 1;
-  if (compiles > mostCompiles) return otherwise;
+  if (compiles > maxCompiles) return otherwise;
   try {
     return make(); // the user may have set the flag
   } catch {

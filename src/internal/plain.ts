@@ -135,7 +135,7 @@ const bare = new Map<unknown, object>(
   ),
 );
 /** Views of more elements are not listed where the hidden class cannot be compared. */
-const mostListed = 1000;
+const maxListed = 1000;
 
 /** Whether a buffer or view has no properties but its elements, is not closed, and may be copied. */
 export function isBare(value: ArrayBufferView | ArrayBufferLike): boolean {
@@ -148,7 +148,7 @@ export function isBare(value: ArrayBufferView | ArrayBufferLike): boolean {
   if (!Object.isExtensible(value) || Object.getOwnPropertySymbols(value).length > 0) return false;
   if (hasPrivateMembers(value)) return false;
   const elements = 'length' in value && typeof value.length === 'number' ? value.length : 0;
-  const isListed = elements <= mostListed || like === undefined || isSameClass(like, like);
+  const isListed = elements <= maxListed || like === undefined || isSameClass(like, like);
   return !isListed || Reflect.ownKeys(value).length === elements;
 }
 

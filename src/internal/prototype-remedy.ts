@@ -14,7 +14,7 @@ export const standardKeys: ReadonlySet<string | symbol> = new Set(
 );
 
 /** More are not named: a library that adds so many is found by the first. */
-const mostNames = 5;
+const maxNames = 5;
 
 /** Says that lists inherit an element, and what to do; `undefined`: they do not. Cheap. */
 export function inheritedElement(): string | undefined {
@@ -36,7 +36,7 @@ export function prototypeRemedy(cause: unknown): string | undefined {
   if (!isNativeError(cause) || cause.name !== 'TypeError') return undefined;
   const added = Reflect.ownKeys(Object.prototype).filter((key) => !standardKeys.has(key));
   if (added.length === 0) return undefined;
-  const names = added.slice(0, mostNames).map(String).join(', ');
-  const more = added.length > mostNames ? ` and ${added.length - mostNames} more` : '';
+  const names = added.slice(0, maxNames).map(String).join(', ');
+  const more = added.length > maxNames ? ` and ${added.length - maxNames} more` : '';
   return `this program has added ${names}${more} to Object.prototype, where Node reads it as an option: delete it`;
 }

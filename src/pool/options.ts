@@ -74,8 +74,8 @@ export interface PoolOptions {
   /** Flags of Node for the workers, after those of this process; a function as for `env`. */
   readonly execArgv?: ByPlace<readonly string[]> | undefined;
   /**
-   * Environment of the workers, on top of this process's own (or its worker's); `undefined` removes a
-   * variable. A function is called for each worker with its place: the lowest number from 0 that no other
+   * Environment of the workers, on top of this process's own (or, in a worker thread, that thread's);
+   * `undefined` removes a variable. A function is called for each worker with its place: the lowest number from 0 that no other
    * worker of the pool has now. If it throws, or returns no environment, what waits is rejected with
    * `WORKER_START_FAILED`.
    */

@@ -63,13 +63,13 @@ export function hasRoom(
  * `undefined`: the task waits; with `isPatient` also because a full worker is expected to have room before
  * an idle one is awake. Call it again without patience when that expectation fails.
  */
-export function chooseWorker<H extends Candidate>(
-  workers: readonly H[],
+export function chooseWorker<C extends Candidate>(
+  workers: readonly C[],
   runMs: number | undefined,
   limits: ScheduleLimits,
   isPatient: boolean,
-): H | undefined {
-  let best: H | undefined;
+): C | undefined {
+  let best: C | undefined;
   let bestRank = 0;
   for (const worker of workers) {
     if (!hasRoom(worker, runMs, limits)) {

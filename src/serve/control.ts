@@ -60,7 +60,7 @@ export class Control {
   }
 
   /** Serves the status page; resolves with its port. Rejects with `SERVE_CONTROL_FAILED`. */
-  async listenForViewers({ host, port }: StatusAddress): Promise<number> {
+  async listenForStatus({ host, port }: StatusAddress): Promise<number> {
     const server = nodeHttp().createServer((request, response) => this.#show(request, response));
     await this.#listen(server, { host, port });
     const address = server.address();

@@ -86,7 +86,7 @@ export interface ServeOptions {
    * A process is replaced after this number of connections, as under Apache's MaxConnectionsPerChild: up to a
    * tenth more or less, so that not all are replaced at once. Default: never.
    */
-  readonly maxConnectionsPerWorker?: number | undefined;
+  readonly maxConnectionsPerProcess?: number | undefined;
   /** Memory limit in bytes: processes and workers above it are replaced. Default: none. */
   readonly maxRssBytes?: number | undefined;
   /** Time for a program to listen, in ms. Default: 30,000. */
@@ -140,7 +140,7 @@ export interface FilledServeOptions {
   readonly owner: Owner | undefined;
   readonly args: readonly string[];
   readonly maxConnections: number;
-  readonly maxConnectionsPerWorker: number;
+  readonly maxConnectionsPerProcess: number;
   readonly maxRssBytes: number;
   readonly startTimeoutMs: number;
   readonly blockedTimeoutMs: number;
@@ -168,7 +168,7 @@ const optionNames: ReadonlySet<string> = new Set<keyof ServeOptions>([
   'group',
   'args',
   'maxConnections',
-  'maxConnectionsPerWorker',
+  'maxConnectionsPerProcess',
   'maxRssBytes',
   'startTimeoutMs',
   'blockedTimeoutMs',
@@ -220,7 +220,7 @@ export function fillServeOptions(options: ServeOptions = {}): FilledServeOptions
       1,
       maxConnectionCount,
     ),
-    maxConnectionsPerWorker: orNever('maxConnectionsPerWorker', given.maxConnectionsPerWorker),
+    maxConnectionsPerProcess: orNever('maxConnectionsPerProcess', given.maxConnectionsPerProcess),
     maxRssBytes: orNever('maxRssBytes', given.maxRssBytes),
     startTimeoutMs: integer('startTimeoutMs', given.startTimeoutMs ?? 30_000, 1, maxTimeMs),
     blockedTimeoutMs: integer(

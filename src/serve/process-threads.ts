@@ -30,7 +30,7 @@ interface Owner {
 
 export class ProcessThreads<Loop extends Owner> {
   readonly #parts: ThreadsParts;
-  readonly #workers = new Map<Loop, Map<number, Worker>>();
+  readonly #threads = new Map<Loop, Map<number, Worker>>();
 
   constructor(parts: ThreadsParts) {
     this.#parts = parts;
@@ -39,7 +39,7 @@ export class ProcessThreads<Loop extends Owner> {
   receive(loop: Loop, message: Extract<FromLoop, { type: 'startThread' | 'endThread' }>): void {
     const { thread } = message;
     if (message.type === 'endThread') {
-      void this.#workers.get(loop)?.get(thread)?.terminate();
+      void this.#threads.get(loop)?.get(thread)?.terminate();
       return;
     }
     try {
@@ -65,8 +65,8 @@ export class ProcessThreads<Loop extends Owner> {
       const parsed = parseFromLoop(message);
       if (parsed.type === 'join' || parsed.type === 'offer') onMember(member, parsed);
     };
-    const own = this.#workers.get(loop) ?? new Map<number, Worker>();
-    this.#workers.set(loop, own.set(thread, worker));
+    const own = this.#threads.get(loop) ?? new Map<number, Worker>();
+    this.#threads.set(loop, own.set(thread, worker));
     onStart(member);
     let error: unknown;
     worker.once('error', (thrown) => {
@@ -82,7 +82,7 @@ export class ProcessThreads<Loop extends Owner> {
 
   /** Ends the threads of a loop that has ended. */
   loopEnded(loop: Loop): void {
-    for (const worker of this.#workers.get(loop)?.values() ?? []) void worker.terminate();
-    this.#workers.delete(loop);
+    for (const worker of this.#threads.get(loop)?.values() ?? []) void worker.terminate();
+    this.#threads.delete(loop);
   }
 }

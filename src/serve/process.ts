@@ -32,7 +32,7 @@ import {
   type TravelledError,
   travelled,
 } from './protocol.js';
-import { stackOfWorker } from './stack.js';
+import { stackOfThread } from './stack.js';
 import { startStackThread } from './stack-watch.js';
 
 /** A loop as its process sees it. */
@@ -45,7 +45,7 @@ interface LoopEnd {
   readonly index: number;
   /** Counted up in this process, because an index is used again. */
   readonly serial: number;
-  /** Thread id of its worker; `undefined` in the main thread. */
+  /** Thread id of the loop's thread; `undefined` in the main thread. */
   readonly threadId: number | undefined;
   isReady: boolean;
   isDraining: boolean;
@@ -384,7 +384,7 @@ export class ServeProcess {
   async #postStack(index: number): Promise<void> {
     const threadId = [...this.#loops].find((loop) => loop.index === index)?.threadId;
     if (threadId === undefined) return;
-    this.#up.post({ type: 'stack', index, stack: await stackOfWorker(threadId) });
+    this.#up.post({ type: 'stack', index, stack: await stackOfThread(threadId) });
   }
 
   /** Drops unused sockets, unless a pending answer may be for one of them. */

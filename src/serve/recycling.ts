@@ -12,10 +12,10 @@ const jitter = 0.1;
 type RecycledProcess = Pick<ServerProcess, 'state' | 'pid'>;
 
 export class Recycling {
-  readonly #options: Pick<FilledServeOptions, 'maxConnectionsPerWorker' | 'maxRssBytes'>;
+  readonly #options: Pick<FilledServeOptions, 'maxConnectionsPerProcess' | 'maxRssBytes'>;
   readonly #maxConnections = new WeakMap<RecycledProcess, number>();
 
-  constructor(options: Pick<FilledServeOptions, 'maxConnectionsPerWorker' | 'maxRssBytes'>) {
+  constructor(options: Pick<FilledServeOptions, 'maxConnectionsPerProcess' | 'maxRssBytes'>) {
     this.#options = options;
   }
 
@@ -31,7 +31,7 @@ export class Recycling {
     const known = this.#maxConnections.get(process);
     if (known !== undefined) return known;
     const share = 1 - jitter + 2 * jitter * Math.random();
-    const max = Math.round(this.#options.maxConnectionsPerWorker * share);
+    const max = Math.round(this.#options.maxConnectionsPerProcess * share);
     this.#maxConnections.set(process, max);
     return max;
   }

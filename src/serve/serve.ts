@@ -105,7 +105,7 @@ export async function serveProgram(
   try {
     // First, so that no process has to be ended when it fails.
     if (filled.control) await control.listenForUser();
-    if (filled.status !== undefined) statusPort = await control.listenForViewers(filled.status);
+    if (filled.status !== undefined) statusPort = await control.listenForStatus(filled.status);
     await supervisor.start();
   } catch (error) {
     await close();

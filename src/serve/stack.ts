@@ -5,7 +5,7 @@ import { type NodeWorker, Session } from 'node:inspector';
 
 /** Limit for taking one stack, in ms: a thread in native code cannot be interrupted. */
 const deadlineMs = 2000;
-/** Interval of a timer in ms: messages of the main thread do not wake a sleeping worker (Node 20 to 26). */
+/** Interval of a timer in ms: messages of the main thread do not wake a sleeping thread (Node 20 to 26). */
 const wakeEveryMs = 10;
 const maxFrames = 20;
 /** Limits URLs that contain the text of the file. */
@@ -37,20 +37,20 @@ interface Connection {
 }
 
 /**
- * Takes the stack of a worker, from the main thread: innermost first, as lines of `Error.stack`; `undefined`
+ * Takes the stack of a worker thread, from the main thread: innermost first, as lines of `Error.stack`; `undefined`
  * when that fails. Never rejects.
  */
-export function stackOfWorker(threadId: number): Promise<string | undefined> {
+export function stackOfThread(threadId: number): Promise<string | undefined> {
   return takeStack((session, onConnected) => {
     session.connect();
     session.on('NodeWorker.attachedToWorker', ({ params }) => {
-      if (isThread(params, threadId)) onConnected(connectionToWorker(session, params.sessionId));
+      if (isThread(params, threadId)) onConnected(connectionToThread(session, params.sessionId));
     });
     session.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
   });
 }
 
-/** Takes the stack of the main thread, from a worker. */
+/** Takes the stack of the main thread, from a worker thread. */
 export function stackOfMainThread(): Promise<string | undefined> {
   return takeStack((session, onConnected) => {
     session.connectToMainThread();
@@ -87,7 +87,7 @@ async function takeStack(
   }
 }
 
-/** Compares the thread id in the worker's title: "Worker 3", "[worker 3] name". */
+/** Compares the thread id in the title of a worker thread: "Worker 3", "[worker 3] name". */
 function isThread(
   { workerInfo }: NodeWorker.AttachedToWorkerEventDataType,
   threadId: number,
@@ -95,7 +95,7 @@ function isThread(
   return /\d+/.exec(workerInfo.title)?.[0] === String(threadId);
 }
 
-function connectionToWorker(session: Session, sessionId: string): Connection {
+function connectionToThread(session: Session, sessionId: string): Connection {
   let id = 0;
   return {
     post(method) {

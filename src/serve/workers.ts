@@ -107,7 +107,7 @@ export class Workers {
       clearTimeout(this.#idleTimers.get(worker));
       this.#leases.set(id, { tenant, request, id, worker, events });
       worker.grant(id, tenant.process.pid ?? 0, fds);
-      events.onGranted({ worker: worker.worker, pid: worker.pid, lease: id });
+      events.onGranted({ worker: worker.number, pid: worker.pid, lease: id });
     } catch (thrown) {
       const error = errorOf(thrown);
       const exit = { exitCode: null, signal: null, error };
@@ -128,9 +128,9 @@ export class Workers {
     );
     const rank = (worker: SharedProcess): number =>
       this.#leaseCountOf(worker) +
-      (this.#activeLeases.of(worker.worker) === 0 ? 0 : this.#leases.size);
+      (this.#activeLeases.of(worker.number) === 0 ? 0 : this.#leases.size);
     const [best] = others.sort((a, b) => rank(a) - rank(b));
-    if (best !== undefined && this.#activeLeases.of(best.worker) === 0) return best;
+    if (best !== undefined && this.#activeLeases.of(best.number) === 0) return best;
     const sound = this.#workers.filter(
       (worker) => worker !== undefined && !this.#recycled.has(worker),
     );
@@ -146,7 +146,7 @@ export class Workers {
   #start(number: number): SharedProcess {
     this.#activeLeases.set(number, 0);
     const made = new SharedProcess({
-      worker: number,
+      number,
       activeLeasesFd: this.activeLeasesFd,
       uid: this.#owner?.uid,
       gid: this.#owner?.gid,
@@ -204,7 +204,7 @@ export class Workers {
     }
     const isOver = ({ worker, id }: Lease): boolean =>
       !this.#running.has(worker) ||
-      !(this.#leases.has(id) || this.#activeLeases.of(worker.worker) === id);
+      !(this.#leases.has(id) || this.#activeLeases.of(worker.number) === id);
     do await wait(ownWorkersLeaveMs, undefined, { ref: false });
     while (!leases.every(isOver));
   }
@@ -213,7 +213,7 @@ export class Workers {
   #endAbandoned(worker: SharedProcess, id: number): void {
     const poll = (): void => {
       if (!this.#leases.has(id)) clearInterval(timer);
-      else if (this.#activeLeases.of(worker.worker) === id) worker.kill();
+      else if (this.#activeLeases.of(worker.number) === id) worker.kill();
     };
     const timer = setInterval(poll, abandonedMs).unref();
   }
@@ -244,14 +244,14 @@ export class Workers {
     clearTimeout(this.#idleTimers.get(worker));
     this.#idleTimers.delete(worker);
     this.#recycled.delete(worker);
-    if (this.#workers[worker.worker] === worker) this.#workers[worker.worker] = undefined;
+    if (this.#workers[worker.number] === worker) this.#workers[worker.number] = undefined;
   }
 
   #exited(worker: SharedProcess, exit: WorkerExit): void {
     this.#forget(worker);
     this.#running.delete(worker);
     // A worker that a task or a SIGKILL has ended is no sign of broken workers.
-    const isStrange = exit.signal !== 'SIGKILL' && this.#activeLeases.of(worker.worker) === 0;
+    const isStrange = exit.signal !== 'SIGKILL' && this.#activeLeases.of(worker.number) === 0;
     const error = isStrange ? new Error('a shared worker ended without a task') : exit.error;
     for (const { id } of [...this.#leases.values()].filter((lease) => lease.worker === worker)) {
       this.#leaseEnded(id, { ...exit, error });

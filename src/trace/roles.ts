@@ -22,7 +22,7 @@ const namedRoles: readonly (readonly [name: RegExp, role: string])[] = [
   [/^manycore-route$/, 'router'],
   [/^manycore-parent$/, 'parent watch'],
   [/^manycore stack$/, 'stack reader'],
-  [/^manycore worker$/, 'worker thread'],
+  [/^manycore worker$/, 'thread worker'],
 ];
 
 /**

@@ -1,7 +1,7 @@
 // Candidates for a program on this machine, and the reasons for leaving out others: each one costs runs.
 // The first ones are tried first when time is short.
 
-import { blockingThreads, fewestBlockingThreads } from '../blocking-pool/index.js';
+import { blockingThreads, minBlockingThreads } from '../blocking-pool/index.js';
 import {
   type Configuration,
   type LoopCounts,
@@ -85,9 +85,9 @@ const choicesOf: Readonly<Record<Parameter, (options: SpaceOptions) => Choices>>
   },
 
   blockingThreads({ kind, cores, current }) {
-    const own = kind === 'serve' ? servedThreads(cores, current) : fewestBlockingThreads;
+    const own = kind === 'serve' ? servedThreads(cores, current) : minBlockingThreads;
     const now = current.blockingThreads ?? own;
-    const counts = distinct([cores, fewestBlockingThreads, 2 * cores, 4 * cores, 16]);
+    const counts = distinct([cores, minBlockingThreads, 2 * cores, 4 * cores, 16]);
     return counts
       .filter((count) => count !== now && count <= 1024)
       .sort((a, b) => a - b)
@@ -145,7 +145,7 @@ const choicesOf: Readonly<Record<Parameter, (options: SpaceOptions) => Choices>>
  */
 function servedThreads(cores: number, { loops: { processes } }: Current): number | undefined {
   if (processes !== undefined) return blockingThreads(cores, processes);
-  return cores <= fewestBlockingThreads ? fewestBlockingThreads : undefined;
+  return cores <= minBlockingThreads ? minBlockingThreads : undefined;
 }
 
 function distinct<T>(values: readonly T[]): T[] {

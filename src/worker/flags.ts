@@ -35,7 +35,7 @@ const ownFlagPrefixes = [
 ];
 
 /**
- * Flags that select the modules to load, and their way of loading. A worker that is given flags has no
+ * Flags that select the modules to load, and their way of loading. A thread that is given flags has no
  * others, and it refuses flags of V8 and of the whole process, with which Node 26 starts each file of a
  * test run.
  */

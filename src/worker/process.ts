@@ -5,7 +5,7 @@
 
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { Duplex } from 'node:stream';
-import { fewestBlockingThreads, withBlockingThreads } from '../blocking-pool/index.js';
+import { minBlockingThreads, withBlockingThreads } from '../blocking-pool/index.js';
 import type { ChannelOffer } from '../channels/index.js';
 import { jsonOf, ownOf } from '../internal/index.js';
 import { entryFile } from './entry-file.js';
@@ -32,7 +32,7 @@ export function startProcess(
     stdio: ['ignore', output, output, ...offer.stdio],
     env: ownOf(
       inheritedEnvironment({
-        ...withBlockingThreads(process.env, fewestBlockingThreads),
+        ...withBlockingThreads(process.env, minBlockingThreads),
         ...options.env,
       }),
     ),

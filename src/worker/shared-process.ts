@@ -1,7 +1,7 @@
 // A shared worker as the supervisor that started it sees it: its process, the wire to it, and its leases.
 // Not here: which worker a lease is granted in (serve/workers.ts).
 
-import { fewestBlockingThreads } from '../blocking-pool/index.js';
+import { minBlockingThreads } from '../blocking-pool/index.js';
 import type { Wire } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import { defer } from '../internal/index.js';
@@ -16,7 +16,7 @@ import { WiredProcess, type WireTicket } from './wired-process.js';
 
 export interface SharedProcessOptions {
   /** The worker's number in `ActiveLeases`. */
-  readonly worker: number;
+  readonly number: number;
   readonly activeLeasesFd: number;
   readonly uid: number | undefined;
   readonly gid: number | undefined;
@@ -29,14 +29,14 @@ export interface SharedProcessOptions {
 }
 
 export class SharedProcess {
-  readonly worker: number;
+  readonly number: number;
   readonly pid: number;
   readonly exited: Promise<void>;
   readonly #process: WiredProcess<ToSharedWorker>;
 
   /** Throws `WORKER_START_FAILED`, `NATIVE_REFUSED`. */
   constructor({
-    worker,
+    number,
     activeLeasesFd,
     uid,
     gid,
@@ -44,13 +44,13 @@ export class SharedProcess {
     onReleased,
     onExit,
   }: SharedProcessOptions) {
-    this.worker = worker;
+    this.number = number;
     const ticket = (wire: WireTicket, [leases = -1]: readonly number[]): SharedWorkerTicket => {
       return {
         kind: 'shared-worker',
         parentPid: process.pid,
         orphanMs,
-        worker,
+        worker: number,
         ...wire,
         activeLeasesFd: leases,
       };
@@ -61,7 +61,7 @@ export class SharedProcess {
       ticket,
       uid,
       gid,
-      blockingThreads: fewestBlockingThreads,
+      blockingThreads: minBlockingThreads,
     });
     const { child, wire } = this.#process;
     child.on('error', () => {}); // a process that did not start: thrown here

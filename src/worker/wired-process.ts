@@ -51,7 +51,7 @@ export class WiredProcess<Message extends object> {
     const [ours = -1, theirs = -1] = callNative(() => this.#descriptors.createSocketPair());
     this.#controlSocketFd = ours;
     try {
-      const offer = offerChannel('socket', { worker: 'process', spin: false, maxFrameBytes });
+      const offer = offerChannel('socket', { worker: 'process', spin: false }, maxFrameBytes);
       const wireTicket = { channel: offer.ticket, controlSocketFd: controlSocketAt };
       this.child = start(options, wireTicket, [...offer.stdio, theirs]);
       // Without free descriptors it is missing, whatever its type is.

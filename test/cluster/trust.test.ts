@@ -122,7 +122,7 @@ test('a node of another version is refused by its name', { skip }, async (t) => 
     callback: (_error, { data }) => {
       const { node, type } = JSON.parse(Buffer.from(data).toString());
       if (type === 'joined') {
-        old.publish(`manycore.node.${node}`, writeNode({ type: 'welcome', ...message }));
+        old.publish(`manycore.node.${node}`, writeNode({ type: 'present', ...message }));
       }
     },
   });

@@ -109,7 +109,7 @@ test('frames of a file that a worker loads by itself keep their lines, others ar
     return { list: [make(), dom, AggregateError([make()]).errors[0]] };
   });
   for (const { stack } of list) assert.doesNotMatch(stack ?? '', /manycore:/);
-  // In a worker of the worker, which has no map either.
+  // In a worker that a task started, which has no map either.
   const library = new URL('../../src/public.js', import.meta.url).href;
   const far = await stackOf(async () => {
     const { Pool } = await import(library);

@@ -44,7 +44,7 @@ export const nodeErrors: Readonly<Record<string, () => unknown>> = {
   ERR_INVALID_URL: () => new URL('nope'),
   'ERR_INVALID_URL with a base': () => new URL('/x', 'nope'),
   ERR_INVALID_URL_SCHEME: () => url.fileURLToPath('http://x/y'),
-  ERR_INVALID_FILE_URL_HOST: () => url.fileURLToPath('file://worker/y'),
+  ERR_INVALID_FILE_URL_HOST: () => url.fileURLToPath('file://host/y'),
   ERR_INVALID_URI: () => querystring.stringify({ a: '\ud800' }),
   ERR_INVALID_THIS: () => ReadableStream.prototype.getReader.call(wrong.object),
   ERR_ILLEGAL_CONSTRUCTOR: () => Reflect.construct(ReadableStreamDefaultController, []),

@@ -71,12 +71,13 @@ const use = `
   console.log(JSON.stringify({ said, reads: [...reads] }));
   process.exit(0);`;
 
-for (const [when, order] of [
-  ['before the library loads', [pollute, load]],
-  ['after the library has loaded', [load, pollute]],
+for (const [when, order, env] of [
+  ['changed before the library loads', [pollute, load], {}],
+  ['changed after the library has loaded', [load, pollute], {}],
+  ['without the native binary', [load, pollute], { MANYCORE_NATIVE: 'off' }],
 ] as const) {
-  test(`no option is read from Object.prototype, changed ${when}`, async (t) => {
-    const { stdout, stderr } = await runProgram(t, [...order, use].join('\n'));
+  test(`no option is read from Object.prototype, ${when}`, async (t) => {
+    const { stdout, stderr } = await runProgram(t, [...order, use].join('\n'), { env });
     const { said, reads } = JSON.parse(stdout || '{}');
     assert.deepEqual(reads, [], stderr);
     assert.deepEqual(said.slice(0, 3), [1, 2, 3]);

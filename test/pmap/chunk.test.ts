@@ -29,10 +29,10 @@ const anyCost = fc
       unknownCost,
     ),
   );
-const anyHosts = fc.integer({ min: 1, max: 1024 });
+const anyCount = fc.integer({ min: 1, max: 1024 });
 const anyLimits = fc
   .record({
-    workers: anyHosts,
+    workers: anyCount,
     remainingItems: fc.option(fc.integer({ min: 1, max: 2 ** 31 }), { nil: undefined }),
   })
   .map((limits) => ({ ...limits, targetMs: chunkTargetMs(limits.workers) }));
@@ -88,7 +88,7 @@ test('the less remains, the smaller the chunk', () => {
   fc.assert(
     fc.property(
       anyCost,
-      anyHosts,
+      anyCount,
       fc.array(fc.integer({ min: 1, max: 2 ** 31 })),
       (cost, workers, remaining) => {
         const sizes = remaining
@@ -107,7 +107,7 @@ test('what is left is enough for two chunks of each worker, where a chunk is wor
   fc.assert(
     fc.property(
       anyCost,
-      anyHosts,
+      anyCount,
       fc.integer({ min: 1, max: 2 ** 31 }),
       (cost, workers, remainingItems) => {
         const items = chunkItems(cost, { workers, targetMs: 5, remainingItems });
@@ -169,7 +169,7 @@ test('items that cost less than sending them are cheaper here, once enough of th
 
 test('with many workers chunks take longer, so that this thread keeps up with all of them', () => {
   fc.assert(
-    fc.property(anyHosts, (workers) => {
+    fc.property(anyCount, (workers) => {
       const targetMs = chunkTargetMs(workers);
       assert.ok(targetMs >= chunkTargetMs(1));
       assert.ok(targetMs >= workers * 0.2);
@@ -179,7 +179,7 @@ test('with many workers chunks take longer, so that this thread keeps up with al
 
 test('chunks that take the same time are soon as large as their target', () => {
   fc.assert(
-    fc.property(fc.double({ min: 1e-5, max: 1, noNaN: true }), anyHosts, (runMs, workers) => {
+    fc.property(fc.double({ min: 1e-5, max: 1, noNaN: true }), anyCount, (runMs, workers) => {
       const targetMs = chunkTargetMs(workers);
       let cost: ItemCost = unknownCost;
       let items = 0;

@@ -76,7 +76,7 @@ const specifiers = [
  * resolver.
  */
 const furtherSpecifiers = [
-  ...['dual', 'dual/nothing', '#none', '', './a%2fb', '//worker/x.js', '@x', './%ff', 'manycore'],
+  ...['dual', 'dual/nothing', '#none', '', './a%2fb', '//host/x.js', '@x', './%ff', 'manycore'],
   ...['node:nothing', 'foo:bar', 'sub/../x'],
 ];
 

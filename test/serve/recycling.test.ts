@@ -24,13 +24,13 @@ function maxOf(recycling: Recycling): number {
 
 test('processes that begin together are not recycled together, and none a tenth too early or late', () => {
   fc.assert(
-    fc.property(fc.integer({ min: 100, max: 500 }), (maxConnectionsPerWorker) => {
-      const recycling = new Recycling({ maxConnectionsPerWorker, maxRssBytes: Infinity });
+    fc.property(fc.integer({ min: 100, max: 500 }), (maxConnectionsPerProcess) => {
+      const recycling = new Recycling({ maxConnectionsPerProcess, maxRssBytes: Infinity });
       const limits = Array.from({ length: 20 }, () => maxOf(recycling));
       assert.ok(new Set(limits).size > 1);
       for (const limit of limits) {
         assert.ok(
-          Math.abs(limit - 1 - maxConnectionsPerWorker) <= maxConnectionsPerWorker * 0.1 + 1,
+          Math.abs(limit - 1 - maxConnectionsPerProcess) <= maxConnectionsPerProcess * 0.1 + 1,
         );
       }
     }),
@@ -39,15 +39,15 @@ test('processes that begin together are not recycled together, and none a tenth 
 });
 
 test('the connections of all loops count, and only ready processes are recycled', () => {
-  const recycling = new Recycling({ maxConnectionsPerWorker: 100, maxRssBytes: Infinity });
+  const recycling = new Recycling({ maxConnectionsPerProcess: 100, maxRssBytes: Infinity });
   assert.ok(recycling.shouldRecycle(ready(), [rowWith(60), rowWith(60)]));
   assert.ok(!recycling.shouldRecycle(ready(), [rowWith(40), rowWith(40)]));
   assert.ok(!recycling.shouldRecycle({ state: 'draining', pid: process.pid }, [rowWith(1000)]));
 });
 
 test('memory counts only where it is limited', () => {
-  const limited = new Recycling({ maxConnectionsPerWorker: Infinity, maxRssBytes: 1 });
-  const free = new Recycling({ maxConnectionsPerWorker: Infinity, maxRssBytes: Infinity });
+  const limited = new Recycling({ maxConnectionsPerProcess: Infinity, maxRssBytes: 1 });
+  const free = new Recycling({ maxConnectionsPerProcess: Infinity, maxRssBytes: Infinity });
   assert.ok(limited.shouldRecycle(ready(), []));
   assert.ok(!free.shouldRecycle(ready(), []));
 });

@@ -251,7 +251,7 @@ test('a loop that ends takes its process out of service, and another starts', {
   await waitFor(() => server.status().some(({ lastExit }) => lastExit === 'out of order'));
 });
 
-test('a program that would fork with cluster finds itself a worker, with a number of its own', {
+test('a program that would fork with cluster finds itself a worker of node:cluster, with a number of its own', {
   skip,
 }, async (t) => {
   const app = program(

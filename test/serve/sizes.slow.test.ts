@@ -128,7 +128,7 @@ test('a size that was set stays, and a range follows the load again', { skip }, 
 test('a process is replaced after so many connections, and no request is lost', {
   skip,
 }, async (t) => {
-  const server = await open(t, listens, { processes: 1, loops: 1, maxConnectionsPerWorker: 50 });
+  const server = await open(t, listens, { processes: 1, loops: 1, maxConnectionsPerProcess: 50 });
   const [first = 0] = server.pids;
   const load = keepBusy(portOf(server), 4, false);
   await waitFor(() => server.pids.length === 1 && !server.pids.includes(first), 20_000);

@@ -26,7 +26,7 @@ function rolesFor(names: readonly string[], args = identity.args): string[] {
 
 const helpers = ['V8 helper', 'V8 helper', 'V8 helper', 'V8 helper', 'V8 helper'];
 
-test('Node 24 names its threads, and a worker may have a name of its own', () => {
+test('Node 24 names its threads, and a worker thread may have a name of its own', () => {
   const names = ['MainThread*', 'DelayedTaskSche*', ...Array<string>(4).fill('V8Worker')];
   const roles = rolesFor([...names, 'SignalInspector', 'loopy*', 'WorkerThread*', 'libuv-worker']);
   const rest = ['inspector', 'loop 1', 'loop 2', 'blocking pool'];
@@ -63,7 +63,7 @@ test('threads of ours are named, and those of a titled process are not taken for
     'listener',
     'parent watch',
     'loop 1',
-    'worker thread',
+    'thread worker',
   ];
   assert.deepEqual(roles, ['main loop', ...helpers, ...rest]);
 });
@@ -122,5 +122,5 @@ test('a worker that is a thread is told from a loop by its name', {
   const names = threadsOf(process.pid).map((tid) =>
     readFileSync(`/proc/self/task/${tid}/comm`, 'utf8').trim(),
   );
-  assert.ok(rolesFor(names).includes('worker thread'), `${names}`);
+  assert.ok(rolesFor(names).includes('thread worker'), `${names}`);
 });

@@ -126,12 +126,12 @@ test('memory passes on to workers and back, and from workers to other loops', {
   await ask(0, { type: 'give', name: 'own', to: 1 });
   await ask(1, { type: 'fill in worker', name: 'own', value: 9 });
   assert.equal(await ask(0, { type: 'read', name: 'own' }), 9);
-  await ask(1, { type: 'make in worker', name: 'hosted', sizeBytes: 100_000 });
-  await ask(1, { type: 'give', name: 'hosted', to: 0 });
-  assert.equal(await ask(0, { type: 'read', name: 'hosted' }), 5);
-  await checkSame(memory, 0, 1, 'hosted');
-  await ask(0, { type: 'fill in worker', name: 'hosted', value: 6 });
-  assert.equal(await ask(1, { type: 'read', name: 'hosted' }), 6);
+  await ask(1, { type: 'make in worker', name: 'from worker', sizeBytes: 100_000 });
+  await ask(1, { type: 'give', name: 'from worker', to: 0 });
+  assert.equal(await ask(0, { type: 'read', name: 'from worker' }), 5);
+  await checkSame(memory, 0, 1, 'from worker');
+  await ask(0, { type: 'fill in worker', name: 'from worker', value: 6 });
+  assert.equal(await ask(1, { type: 'read', name: 'from worker' }), 6);
 });
 
 test('a large buffer is copied once, into memory that the receiver reads in place', {
@@ -250,12 +250,12 @@ test('kill after kill leaves no memory and no descriptor', { skip }, async (t) =
     await ask(0, { type: 'give', name: 'own', to: 1 });
     await ask(1, { type: 'give', name: 'own', to: 2 });
     await ask(2, { type: 'keep', name: 'mine', bytes: shared(keptBytes) });
-    await ask(1, { type: 'make in worker', name: 'hosted', sizeBytes: keptBytes });
-    await ask(1, { type: 'give', name: 'hosted', to: 0 });
+    await ask(1, { type: 'make in worker', name: 'from worker', sizeBytes: keptBytes });
+    await ask(1, { type: 'give', name: 'from worker', to: 0 });
   };
   const settle = async (): Promise<void> => {
     for (const at of [0, 1, 2]) {
-      for (const name of ['own', 'mine', 'hosted']) await ask(at, { type: 'drop', name });
+      for (const name of ['own', 'mine', 'from worker']) await ask(at, { type: 'drop', name });
     }
     await collectAll();
     collect();

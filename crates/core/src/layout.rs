@@ -1,5 +1,5 @@
 //! Layout of a worker's segment. `src/channels/shm/layout.ts` holds the same numbers;
-//! `test/native/layout.test.ts` compares the two. Offsets only, never pointers; all numbers are
+//! `test/channels/shm-golden.test.ts` compares the two. Offsets only, never pointers; all numbers are
 //! little-endian `u32` words.
 //!
 //! Each word that one side writes while the other reads has a line of 128 bytes to itself (two cache

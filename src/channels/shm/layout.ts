@@ -1,5 +1,5 @@
 // The positions of a segment's words, as indices into an `Int32Array` over it. The same numbers as
-// crates/core/src/layout.rs; test/channels/shm/golden.test.ts holds the two to each other.
+// crates/core/src/layout.rs; test/channels/shm-golden.test.ts holds the two to each other.
 
 const lineWords = 32;
 

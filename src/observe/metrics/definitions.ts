@@ -278,7 +278,7 @@ export const metricDefinitions: readonly MetricDefinition[] = [
       ({ stats }) => stats.lostWorkers,
     ],
     [
-      'workers.restarts',
+      'worker.restarts',
       'counter',
       '{restart}',
       'Starts of workers that were delayed after a failed start',

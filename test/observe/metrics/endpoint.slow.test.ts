@@ -75,7 +75,7 @@ test('the endpoint answers with what the pools of this thread did', async (t) =>
   assert.equal(one('manycore_tasks_answered_total'), 3);
   assert.equal(one('manycore_workers', { state: 'ready' }), 1);
   assert.equal(one('manycore_workers_started_total'), 1);
-  assert.equal(one('manycore_workers_restarts_total'), 0);
+  assert.equal(one('manycore_worker_restarts_total'), 0);
   assert.ok(one('manycore_transfer_sent_bytes_total') > 5000);
   assert.ok(one('manycore_transfer_received_bytes_total') > 0);
   assert.ok(one('manycore_captures_total') >= 1);

@@ -241,7 +241,7 @@ pub fn exit_now(status: i32) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// Keeps this library mapped for good: a worker that unloads it must not pull code from under a
+/// Keeps this library mapped for good: a worker thread whose end unloads it must not pull code from under a
 /// thread or a finalizer that still runs it.
 pub fn pin_library() {
     let inside: *const libc::c_void = (pin_library as fn()) as *const libc::c_void;
