@@ -91,6 +91,7 @@ export default defineConfig({
           design('Serving', 'serve'),
           design('Units and the bus', 'loops'),
           design('Observing', 'observe'),
+          design('How to add', 'how-to-add'),
           design('Open', 'open'),
         ],
       },

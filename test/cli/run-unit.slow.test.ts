@@ -158,7 +158,7 @@ test('run reports each restart of an ended thread, and at last that it gives up'
   await waitFor(() => out[0], 20_000);
   writeFileSync(sign, ''); // from now on it dies
   const last = await waitFor(() => told.find((line) => line.includes('too often')));
-  const why = 'the thread of instance 0 of dies has ended: it was told to';
+  const why = 'the thread of instance 0 of dies has ended: it was asked to';
   const first = `manycore: an instance is lost (${why}): it is started again`;
   assert.ok(told.includes(first), told.join('\n'));
   assert.match(last, /^manycore: an instance is lost \(.*\): too often in a row, deploy it again$/);
