@@ -93,7 +93,6 @@ export class Dispatcher {
   readonly #loadWatch: LoadWatch;
   /** Holds the event loop while tasks wait: meanwhile no worker may exist that would hold it. */
   readonly #loop = new LoopHold();
-  #isPatient = true;
   #isPumping = false;
 
   constructor(given: DispatcherOptions) {
@@ -143,11 +142,7 @@ export class Dispatcher {
       // Shared workers send no notice when they are free for this pool, so tasks of lanes count as well.
       waitingTasks: () => (this.manager.isShared ? this.waitingTasks : this.#queue.length),
       onReclaimed: (tasks, worker) => this.#requeue(tasks, worker),
-      sendImpatiently: () => {
-        this.#isPatient = false;
-        this.pump();
-        this.#isPatient = true;
-      },
+      sendImpatiently: () => this.#pump(false),
     });
   }
 
@@ -178,7 +173,7 @@ export class Dispatcher {
   #tryAdmit(task: Task): boolean {
     const lane = this.#bound.laneOf(task);
     if (lane === undefined) {
-      if (this.#queue.length === 0 && this.#trySend(task)) return true;
+      if (this.#queue.length === 0 && this.#trySend(task, true)) return true;
     } else if (this.#bound.isNext(lane) && this.#trySendTo(task, lane)) return true;
     if (this.#mustNotWait(task)) {
       this.settleRefused(task, nestedBusy());
@@ -286,12 +281,15 @@ export class Dispatcher {
   }
 
   /** Sends as many waiting tasks as possible. */
-  readonly pump = (): void => {
+  readonly pump = (): void => this.#pump(true);
+
+  /** Sends waiting tasks; `isPatient` as of `chooseWorker`. */
+  #pump(isPatient: boolean): void {
     if (this.#isPumping) return; // a core was given back meanwhile: the loop below goes on
     this.#isPumping = true;
     this.#bound.leaveGone();
     let task = this.#queue.peek();
-    while (task !== undefined && this.#trySend(task)) {
+    while (task !== undefined && this.#trySend(task, isPatient)) {
       this.#queue.shift();
       task = this.#queue.peek();
     }
@@ -300,7 +298,7 @@ export class Dispatcher {
     if (this.waitingTasks === 0) this.#loop.release();
     else if (task !== undefined) this.manager.grow();
     if (!this.#room.isEmpty) this.#room.notify();
-  };
+  }
 
   /**
    * True for a chunk of a map inside a worker: that worker waits for it. With shared workers it would wait
@@ -325,7 +323,7 @@ export class Dispatcher {
   }
 
   /** Returns true when the task leaves the queue: for a worker, for a lane, or because it is settled. */
-  #trySend(task: Task): boolean {
+  #trySend(task: Task, isPatient: boolean): boolean {
     if (this.#bound.isBound(task)) return this.#bound.trySend(task);
     while (true) {
       // A task with a transfer list cannot be reclaimed from a worker.
@@ -336,7 +334,7 @@ export class Dispatcher {
       const mayWaitElsewhere =
         mayWait && this.manager.hasWorkerElsewhere && this.manager.isComplete;
       const limits = mayWaitElsewhere ? this.#limitsElsewhere : this.#limits;
-      const worker = chooseWorker(this.#bound.workersFor(task), runMs, limits, this.#isPatient);
+      const worker = chooseWorker(this.#bound.workersFor(task), runMs, limits, isPatient);
       if (worker === undefined) return false;
       if (worker.inFlight === 0) {
         if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;

@@ -10,7 +10,13 @@ import {
   type SlowCodec,
   shareBlocks,
 } from '../channels/index.js';
-import { type AnyFunction, beginCall, endCall, type FunctionSnapshot } from '../context/index.js';
+import {
+  type AnyFunction,
+  beginCall,
+  endCall,
+  type FunctionSnapshot,
+  type ValueSnapshot,
+} from '../context/index.js';
 import {
   blocksOf,
   type Chunk,
@@ -34,34 +40,37 @@ interface PackedCall {
 /** Arguments of a call that are packed together with the function. */
 const noArguments: readonly unknown[] = [];
 
+/** Encodes what is no plain data by `snapshotOf`. Nothing is read with the codecs of a packer. */
+function slowCodec(snapshotOf: (value: unknown) => ValueSnapshot): SlowCodec {
+  return { encode: (value) => encodedOf(snapshotOf(value)), decode: () => undefined };
+}
+
 export class Packer {
   readonly #codec: Codec;
   /** For tasks with `retry`. */
   readonly #inlineCodec: Codec;
   readonly #share: BlocksShare | undefined;
   #reach: Reach;
-  /** True while items of a chunk are packed one by one. */
-  #isPackingItem = false;
 
   /** Throws `NATIVE_REFUSED` when there should be shared memory and there is none. */
   constructor(isOverSharedMemory: boolean, isThread: boolean) {
     this.#reach = { hasSharedMemory: isOverSharedMemory, isThread, moving: undefined };
     this.#share = isOverSharedMemory ? shareBlocks() : undefined;
     const blocks = this.#share?.blocks;
-    const slow: SlowCodec = {
-      encode: (args) => encodedOf(parentExporter().exportValue(...this.#named(args))),
-      decode: () => undefined, // nothing is read with these codecs
-    };
+    const slow = slowCodec((args) => parentExporter().exportValue(args, 'the arguments'));
     this.#codec = new Codec({ blocks, slow });
     this.#inlineCodec = new Codec({ blocks, slow, thresholdBytes: Infinity });
   }
 
   /** Packs arguments. Throws `TRANSFER_…`; then nothing is held. */
   pack(args: readonly unknown[], mayRunTwice: boolean): Packed {
+    return this.#packWith(mayRunTwice ? this.#inlineCodec : this.#codec, args);
+  }
+
+  #packWith(codec: Codec, args: readonly unknown[]): Packed {
     const before = this.#begin();
     try {
-      if (this.#reach.moving !== undefined) return this.#codec.packSlowly(args);
-      return (mayRunTwice ? this.#inlineCodec : this.#codec).pack(args);
+      return this.#reach.moving === undefined ? codec.pack(args) : codec.packSlowly(args);
     } finally {
       parentBuffers.reach = before;
     }
@@ -72,32 +81,26 @@ export class Packer {
     try {
       return this.pack(args, mayRunTwice);
     } catch (error) {
-      throw this.#blame(args[0], mayRunTwice) ?? error;
+      throw this.#blame(args[0]) ?? error;
     }
   }
 
-  #blame({ items, offset, count }: Chunk, mayRunTwice: boolean): ChunkFailure | undefined {
+  /** Packs the items of a chunk one by one, and returns the failure of the first that cannot travel. */
+  #blame({ items, offset, count }: Chunk): ChunkFailure | undefined {
     if (!Array.isArray(items)) return undefined;
-    this.#isPackingItem = true;
-    try {
-      for (let at = 0; at < count; at += 1) {
-        try {
-          this.release(this.pack([items[offset + at]], mayRunTwice));
-        } catch (error) {
-          return new ChunkFailure(error, at, undefined);
-        }
+    const slow = slowCodec((args) => {
+      const item: unknown = Array.isArray(args) ? args[0] : args;
+      return parentExporter().exportValue(item, 'the item');
+    });
+    const codec = new Codec({ blocks: this.#share?.blocks, slow, thresholdBytes: Infinity });
+    for (let at = 0; at < count; at += 1) {
+      try {
+        this.release(this.#packWith(codec, [items[offset + at]]));
+      } catch (error) {
+        return new ChunkFailure(error, at, undefined);
       }
-      return undefined;
-    } finally {
-      this.#isPackingItem = false;
     }
-  }
-
-  /** The value to send, and its name in messages. */
-  #named(args: unknown): [value: unknown, what: string] {
-    return this.#isPackingItem && Array.isArray(args)
-      ? [args[0], 'the item']
-      : [args, 'the arguments'];
+    return undefined;
   }
 
   release(packed: Packed): void {

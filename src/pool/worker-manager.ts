@@ -100,7 +100,6 @@ export class WorkerManager {
   #idleTimer: NodeJS.Timeout | undefined;
   #isClosing = false;
   /** Idle workers that `warm` requires, independent of the load. */
-  #wantedIdle = 0;
 
   constructor(given: WorkerManagerOptions) {
     const { poolId, options, channel, setup, events, nested, waitingTasks, shared } = given;
@@ -154,7 +153,7 @@ export class WorkerManager {
     return this.workers.reduce((sum, worker) => sum + worker[which], this.#formerBytes[which]);
   }
 
-  #load(): Load {
+  #load(wantedIdle = 0): Load {
     const load = { idleWorkers: 0, busyWorkers: 0, startingWorkers: 0 };
     for (const worker of this.workers) {
       if (worker.state === 'starting') load.startingWorkers += 1;
@@ -164,7 +163,7 @@ export class WorkerManager {
     }
     const { minWorkers, maxWorkers, workersAtOnce } = this.#size;
     const { minSpareWorkers, maxSpareWorkers } = this.#options;
-    const waitingTasks = Math.max(this.#waitingTasks(), this.#wantedIdle);
+    const waitingTasks = Math.max(this.#waitingTasks(), wantedIdle);
     return {
       ...load,
       minWorkers,
@@ -214,12 +213,15 @@ export class WorkerManager {
     return ready >= this.#size.maxWorkers;
   }
 
-  /** Starts workers by load, unless a delay after a failure runs. Cheap when there is nothing to do. */
-  grow(): void {
+  /**
+   * Starts workers by load, unless a delay after a failure runs. `wantedIdle`: so many are to be idle or
+   * starting, even if fewer tasks wait. Cheap when there is nothing to do.
+   */
+  grow(wantedIdle = 0): void {
     if (this.#isClosing || this.#starts.isPausing) return;
     if (this.workers.length - this.#condemned.size >= this.#size.maxWorkers) return;
     const before = this.workers.length;
-    for (let count = workersToStart(this.#load()); count > 0; count -= 1) {
+    for (let count = workersToStart(this.#load(wantedIdle)); count > 0; count -= 1) {
       if (!this.#start()) break;
     }
     if (this.workers.length > before && announcements.poolResize.hasSubscribers) {
@@ -238,9 +240,7 @@ export class WorkerManager {
 
   /** Starts workers until `count` are idle or starting, even if no task waits. */
   warm(count: number): void {
-    this.#wantedIdle = count;
-    this.grow();
-    this.#wantedIdle = 0;
+    this.grow(count);
   }
 
   /** Starts one more worker while a call is prepared and no worker is ready. Throws as `check`. */
