@@ -3,7 +3,6 @@
 // not what the sources have now.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import ts from 'typescript';
-import { doors } from './lib/bundle.mjs';
 import { compileTypeScript, isSound } from './lib/compile.mjs';
 import { rollUp } from './lib/roll-up-types.mjs';
 
@@ -14,8 +13,7 @@ if (!isSound()) {
   if (status !== 0) process.exit(status);
 }
 const report = new Map();
-for (const name of Object.keys(doors)) {
-  const [{ code }] = await rollUp([name]);
+for (const [name, code] of await rollUp()) {
   report.set(`${name === 'index' ? 'manycore' : name}.d.ts`, withoutComments(code));
 }
 if (process.argv.includes('--check')) check();
