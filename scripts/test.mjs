@@ -106,7 +106,7 @@ function isOfLevel(name) {
   return isFull || name.endsWith('.slow.test.ts') === isSlowAlone;
 }
 
-/** Those that have not left by themselves within the time that workers have for it. */
+/** Processes that have not left by themselves within the time that workers have for it. */
 async function waitForOrphans(name) {
   const end = performance.now() + orphanLimitMs;
   let orphans = findOrphans(name);

@@ -145,7 +145,7 @@ export type CodedErrorOf<Code extends ErrorCode> = CodedError & {
       }
     : unknown);
 
-/** Whether `value` is an error of ours with this code, made in this process or in another. */
+/** True: `value` is an error of ours with this code, made in this process or in another. */
 export function hasCode<Code extends ErrorCode>(
   value: unknown,
   code: Code,

@@ -1,4 +1,4 @@
-// Who maps a workload: the plain loop, and `pmap` over a pool on each channel. Not here: `no-parent`,
+// Contenders that map a workload: the plain loop, and `pmap` over a pool on each channel. Not here: `no-parent`,
 // which maps nothing together (measure.js).
 import { threadId } from 'node:worker_threads';
 import { Pool, perWorker, pmap, shared } from 'manycore';

@@ -33,7 +33,7 @@ export function rememberShared(buffer: ArrayBufferLike): void {
   makerOf.set(buffer, ownCopy);
 }
 
-/** Whether `buffer` is shared memory that only another copy can pass on. */
+/** True: `buffer` is shared memory that only another copy can pass on. */
 export function isSharedByOtherCopy(buffer: ArrayBufferLike): boolean {
   const { makers, makerOf } = registry();
   if (makers.size === 0 || (makers.size === 1 && makers.has(ownCopy))) return false;

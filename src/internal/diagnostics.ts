@@ -57,7 +57,7 @@ export interface WorkerReadyMessage extends WorkerMessage {
 export interface WorkerExitMessage extends WorkerMessage {
   readonly exitCode: number | null;
   readonly signal: string | null;
-  /** Whether we asked it to leave, or ended it. */
+  /** True: we asked it to leave, or ended it. */
   readonly isExpected: boolean;
   /** The error that nothing caught in it; `undefined`: none is known. */
   readonly error: Error | undefined;

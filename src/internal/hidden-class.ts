@@ -1,4 +1,4 @@
-// Whether two objects have the same hidden class in V8: the same prototype, the same property names
+// Compares the hidden classes of two objects in V8: the same prototype, the same property names
 // with the same attributes, the same extensibility. What was checked for one of them then holds for
 // the other. Reading all descriptors of each object instead costs more than writing it
 // (bench/cases/objects), and no function of the language compares hidden classes.

@@ -23,7 +23,7 @@ export class Lifecycle<State extends string> {
     return this.#state;
   }
 
-  /** Whether the state is one of these. */
+  /** True: the state is one of these. */
   is(...states: readonly State[]): boolean {
     return states.includes(this.#state);
   }

@@ -1,4 +1,4 @@
-// Whether an object is its enumerable data and nothing else: no accessor, symbol or hidden property,
+// Tests that an object is its enumerable data and nothing else: no accessor, symbol or hidden property,
 // not closed in any way. Both encoders of values ask here, so that a value means the same
 // whichever carries it. No code of the user's runs: callers have found out that it is no Proxy.
 // Not here: what lies inside (channels/codec/write.ts, context/plain.ts).
@@ -25,12 +25,12 @@ const arrays: readonly object[] = [
 ];
 let lastArray: object = arrays[0] ?? [];
 
-/** Whether this is certainly a plain array. False says nothing. May be asked about anything. */
+/** True: this is certainly a plain array. False says nothing. May be asked about anything. */
 export function isUsualArray(value: object): value is readonly unknown[] {
   return isSameClass(lastArray, value);
 }
 
-/** Whether this is an array with elements, holes and nothing else. Elements may be anything. */
+/** True: this is an array with elements, holes and nothing else. Elements may be anything. */
 export function isPlainArray(value: readonly unknown[]): boolean {
   for (const each of arrays) {
     if (isSameClass(each, value)) {
@@ -93,7 +93,7 @@ export function isPlainRecord(value: object): boolean {
   return !isExotic(value) && !hasPrivateMembers(value);
 }
 
-/** Whether it is more than an object, whatever its prototype was set to. */
+/** True: it is more than an object, whatever its prototype was set to. */
 function isExotic(value: object): boolean {
   return (
     Object.prototype.toString.call(value) !== '[object Object]' ||
@@ -123,7 +123,7 @@ function isWritable(value: object, key: string): boolean {
   return descriptorOf(value, key)?.writable === true;
 }
 
-/** Whether a key of an array names an element. */
+/** True: a key of an array names an element. */
 export function isIndex(key: string): boolean {
   return /^(?:0|[1-9]\d{0,9})$/.test(key) && Number(key) < 4_294_967_295;
 }
@@ -137,7 +137,7 @@ const bare = new Map<unknown, object>(
 /** Views of more elements are not listed where the hidden class cannot be compared. */
 const maxListed = 1000;
 
-/** Whether a buffer or view has no properties but its elements, is not closed, and may be copied. */
+/** True: a buffer or view has no properties but its elements, is not closed, and may be copied. */
 export function isBare(value: ArrayBufferView | ArrayBufferLike): boolean {
   const buffer = ArrayBuffer.isView(value) ? value.buffer : value;
   if (value.byteLength === 0 && isDetached(buffer)) return false;
@@ -152,7 +152,7 @@ export function isBare(value: ArrayBufferView | ArrayBufferLike): boolean {
   return !isListed || Reflect.ownKeys(value).length === elements;
 }
 
-/** Whether its memory was transferred away. */
+/** True: its memory was transferred away. */
 export function isDetached(buffer: ArrayBufferLike): boolean {
   if (buffer.byteLength > 0) return false;
   try {

@@ -70,7 +70,7 @@ export function socketPaths(names: RegExp): string[] {
     .map((file) => join(folder, file));
 }
 
-/** Whether the process in the name of a socket is no more: killed, it left it behind. */
+/** True: the process in the name of a socket is no more: killed, it left it behind. */
 export function isLeftSocket(path: string): boolean {
   const pid = Number(/-(\d+)\b/.exec(basename(path))?.[1]);
   try {

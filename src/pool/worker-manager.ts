@@ -99,7 +99,6 @@ export class WorkerManager {
   readonly #leaving = new Map<TaskWorker, (() => void)[]>();
   #idleTimer: NodeJS.Timeout | undefined;
   #isClosing = false;
-  /** Idle workers that `warm` requires, independent of the load. */
 
   constructor(given: WorkerManagerOptions) {
     const { poolId, options, channel, setup, events, nested, waitingTasks, shared } = given;

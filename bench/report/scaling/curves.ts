@@ -14,7 +14,7 @@ import type {
   WorkloadCurves,
 } from './types.js';
 
-/** Who maps without workers: the loop that everything is compared with. */
+/** The contender without workers: the loop that everything is compared with. */
 const plainLoop = 'loop';
 /** Processes that talk to nobody: what the machine gives. */
 export const machineItself = 'no-parent';

@@ -54,7 +54,7 @@ export function fitUsl(measured: readonly SpeedUp[]): Fit | undefined {
   return fitted(best, sums, 2);
 }
 
-/** What the law gives for `workers` workers, 1 for one. */
+/** Speed-up for `workers` workers by the law, 1 for one. */
 export function speedUpAt({ sigma, kappa }: Parameters, workers: number): number {
   return workers / (1 + sigma * (workers - 1) + kappa * workers * (workers - 1));
 }

@@ -36,7 +36,7 @@ export function speedUpSeries({ points, fits }: Curve, measured: number, reach: 
   };
 }
 
-/** What each of n workers adds, in plain loops: 1 when they do the work of n loops. */
+/** Gain by each of n workers, in plain loops: 1 when they do the work of n loops. */
 export function shareSeries({ points, fits }: Curve, measured: number, reach: number): Series {
   const single = points.find(({ workers }) => workers === 1)?.overLoop?.median;
   const shareAt = (fit: Fit, workers: number): number =>

@@ -65,11 +65,11 @@ pub fn listen_shared(address: SocketAddr, backlog: i32, is_v6_only: bool) -> Res
 /// Condition under which a poller reports a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
-    /// As long as there is input.
+    /// Reports while there is input.
     Level,
     /// When new input has come.
     Edge,
-    /// As `Level`; the kernel wakes one of all processes that watch it.
+    /// Like `Level`; the kernel wakes one of all processes that watch it.
     Shared,
 }
 
