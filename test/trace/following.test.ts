@@ -1,8 +1,10 @@
 // The followed processes: those that exist, and no others that reuse their numbers.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { callNative, type NativeTracer, nativeBinding } from '../../src/native.js';
 import { Trace } from '../../src/trace/trace.js';
 import { ProcessTree } from '../../src/trace/tree.js';
@@ -30,6 +32,42 @@ test('raw: a number that is left is not counted any more, and leaving it twice i
   assert.ok(count() - before < 100);
   tracer.close();
 });
+
+for (const method of ['raw', 'ebpf'] as const) {
+  test(`${method}: starts while signals arrive all the time`, {
+    skip: cannotCount[method],
+  }, async (t) => {
+    const binding = nativeBinding();
+    assert.ok(binding !== undefined);
+    const ignore = () => {};
+    process.on('SIGUSR2', ignore);
+    t.after(() => process.off('SIGUSR2', ignore));
+    // Signals arrive during the starts alone: an event loop that gets too many does not go on.
+    const [goes, sent] = [0, 1];
+    const state = new Int32Array(new SharedArrayBuffer(8));
+    const sender = new Worker(
+      `const { workerData: state } = require('node:worker_threads');
+      Atomics.wait(state, ${goes}, 0);
+      while (Atomics.wait(state, ${goes}, 1, 0.1) === 'timed-out') {
+        process.kill(process.pid, 'SIGUSR2');
+        Atomics.add(state, ${sent}, 1);
+      }`,
+      { eval: true, workerData: state },
+    );
+    Atomics.store(state, goes, 1);
+    Atomics.notify(state, goes);
+    while (Atomics.load(state, sent) === 0);
+    try {
+      for (let i = 0; i < 5; i += 1) {
+        callNative(() => binding.NativeTracer.start(method, [process.pid], [])).close();
+      }
+    } finally {
+      Atomics.store(state, goes, 2);
+      Atomics.notify(state, goes);
+      await once(sender, 'exit');
+    }
+  });
+}
 
 /** Counts nothing; has room for a limited number. */
 class FullTracer implements NativeTracer {

@@ -132,6 +132,32 @@ impl Drop for UnlockedMemory {
     }
 }
 
+/// While this value lives, this thread takes no signals; they wait, or another thread takes them. The
+/// kernel gives up with EAGAIN to verify a program when a signal is pending.
+#[derive(Debug)]
+pub struct BlockedSignals(libc::sigset_t);
+
+impl BlockedSignals {
+    pub fn take() -> BlockedSignals {
+        // SAFETY: a set of signals is plain bits.
+        let [mut all, mut before] = unsafe { std::mem::zeroed::<[libc::sigset_t; 2]>() };
+        // SAFETY: `all` is live.
+        unsafe { libc::sigfillset(&raw mut all) };
+        // SAFETY: both sets are live.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
+        BlockedSignals(before)
+    }
+}
+
+impl Drop for BlockedSignals {
+    fn drop(&mut self) {
+        let BlockedSignals(before) = self;
+        let (set, none) = (&raw const *before, std::ptr::null_mut());
+        // SAFETY: the set that the same call filled.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, set, none) };
+    }
+}
+
 /// The argument of bpf(2), as large as the largest command's.
 type Attribute = [u64; 16];
 

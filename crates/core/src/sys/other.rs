@@ -167,6 +167,16 @@ impl UnlockedMemory {
     }
 }
 
+/// Nothing to block for.
+#[derive(Debug)]
+pub struct BlockedSignals;
+
+impl BlockedSignals {
+    pub fn take() -> BlockedSignals {
+        BlockedSignals
+    }
+}
+
 pub fn receive_connection(_control: BorrowedFd<'_>) -> Accepted {
     Accepted::Failed(0)
 }

@@ -64,6 +64,7 @@ impl Tracer {
     /// when they are started as children. `Raw` follows no children by itself and ignores them.
     pub fn start(method: Method, pids: &[u32], per_thread_names: &[String]) -> Result<Tracer> {
         let _memory = crate::sys::UnlockedMemory::take();
+        let _signals = crate::sys::BlockedSignals::take();
         match method {
             Method::Ebpf => EbpfTracer::start(pids, per_thread_names).map(Tracer::Ebpf),
             Method::Raw => RawTracer::start(pids).map(Tracer::Raw),
