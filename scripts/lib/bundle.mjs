@@ -6,6 +6,7 @@
 // (bench/cases/memory.js). Names stay and lines are short, so that stacks can be read: Node prints the line
 // from which an uncaught error came. There are no source maps: they would lead to files that are not packed.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { posix, relative } from 'node:path';
 
 export const outdir = 'dist/bundle';
 
@@ -46,6 +47,56 @@ const toPackedFiles = (own) => ({
   },
 });
 
+/** The programs of workers, servers and threads, by the name of their file in the bundle. */
+const programs = {
+  entry: 'dist/src/worker/entry.js',
+  'shared-entry': 'dist/src/worker/shared-entry.js',
+  main: 'dist/src/cli/main.js',
+  'serve-entry': 'dist/src/serve/serve-entry.js',
+  'units-entry': 'dist/src/units/units-entry.js',
+  'units-thread': 'dist/src/units/units-thread.js',
+  'task-entry': 'dist/src/cluster/task-entry.js',
+  'tune-entry': 'dist/src/tune/tune-entry.js',
+  'stack-thread': 'dist/src/serve/stack-thread.js',
+  folders: 'dist/src/serve/folders.js',
+};
+
+/** Loaded by --require into whatever Node `manycore trace` finds in a command. */
+const requestCounter = 'dist/src/trace/count-requests.cjs';
+
+/** Paths in dist/src by their URLs in the bundle, which is one folder. */
+const bundledPlaces = new Map([
+  ['dist/src', './'],
+  ['dist/bundle', './'],
+  [requestCounter, './count-requests.cjs'],
+  ...Object.entries(programs).map(([name, file]) => [file, `./${name}.js`]),
+]);
+
+/**
+ * For esbuild: `new URL('…', import.meta.url)` with a text leads from the bundle to the same program, or to
+ * the same file outside of dist/. Throws for a file of dist/src that the bundle does not have.
+ */
+const bundledUrls = {
+  name: 'URLs of programs',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]dist[\\/]src[\\/].*\.js$/ }, ({ path }) => {
+      const folder = posix.dirname(relative('.', path).replaceAll('\\', '/'));
+      const contents = readFileSync(path, 'utf8').replace(
+        /(?<=new URL\()'([^']+)'(?=, import\.meta\.url\))/g,
+        (_, url) => `'${bundledUrl(posix.join(folder, url).replace(/\/$/, ''))}'`,
+      );
+      return { contents };
+    });
+  },
+};
+
+function bundledUrl(path) {
+  const url = bundledPlaces.get(path);
+  if (url !== undefined) return url;
+  if (path.startsWith('dist/src/')) throw new Error(`${path} is no program of the bundle`);
+  return posix.relative(outdir, path);
+}
+
 /** Does nothing without the development packages, or before anything is compiled. */
 export async function bundle() {
   if (!existsSync('node_modules/esbuild') || !existsSync('dist/src/public.js')) return;
@@ -53,16 +104,7 @@ export async function bundle() {
   const { metafile } = await build({
     entryPoints: {
       ...doors,
-      entry: 'dist/src/worker/entry.js',
-      'shared-entry': 'dist/src/worker/shared-entry.js',
-      main: 'dist/src/cli/main.js',
-      'serve-entry': 'dist/src/serve/serve-entry.js',
-      'units-entry': 'dist/src/units/units-entry.js',
-      'units-thread': 'dist/src/units/units-thread.js',
-      'task-entry': 'dist/src/cluster/task-entry.js',
-      'tune-entry': 'dist/src/tune/tune-entry.js',
-      'stack-thread': 'dist/src/serve/stack-thread.js',
-      folders: 'dist/src/serve/folders.js',
+      ...programs,
     },
     bundle: true,
     splitting: true,
@@ -70,7 +112,7 @@ export async function bundle() {
     platform: 'node',
     target: 'node20.19',
     packages: 'external',
-    plugins: [toPackedFiles()],
+    plugins: [toPackedFiles(), bundledUrls],
     lineLimit: 160,
     minifyWhitespace: true,
     minifySyntax: true,
@@ -78,9 +120,8 @@ export async function bundle() {
     metafile: true,
     logLevel: 'warning',
   });
-  // Loaded by --require into whatever Node `manycore trace` finds in a command.
   const counter = await build({
-    entryPoints: { 'count-requests': 'dist/src/trace/count-requests.cjs' },
+    entryPoints: { 'count-requests': requestCounter },
     format: 'cjs',
     platform: 'node',
     target: 'node12',
@@ -187,7 +228,7 @@ async function bundleCommonJs(build) {
     platform: 'node',
     target: 'node20.19',
     packages: 'external',
-    plugins: [toPackedFiles()],
+    plugins: [toPackedFiles(), bundledUrls],
     define: {
       'import.meta.url': 'moduleUrl',
       'import.meta.main': 'undefined',

@@ -37,8 +37,8 @@ export function isOfUser(url: string): boolean {
   return !url.includes('/node_modules/') || packagesOfProgram.has(packageAround(url) ?? '');
 }
 
-/** With this file in a folder of its own, or in a bundle of all. */
-const ownFolder = import.meta.url.replace(/(?:context\/)?[^/]*$/, '');
+/** The folder of this library's modules: `dist/src/`, or that of the bundle. */
+const ownFolder = new URL('../', import.meta.url).href;
 
 /** True: a module of the user, of no package and not of this library. */
 export function isOwn(url: string): boolean {

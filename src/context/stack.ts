@@ -14,7 +14,7 @@ export interface CallSite {
 
 /** Frames of files below these folders are ours: as we run, and as source maps name them. */
 const ownRoot = new URL('../', import.meta.url);
-const ownSources = new URL(ownRoot.href.replace(/\/dist\/(?:src\/)?$/, '/src/'));
+const ownSources = new URL(ownRoot.href.replace(/\/dist\/(?:src|bundle)\/$/, '/src/'));
 const ownPaths = [ownRoot, ownSources].flatMap((folder) => [
   folder.href,
   decodeURIComponent(folder.pathname),

@@ -199,13 +199,14 @@ function pageFiles(): Map<string, File> {
   ]);
 }
 
+/** The folder of what is built for browsers. */
+const bundle = new URL('../../../bundle/', import.meta.url);
+
 function built(name: string): Buffer {
-  for (const place of [`./${name}`, `../../../bundle/${name}`]) {
-    try {
-      return readFileSync(new URL(place, import.meta.url));
-    } catch {
-      // Try the next place.
-    }
+  try {
+    return readFileSync(new URL(name, bundle));
+  } catch {
+    // It is not built.
   }
   throw new CodedError(
     'DASHBOARD_START_FAILED',
