@@ -125,7 +125,7 @@ test('each export of the package is a public.ts, which only re-exports', () => {
 
 const mayPrint: ReadonlySet<string> = new Set([
   // A worker waits for what its tasks have printed before it leaves; it prints nothing itself.
-  'src/worker/leave.ts',
+  'src/worker/inside/leave.ts',
   // What a fetch handler throws is answered with 500, and has to be seen somewhere.
   'src/serve/fetch.ts',
 ]);

@@ -49,8 +49,8 @@ const toPackedFiles = (own) => ({
 
 /** The programs of workers, servers and threads, by the name of their file in the bundle. */
 const programs = {
-  entry: 'dist/src/worker/entry.js',
-  'shared-entry': 'dist/src/worker/shared-entry.js',
+  entry: 'dist/src/worker/inside/entry.js',
+  'shared-entry': 'dist/src/worker/inside/shared-entry.js',
   main: 'dist/src/cli/main.js',
   'serve-entry': 'dist/src/serve/serve-entry.js',
   'units-entry': 'dist/src/units/units-entry.js',

@@ -1,6 +1,6 @@
 // Modules that flags of Node load before the program (`--import`, `-r`): which of them are a part of it,
 // because they start tasks while they load.
-// Not here: the flags themselves (worker/flags.ts).
+// Not here: the flags themselves (worker/parent/flags.ts).
 
 import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';

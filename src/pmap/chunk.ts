@@ -4,7 +4,7 @@
 // chunk delays its first result until its last item, so near the end of a known input chunks shrink: each
 // takes at most its share of the rest, halved, and no worker is last alone (guided self-scheduling,
 // Polychronopoulos and Kuck 1987). Item times are measured from chunk to chunk, and a wrong guess costs no
-// more than the chunk's budget (worker/chunk.ts).
+// more than the chunk's budget (worker/inside/chunk.ts).
 // Figures: bench/cases/map-skewed.js. Not here: sending (map.ts), what a chunk is made of (source.ts).
 
 /** Measured cost of a map's items so far. */

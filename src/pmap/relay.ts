@@ -1,5 +1,5 @@
 // Runner of a map inside a task: runs chunks in its own worker, and in others while those are idle. Offers
-// to others go through the parent (worker/relay.ts).
+// to others go through the parent (worker/inside/relay.ts).
 
 import type { AnyFunction } from '../context/index.js';
 import { hasCode } from '../errors.js';

@@ -1,7 +1,7 @@
 // A pinned function runs often with the captures of one moment: sent once to each worker of a pool,
 // captures included, and then named by its number. Parallel maps are made of it: each chunk of items is one
 // task that calls it.
-// Not here: which items go when (pmap/), how a worker runs them (worker/chunk.ts).
+// Not here: which items go when (pmap/), how a worker runs them (worker/inside/chunk.ts).
 
 import type { Chunk, ChunkAnswer } from '../worker/index.js';
 import type { FilledCallOptions } from './options.js';

@@ -1,7 +1,7 @@
 // Work ahead of a worker rests on an expected run time. When that is wrong, a task waits behind a long one
 // while another worker is idle. The reclaimer checks for it: after a moment without an answer, waiting
 // tasks are reclaimed from the stalled worker, or sent to the idle one after all.
-// Not here: requeueing reclaimed tasks (dispatcher.ts), deciding a claim (worker/worker.ts).
+// Not here: requeueing reclaimed tasks (dispatcher.ts), deciding a claim (worker/parent/worker.ts).
 
 import { clearTimeout, setTimeout } from '../internal/index.js';
 import type { Task } from './task.js';

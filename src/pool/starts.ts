@@ -1,6 +1,6 @@
 // Failing starts of workers: how long they are repeated, with which delays, and the warning meanwhile. As
 // long as one worker works no task is rejected: the other starts are repeated again and again.
-// The rule is in docs/design/pool.md. Not here: which failures are lasting (worker/start-failure.ts).
+// The rule is in docs/design/pool.md. Not here: which failures are lasting (worker/parent/start-failure.ts).
 
 import { emitWarning } from 'node:process';
 import { CodedError } from '../errors.js';

@@ -1,7 +1,7 @@
 // The caller's half of a task that streams: an async iterator over the items of a generator that runs in a
 // worker. The worker sends at most `streamLeadItems` ahead of the reader; reading grants more. Ending the
 // loop early ends the generator in the worker, and waits for it. The worker's half is
-// worker/stream-sender.ts.
+// worker/inside/stream-sender.ts.
 
 import { type CallSite, joinStacks } from '../context/index.js';
 import { CodedError, hasCode } from '../errors.js';

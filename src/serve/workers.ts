@@ -1,6 +1,6 @@
 // The workers of a server, which all loops of all its processes share: `run`, `parallel` and `pmap` of a
 // program in P × L loops have one worker for each core, not P × L times as many. A loop that needs a worker
-// acquires a lease in one where it has none. Then the two communicate directly (worker/shared-entry.ts), and
+// acquires a lease in one where it has none. Then the two communicate directly (worker/inside/shared-entry.ts), and
 // the supervisor is notified only when a lease is released or one of them has ended.
 
 import { setTimeout as wait } from 'node:timers/promises';

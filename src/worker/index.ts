@@ -1,25 +1,28 @@
-export { ActiveLeases } from './active-leases.js';
-export { blocksOf, bufferCarrier, encodedOf } from './buffers.js';
-export { type Call, parcelsOf } from './call.js';
-export { ItemFailure, type Mapper, pairAt, runChunk } from './chunk.js';
-export {
-  allowedCores,
-  coresToPin,
-  type GrantedCores,
-  grantedCores,
-  keepTo,
-  startOn,
-} from './cores.js';
-export { type RunningTask, runningTask, taskSignal } from './current-task.js';
-export { describeExit, isCrash, mayLackHeap } from './exit.js';
-export { parentBuffers, parentExporter, type Reach } from './exporter.js';
-export { isInsideWorker, workerNumber } from './inside.js';
-export { beforeLeaving, finishWork } from './leave.js';
+export { ItemFailure, type Mapper, pairAt, runChunk } from './inside/chunk.js';
+export { type RunningTask, runningTask, taskSignal } from './inside/current-task.js';
+export { isInsideWorker, workerNumber } from './inside/inside.js';
+export { beforeLeaving, finishWork } from './inside/leave.js';
+export { parentRelay, type Relay, type RelayedFunction } from './inside/relay.js';
+export { InlineReports, inCallersContext, type ReportListener, report } from './inside/report.js';
+export { type AnyGenerator, generatorOf } from './inside/stream-sender.js';
 export { Link, readError } from './link.js';
-export { Moving } from './moving.js';
-export type { NestedChunk, NestedOwner } from './nested.js';
-export type { OutputListener, OutputSource } from './output.js';
-export { startProcess } from './process.js';
+export { describeExit, isCrash, mayLackHeap } from './parent/exit.js';
+export { parentBuffers, parentExporter, type Reach } from './parent/exporter.js';
+export { Moving } from './parent/moving.js';
+export type { NestedChunk, NestedOwner } from './parent/nested.js';
+export type { OutputListener, OutputSource } from './parent/output.js';
+export { startProcess } from './parent/process.js';
+export { SharedProcess } from './parent/shared-process.js';
+export {
+  type GrantedLease,
+  SharedLease,
+  type SharedWorkers,
+  sharedWorkers,
+  useSharedWorkers,
+} from './parent/shared-workers.js';
+export { failureOfStart, type StartFailure } from './parent/start-failure.js';
+export { WiredProcess, type WireTicket } from './parent/wired-process.js';
+export { Worker, type WorkerEvents } from './parent/worker.js';
 export type { WorkerMemory, WorkerTicket } from './protocol.js';
 export {
   type Cells,
@@ -30,20 +33,19 @@ export {
   parseChunkAnswer,
   streamLeadItems,
 } from './protocol.js';
-export { parentRelay, type Relay, type RelayedFunction } from './relay.js';
-export { InlineReports, inCallersContext, type ReportListener, report } from './report.js';
-export { isSharedMemory, shared, sharedMemoryProblem } from './shared.js';
-export { SharedProcess } from './shared-process.js';
-export { channelFds } from './shared-protocol.js';
+export { ActiveLeases } from './shared/active-leases.js';
+export { blocksOf, bufferCarrier, encodedOf } from './shared/buffers.js';
+export { type Call, parcelsOf } from './shared/call.js';
 export {
-  type GrantedLease,
-  SharedLease,
-  type SharedWorkers,
-  sharedWorkers,
-  useSharedWorkers,
-} from './shared-workers.js';
-export { failureOfStart, type StartFailure } from './start-failure.js';
-export { type AnyGenerator, generatorOf } from './stream-sender.js';
+  allowedCores,
+  coresToPin,
+  type GrantedCores,
+  grantedCores,
+  keepTo,
+  startOn,
+} from './shared/cores.js';
+export { isSharedMemory, shared, sharedMemoryProblem } from './shared/shared.js';
+export { channelFds } from './shared/shared-protocol.js';
 export type {
   DurableOptions,
   RemoteWorkers,
@@ -53,5 +55,3 @@ export type {
   WorkerOptions,
   WorkerSettings,
 } from './types.js';
-export { WiredProcess, type WireTicket } from './wired-process.js';
-export { Worker, type WorkerEvents } from './worker.js';

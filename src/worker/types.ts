@@ -4,10 +4,10 @@
 import type { Duplex } from 'node:stream';
 import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction, FunctionSnapshot } from '../context/index.js';
-import type { NestedOwner } from './nested.js';
-import type { OutputListener } from './output.js';
+import type { NestedOwner } from './parent/nested.js';
+import type { OutputListener } from './parent/output.js';
+import type { SharedWorkers } from './parent/shared-workers.js';
 import type { WorkerTicket } from './protocol.js';
-import type { SharedWorkers } from './shared-workers.js';
 
 export type WorkerKind = 'process' | 'thread';
 

@@ -218,7 +218,7 @@ test('npm run example runs the main.js of an example, and lists them when the na
   const run = start(['plagiarism', sample, '--sequential'], 'scripts/example.mjs');
   assert.equal(run.status, 0, run.stderr);
   assert.match(run.stdout, /anna\/Library\.java/);
-  for (const args of [[], ['chess'], ['first-steps'], ['../examples/plagiarism']]) {
+  for (const args of [[], ['chess'], ['first-steps'], ['./plagiarism']]) {
     const wrong = start(args, 'scripts/example.mjs');
     assert.equal(wrong.status, 2);
     assert.match(wrong.stderr, /^example: .*: give one of .*plagiarism, smart-tv/);

@@ -11,8 +11,8 @@ import {
   learnCost,
   unknownCost,
 } from '../../src/pmap/chunk.js';
-import { pairAt } from '../../src/worker/chunk.js';
 import { type Chunk, type ChunkAnswer, runChunk } from '../../src/worker/index.js';
+import { pairAt } from '../../src/worker/inside/chunk.js';
 
 const anyMs = fc.double({ min: 1e-6, max: 1e5, noNaN: true });
 const anyChunk = fc.record({

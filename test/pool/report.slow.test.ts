@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { test } from 'node:test';
 import { Pool, pmap, report, run } from '../../src/public.js';
-import { InlineReports } from '../../src/worker/report.js';
+import { InlineReports } from '../../src/worker/inside/report.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';
 

@@ -7,7 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { inheritedEnvironment, inheritedFlags, threadFlags } from '../../src/worker/flags.js';
+import {
+  inheritedEnvironment,
+  inheritedFlags,
+  threadFlags,
+} from '../../src/worker/parent/flags.js';
 
 const index = new URL('../../src/public.js', import.meta.url).href;
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CodedError } from '../../src/errors.js';
 import { failureOfStart } from '../../src/worker/index.js';
-import { startFailure } from '../../src/worker/start-failure.js';
+import { startFailure } from '../../src/worker/parent/start-failure.js';
 import type { WorkerExit, WorkerOptions } from '../../src/worker/types.js';
 
 const options: WorkerOptions = {

@@ -1,0 +1,99 @@
+// The parent's handle of a worker that is a thread of this process: the same entry, the same frames, its
+// own heap. Cheaper to start than a process on older Nodes; a crash in native code takes the whole process
+// along, so processes are the default.
+
+import { type WorkerOptions as ThreadOptions, Worker } from 'node:worker_threads';
+import type { ChannelOffer } from '../../channels/index.js';
+import { CodedError } from '../../errors.js';
+import { errorOf, messageOf, ownOf } from '../../internal/index.js';
+import type { WorkerTicket } from '../protocol.js';
+import { Loads } from '../shared/loads.js';
+import type { WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
+import { entryFile } from './entry-file.js';
+import { inheritedEnvironment, mustNotRepeat, threadFlags } from './flags.js';
+import { afterOutput, listenToOutput, type Output } from './output.js';
+
+/**
+ * Starts a worker thread; throws `WORKER_START_FAILED` for flags that a thread cannot have, or without a
+ * program.
+ */
+export function startThread(
+  ticket: WorkerTicket,
+  offer: ChannelOffer,
+  options: WorkerOptions,
+): WorkerHandle {
+  const entryPath = entryFile();
+  try {
+    const threadOptions: ThreadOptions = {
+      name: 'manycore worker', // name of the thread in the system, from Node 22 on
+      workerData: ticket,
+      transferList: [...offer.transfer, ...(ticket.parcels === undefined ? [] : [ticket.parcels])],
+      env: withoutUndefined(inheritedEnvironment({ ...process.env, ...options.env })),
+      ...((options.execArgv.length > 0 || mustNotRepeat(process.execArgv)) && {
+        execArgv: [...threadFlags(process.execArgv), ...options.execArgv],
+      }),
+      ...(options.onOutput !== undefined && { stdout: true, stderr: true }),
+      ...(options.maxHeapMb > 0 && {
+        resourceLimits: ownOf({ maxOldGenerationSizeMb: options.maxHeapMb }),
+      }),
+    };
+    const worker = new Worker(entryPath, ownOf(threadOptions));
+    worker.unref();
+    const { onOutput } = options;
+    const { stdout, stderr } = worker;
+    const output = onOutput && listenToOutput(stdout, stderr, ticket.workerId, onOutput);
+    return new ThreadHandle(worker, new Loads(ticket.loads), output);
+  } catch (error) {
+    throw new CodedError(
+      'WORKER_START_FAILED',
+      `a worker thread could not be started: ${messageOf(error)}`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * Removes undefined variables: a thread would have the text `undefined`; a process has no such variable.
+ */
+function withoutUndefined(env: Readonly<Record<string, string | undefined>>): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined));
+}
+
+class ThreadHandle implements WorkerHandle {
+  readonly kind = 'thread';
+  readonly pid = process.pid;
+  readonly pipe = undefined;
+  onExit: (exit: WorkerExit) => void = () => {};
+  onRetire: () => void = () => {};
+  readonly #worker: Worker;
+  readonly #loads: Loads;
+  #error: Error | undefined;
+  #hasEnded = false;
+
+  constructor(worker: Worker, loads: Loads, output: Output | undefined) {
+    this.#worker = worker;
+    this.#loads = loads;
+    worker.once('error', (error: unknown) => {
+      this.#error = errorOf(error);
+    });
+    worker.once('exit', (exitCode) => {
+      this.#hasEnded = true;
+      afterOutput(output, () => this.onExit({ exitCode, signal: null, error: this.#error }));
+    });
+  }
+
+  ref(): void {
+    this.#worker.ref();
+  }
+
+  terminate(): void {
+    this.#loads.whenSafe(
+      () => void this.#worker.terminate(),
+      () => this.#hasEnded,
+    );
+  }
+
+  kill(): void {
+    this.terminate();
+  }
+}

@@ -1,0 +1,678 @@
+// A worker for its parent: the process or thread, the link to it, and the calls that were handed to it and
+// are not answered yet. Its end is reported once, after every frame that it had sent was read: an answer
+// that left before the death counts.
+//
+// Slots: a task in flight has a slot, an index into the worker's table, which is what frames carry. A slot
+// is free again when its answer came. A reclaimed task still has a frame in the ring, which must not claim
+// the next task of the slot: its slot is free when a later task was answered.
+// Long (over 400 lines), because life, slots and frames of a worker change together.
+
+import { isMainThread, MessageChannel } from 'node:worker_threads';
+import { type ByteReader, type ChannelEnd, offerChannel } from '../../channels/index.js';
+import { createImporter, moduleOf, programFiles } from '../../context/index.js';
+import { CodedError } from '../../errors.js';
+import {
+  clearTimeout,
+  Lifecycle,
+  messageOf,
+  nowMs,
+  setTimeout,
+  startTimer,
+} from '../../internal/index.js';
+import { nativeBinding } from '../../native.js';
+import { Link, readError, rest } from '../link.js';
+import {
+  frame,
+  noSetup,
+  parseMemory,
+  parseReady,
+  runTimeUnitsPerMs,
+  type WorkerMemory,
+  type WorkerTicket,
+} from '../protocol.js';
+import { bufferCarrier } from '../shared/buffers.js';
+import { type Call, isOneWay, needs } from '../shared/call.js';
+import { Loads } from '../shared/loads.js';
+import { Parcels } from '../shared/parcels.js';
+import type { WorkerExit, WorkerHandle, WorkerOptions, WorkerSettings } from '../types.js';
+import { isUnreadable, uncaughtError, withReason } from './exit.js';
+import { parentExporter } from './exporter.js';
+import { MemoryRequest } from './memory-request.js';
+import { NestedMaps } from './nested.js';
+import { startProcess } from './process.js';
+import { type EndingWorker, endsBefore, endsWithProgram } from './program-end.js';
+import type { SharedLease } from './shared-workers.js';
+import { type KnownFailure, type StartFailure, startFailure } from './start-failure.js';
+import { startThread } from './thread.js';
+
+/** Events for the owner of a worker. `call` is the one it handed over; a slot is free after the answer. */
+export interface WorkerEvents<C extends Call> {
+  onReady(worker: Worker<C>): void;
+  onResult(worker: Worker<C>, call: C, ranMs: number, result: unknown): void;
+  onError(worker: Worker<C>, call: C, ranMs: number, error: unknown): void;
+  /** The call answers with a stream: `onItem` follows, then `onResult` or `onError`. */
+  onStream(worker: Worker<C>, call: C, slot: number): void;
+  onItem(worker: Worker<C>, call: C, item: unknown): void;
+  /** The task reports a value before its answer; `taken` lets it go on. */
+  onReport(worker: Worker<C>, call: C, value: unknown, taken: () => void): void;
+  /** An item came that cannot be read here: the stream has a hole, and its worker goes on with it. */
+  onItemLost(worker: Worker<C>, call: C, error: CodedError): void;
+  /** There is room in the channel again. */
+  onDrain(worker: Worker<C>): void;
+  /** The worker requests its replacement: too much memory, or its machine is to end. */
+  onRetire(worker: Worker<C>): void;
+  /** Last of all. `unanswered` in the order handed over; `failure` when it was never ready. */
+  onExit(
+    worker: Worker<C>,
+    exit: WorkerExit,
+    unanswered: C[],
+    failure: StartFailure | undefined,
+  ): void;
+}
+
+/** `call`: the first that waits for the module; `undefined`: it was reclaimed. */
+interface LostLoad<C> {
+  readonly call: C | undefined;
+  readonly specifier: string;
+}
+
+type WorkerState = 'starting' | 'ready' | 'closing' | 'ended';
+
+let lastWorkerId = 0;
+/** Maximum time for a channel to end after its process has, in ms. */
+const channelEndMs = 2_000;
+const noBytes = new Uint8Array(0);
+const noSetUp = { id: noSetup, definitions: [], state: undefined, buffers: [] };
+
+export class Worker<C extends Call> implements EndingWorker {
+  readonly id: number;
+  readonly kind: WorkerOptions['kind'];
+  readonly pinnedCores: readonly number[];
+  readonly startedAtMs = nowMs();
+  /** For the owner: order of last use, expected work in flight in ms, true while the channel is full. */
+  lastUsed = 0;
+  pendingMs = 0;
+  isFull = false;
+  /**
+   * For the owner: calls that go on though they were given up. The worker gets nothing new, and may be
+   * killed.
+   */
+  readonly abandoned = new Set<C>();
+  tasksDone = 0;
+  inFlight = 0;
+  /** True: it gets no more calls, and leaves when its calls are answered. */
+  isRetiring = false;
+  /** True: its owner has ended it. */
+  wasEnded = false;
+  /** True: the program's loop has run empty, so no other worker is to take its place. */
+  leavesWithProgram = false;
+  readonly #concurrentTasks: number;
+  readonly #maxTasks: number;
+  readonly #settings: WorkerSettings;
+  readonly #handle: WorkerHandle;
+  readonly #lease: SharedLease | undefined;
+  readonly #link: Link;
+  readonly #end: ChannelEnd;
+  readonly #nested: NestedMaps;
+  readonly #memory: MemoryRequest;
+  readonly #parcels: Parcels | undefined;
+  readonly #events: WorkerEvents<C>;
+  readonly #life: Lifecycle<WorkerState>;
+  readonly #calls: (C | undefined)[] = [];
+  readonly #freeSlots: number[] = [];
+  /** Slots of reclaimed tasks, and when each slot was last sent. */
+  readonly #reclaimedSlots: number[] = [];
+  readonly #sentAt: number[] = [];
+  #sentCount = 0;
+  /** The table as it was when the worker ended. */
+  #lost: (C | undefined)[] = [];
+  /** Module that it was loading for a call when it ended. Unknown without claims. */
+  lostLoad: LostLoad<C> | undefined;
+  #startTimer: NodeJS.Timeout | undefined;
+  #exit: WorkerExit | undefined;
+  #channelError: Error | undefined;
+  /** Reason why it will not be ready, known before it ends. */
+  #startFailure: KnownFailure | undefined;
+  #hasChannelEnded = false;
+  /** Uncaught error that it reported before its end. */
+  #uncaught: Error | undefined;
+
+  private constructor(id: number, settings: WorkerSettings, events: WorkerEvents<C>) {
+    this.id = id;
+    this.kind = settings.kind;
+    this.pinnedCores = settings.pinnedCores;
+    this.#concurrentTasks = settings.concurrentTasks;
+    this.#maxTasks = settings.maxTasksPerWorker;
+    this.#settings = settings;
+    this.#events = events;
+    this.#life = new Lifecycle<WorkerState>(`worker ${id}`, 'starting', {
+      starting: ['ready', 'closing', 'ended'],
+      ready: ['closing', 'ended'],
+      closing: ['ended'],
+      ended: [],
+    });
+    const offer = offerChannel(settings.channel, { worker: settings.kind, spin: settings.spin });
+    const loads = settings.kind === 'thread' ? new Loads() : undefined;
+    const beside = settings.kind === 'thread' ? new MessageChannel() : undefined;
+    this.#parcels = beside && new Parcels(beside.port1);
+    const ticket: WorkerTicket = {
+      workerId: id,
+      parentPid: process.pid,
+      parentThread: isMainThread ? 0 : (nativeBinding()?.threadId() ?? 0),
+      channel: offer.ticket,
+      concurrentTasks: settings.concurrentTasks,
+      maxRssBytes: settings.maxRssBytes,
+      pinnedCores: settings.pinnedCores,
+      loads: loads?.buffer,
+      parcels: beside?.port2,
+    };
+    try {
+      if (settings.remote !== undefined) {
+        this.#handle = settings.remote.start(ticket, settings);
+      } else if (settings.shared === undefined) {
+        const start = settings.kind === 'process' ? startProcess : startThread;
+        this.#handle = start(ticket, offer, settings);
+      } else {
+        this.#lease = settings.shared.acquire(offer.stdio.filter(isDescriptor));
+        this.#handle = this.#lease;
+      }
+    } catch (error) {
+      offer.discard();
+      this.#parcels?.close();
+      throw error;
+    }
+    this.#handle.onExit = (exit) => this.#processEnded(exit);
+    this.#handle.onRetire = () => this.#events.onRetire(this);
+    this.#end = offer.open(this.#handle.pipe);
+    // Blocks go back to the worker by which they came.
+    const buffers = bufferCarrier(() => this.#end.blocks, this.#parcels);
+    this.#link = new Link({
+      end: this.#end,
+      exporter: parentExporter(),
+      importer: createImporter({ exporter: parentExporter(), buffers }),
+      parcels: this.#parcels,
+      what: 'the arguments',
+      events: {
+        onFrame: (kind, slot, target, body) => this.#receive(kind, slot, target, body),
+        onDrain: () => this.#events.onDrain(this),
+        onClose: (error) => this.#channelEnded(error),
+        onDefine: () => loads?.sent(),
+      },
+    });
+    this.#memory = new MemoryRequest(this.#link);
+    this.#nested = new NestedMaps(this.#link, parentExporter(), settings.nested);
+  }
+
+  /** Starts a worker; `onReady` or `onExit` follows. Throws when the channel cannot be opened. */
+  static start<C extends Call>(settings: WorkerSettings, events: WorkerEvents<C>): Worker<C> {
+    lastWorkerId += 1;
+    const worker = new Worker<C>(lastWorkerId, settings, events);
+    worker.#begin(settings);
+    if (settings.shared === undefined && settings.remote === undefined) endsWithProgram(worker);
+    return worker;
+  }
+
+  #begin(settings: WorkerSettings): void {
+    this.#link.ref();
+    this.#link.post(frame.program, 0, 0, programFiles());
+    const { id, state: bytes = noBytes, ...needs } = settings.setup ?? noSetUp;
+    this.#link.postSnapshot(frame.setup, 0, id, { ...needs, bytes });
+    if (settings.hasTeardown) this.#link.post(frame.teardown, 0, 0, undefined);
+    this.#watchStart(settings.startTimeoutMs);
+  }
+
+  #watchStart(timeoutMs: number): void {
+    const wasBusy = this.#isElsewhere;
+    this.#startTimer = startTimer(timeoutMs, () => {
+      if (wasBusy || this.#isElsewhere) {
+        this.#watchStart(timeoutMs); // it is well, and reaches us later
+        return;
+      }
+      const text = `it was not ready after ${timeoutMs} ms`;
+      this.#startFailure = { text, thrown: undefined };
+      this.#handle.kill();
+    });
+    this.#startTimer?.unref();
+  }
+
+  /** True: it is well, but has not reached us yet. */
+  get #isElsewhere(): boolean {
+    return this.isBusyElsewhere || this.#handle.isWaiting === true;
+  }
+
+  get pid(): number | undefined {
+    return this.#handle.pid;
+  }
+
+  /** Bytes to it and from it, since its start; as `Link` counts them. */
+  get sentBytes(): number {
+    return this.#link.sentBytes;
+  }
+
+  get receivedBytes(): number {
+    return this.#link.receivedBytes;
+  }
+
+  /** Last memory statistics; `undefined` if none were requested, or it has not answered yet. */
+  get memory(): WorkerMemory | undefined {
+    return this.#memory.last;
+  }
+
+  /**
+   * Requests its memory statistics: resolves when it has answered or has ended, at once if it is not ready.
+   */
+  async requestMemory(): Promise<void> {
+    if (this.#life.state === 'ready') await this.#memory.send();
+  }
+
+  get state(): WorkerState {
+    return this.#life.state;
+  }
+
+  /** True: a call may be handed over now. */
+  get isOpen(): boolean {
+    return this.#life.state === 'ready' && this.#hasRoom;
+  }
+
+  /**
+   * True: it starts, and calls may be handed over that it begins when it is ready. A thread does so even
+   * while the event loop of its parent is blocked. Until then each can be reclaimed.
+   */
+  get takesOffers(): boolean {
+    const { shared, remote } = this.#settings;
+    return (
+      this.#life.state === 'starting' &&
+      this.kind === 'thread' &&
+      shared === undefined &&
+      remote === undefined &&
+      this.#end.claims !== undefined &&
+      this.inFlight < this.#concurrentTasks &&
+      this.inFlight + this.#reclaimedSlots.length + 1 < this.maxInFlight &&
+      this.#hasRoom
+    );
+  }
+
+  get #hasRoom(): boolean {
+    return (
+      !this.isRetiring &&
+      !this.isFull &&
+      this.abandoned.size === 0 &&
+      this.inFlight + this.#reclaimedSlots.length < this.maxInFlight &&
+      this.inFlight + this.tasksDone < this.#maxTasks
+    );
+  }
+
+  /** True: other parents use it, too. */
+  get isShared(): boolean {
+    return this.#lease !== undefined;
+  }
+
+  /** True: it is shared, and works for another parent. */
+  get isBusyElsewhere(): boolean {
+    return this.#lease?.runsTaskOf === 'another';
+  }
+
+  /** True: it is shared and has calls of ours, none of which is known to have begun. */
+  get isBehindOthers(): boolean {
+    return this.#lease !== undefined && this.inFlight > 0 && this.#lease.runsTaskOf !== 'this';
+  }
+
+  /** Name in messages. */
+  get label(): string {
+    return this.pid === undefined || this.kind !== 'process'
+      ? `worker ${this.id}`
+      : `worker ${this.id}, process ${this.pid}`;
+  }
+
+  /**
+   * Maximum number of calls in flight. More than run at once are handed over only if they can be reclaimed.
+   */
+  get maxInFlight(): number {
+    return this.#end.claims?.slotCount ?? this.#concurrentTasks;
+  }
+
+  /**
+   * Hands a call over. Any result but `sent` leaves the call with the caller; see `Link.trySendCall`. So
+   * does an error (`SHARED_MEMORY_FULL`), for a call that would fail elsewhere as well.
+   */
+  trySend(call: C): 'sent' | 'full' | 'closed' {
+    const slot = this.#freeSlots.pop() ?? this.#calls.push(undefined) - 1;
+    let outcome: 'sent' | 'full' | 'closed' | undefined;
+    try {
+      this.#end.claims?.open(slot);
+      outcome = this.#link.trySendCall(slot, call);
+    } finally {
+      if (outcome !== 'sent') this.#freeSlots.push(slot);
+    }
+    if (outcome !== 'sent') return outcome;
+    this.#calls[slot] = call;
+    this.#sentCount += 1;
+    this.#sentAt[slot] = this.#sentCount;
+    if (this.inFlight === 0 && this.#life.state === 'ready') this.#link.ref();
+    this.inFlight += 1;
+    return 'sent';
+  }
+
+  /** Reclaims a call that has not started; false when it has, or cannot be reclaimed here. */
+  tryReclaim(call: C): boolean {
+    const slot = this.#calls.indexOf(call);
+    // One slot stays: only an answer frees those of reclaimed tasks.
+    if (slot < 0 || this.#reclaimedSlots.length + 1 >= this.maxInFlight) return false;
+    if (isOneWay(call) || this.#end.claims?.tryClaim(slot) !== true) return false;
+    this.#link.unlend(call);
+    this.#leave(slot);
+    this.#reclaimedSlots.push(slot);
+    return true;
+  }
+
+  /**
+   * Prevents a call from beginning, and the worker answers it; false when it has begun, or without claims.
+   */
+  tryCancel(call: C): boolean {
+    const slot = this.#calls.indexOf(call);
+    return slot >= 0 && this.#end.claims?.tryCancel(slot) === true;
+  }
+
+  /** True: nothing that was sent before keeps the worker from beginning this call. */
+  isNext(call: C): boolean {
+    const sentAt = (each: number): number => this.#sentAt[each] ?? 0;
+    const slot = this.#calls.indexOf(call);
+    const before = [...this.#calls.keys()].filter(
+      (each) => this.#calls[each] !== undefined && sentAt(each) < sentAt(slot),
+    );
+    const hasBegun = (each: number): boolean => this.#end.claims?.isOpen(each) !== true;
+    return slot >= 0 && before.length < this.#concurrentTasks && before.every(hasBegun);
+  }
+
+  /** True: modules of a call load in it. False also without claims. */
+  get isLoading(): boolean {
+    return !this.#hasChannelEnded && this.#end.claims?.loading !== undefined;
+  }
+
+  /** True: a call was reclaimed, and none that was sent later is answered yet. */
+  get hasReclaimed(): boolean {
+    return this.#reclaimedSlots.length > 0;
+  }
+
+  /** The definition that it loads though no call here needs it; `undefined` also while a call runs. */
+  get orphanLoad(): number | undefined {
+    const loading = this.#hasChannelEnded ? undefined : this.#end.claims?.loading;
+    if (loading === undefined) return undefined;
+    const { setup } = this.#settings;
+    const isOfSetup = this.#life.state === 'starting' && setup?.definitions.includes(loading);
+    const isNeeded = [...this.#calls.entries()].some(
+      ([slot, call]) =>
+        call !== undefined && (this.#end.claims?.isOpen(slot) !== true || needs(call, loading)),
+    );
+    return isOfSetup === true || isNeeded ? undefined : loading;
+  }
+
+  /** Returns the module that it loads now, and the first of `calls` that waits for it. */
+  #loadOf(calls: readonly C[], isStart: boolean): LostLoad<C> | undefined {
+    const { claims } = this.#end;
+    const definition = claims?.loading;
+    if (definition === undefined) return undefined;
+    const slotOf = (call: C): number => this.#calls.indexOf(call);
+    const sentAt = (call: C): number => this.#sentAt[slotOf(call)] ?? 0;
+    const waiting = calls.filter(
+      (call) => claims?.isOpen(slotOf(call)) === true && needs(call, definition),
+    );
+    const [call] = waiting.sort((a, b) => sentAt(a) - sentAt(b));
+    const specifier = moduleOf(parentExporter(), definition);
+    const isOfSetup = isStart && call === undefined;
+    return specifier === undefined || isOfSetup ? undefined : { call, specifier };
+  }
+
+  /** True: it has not answered this call yet. */
+  has(call: C): boolean {
+    return this.#calls.includes(call);
+  }
+
+  /** True: a call that `onExit` got had begun. Without claims it counts as begun. */
+  hasBegun(call: C): boolean {
+    const slot = this.#lost.indexOf(call);
+    return isOneWay(call) || this.#end.claims?.tryClaim(slot) !== true;
+  }
+
+  /** Calls in flight, in no order. */
+  *calls(): Generator<C> {
+    for (const call of this.#calls) if (call !== undefined) yield call;
+  }
+
+  /** Aborts the task's signal inside the worker. */
+  abort(call: C): void {
+    const slot = this.#calls.indexOf(call);
+    if (slot >= 0) this.#link.post(frame.abort, slot, 0, undefined);
+  }
+
+  /** Lets a stream send `items` more; 0 ends it. */
+  grant(slot: number, items: number): void {
+    if (!this.#hasChannelEnded) this.#link.post(frame.credit, slot, items, undefined);
+  }
+
+  /** Lets it drop a pinned function. */
+  forget(id: number): void {
+    if (!this.#hasChannelEnded) this.#link.forget(id);
+  }
+
+  /** Closes it after its calls; `onExit` follows. */
+  close(): void {
+    if (!this.#life.tryTransition('closing')) return;
+    this.#handle.ref();
+    this.#link.close();
+  }
+
+  /** Ends it now; `onExit` follows. */
+  kill(): void {
+    this.wasEnded = true;
+    this.#handle.ref();
+    this.#handle.kill();
+  }
+
+  /** For program-end.ts. */
+  get processId(): number | undefined {
+    return this.kind === 'process' ? this.pid : undefined;
+  }
+
+  get isIdle(): boolean {
+    return this.inFlight === 0;
+  }
+
+  retire(): void {
+    this.leavesWithProgram = true;
+    this.#events.onRetire(this);
+  }
+
+  closeNow(): void {
+    this.wasEnded = true;
+    if (this.#life.state === 'starting') this.#handle.kill();
+    else this.#link.close();
+  }
+
+  terminate(): void {
+    this.wasEnded = true;
+    this.#handle.ref();
+    this.#handle.terminate();
+  }
+
+  /**
+   * Frees the slot of an answered call. The worker reads in order: it has passed every frame sent before.
+   */
+  #free(slot: number): void {
+    this.#leave(slot);
+    this.#freeSlots.push(slot);
+    if (this.#reclaimedSlots.length === 0) return;
+    const sentAt = (each: number): number => this.#sentAt[each] ?? 0;
+    for (const each of this.#reclaimedSlots.splice(0)) {
+      (sentAt(each) < sentAt(slot) ? this.#freeSlots : this.#reclaimedSlots).push(each);
+    }
+  }
+
+  #leave(slot: number): void {
+    this.#calls[slot] = undefined;
+    this.inFlight -= 1;
+    if (this.inFlight === 0 && this.#life.state !== 'starting') this.#link.unref();
+  }
+
+  #receive(kind: number, slot: number, target: number, body: ByteReader): void {
+    switch (kind) {
+      case frame.result:
+      case frame.error:
+        this.#answer(kind, slot, target, body);
+        break;
+      case frame.stream:
+      case frame.item: {
+        const call = this.#calls[slot];
+        if (call === undefined) break;
+        if (kind === frame.stream) this.#events.onStream(this, call, slot);
+        else this.#item(call, body);
+        break;
+      }
+      case frame.failedAt: {
+        const call = this.#calls[slot];
+        if (call !== undefined) call.failedAt = target;
+        break;
+      }
+      case frame.ready:
+        this.#becomeReady(body);
+        break;
+      case frame.startFailed:
+        this.#setupFailed(body);
+        break;
+      case frame.report:
+        this.#reported(slot, target, body);
+        break;
+      case frame.uncaught:
+        this.#uncaught ??= uncaughtError(this.#readThrown(body));
+        break;
+      case frame.memory:
+        this.#memory.answered(parseMemory(this.#link.codec.read(body)));
+        break;
+      case frame.retire:
+        this.#events.onRetire(this);
+        break;
+      default:
+        if (this.#nested.receive(kind, slot, target, body)) break;
+        throw new CodedError('WORKER_PROTOCOL', `${this.label} sent a frame of kind ${kind}`);
+    }
+  }
+
+  #reported(slot: number, number: number, body: ByteReader): void {
+    const taken = (): void => {
+      if (!this.#hasChannelEnded) this.#link.post(frame.reported, slot, number, undefined);
+    };
+    let value: unknown;
+    const call = this.#calls[slot];
+    try {
+      value = this.#link.codec.read(body); // also without a listener: its blocks go back
+    } catch (error) {
+      if (call !== undefined) this.#events.onItemLost(this, call, readError(error));
+      return;
+    }
+    if (call === undefined) taken();
+    else this.#events.onReport(this, call, value, taken);
+  }
+
+  #item(call: C, body: ByteReader): void {
+    let item: unknown;
+    try {
+      item = this.#link.codec.read(body);
+    } catch (error) {
+      this.#events.onItemLost(this, call, readError(error));
+      return;
+    }
+    this.#events.onItem(this, call, item);
+  }
+
+  #answer(kind: number, slot: number, target: number, body: ByteReader): void {
+    const call = this.#calls[slot];
+    if (call === undefined) return; // given up meanwhile
+    let value: unknown;
+    let isError = kind === frame.error;
+    try {
+      value = isError ? this.#link.importer.importValue(rest(body)) : this.#link.codec.read(body);
+    } catch (error) {
+      value = error;
+      isError = true;
+    }
+    this.#free(slot);
+    this.tasksDone += 1;
+    const ranMs = target / runTimeUnitsPerMs;
+    if (isError) this.#events.onError(this, call, ranMs, value);
+    else this.#events.onResult(this, call, ranMs, value);
+  }
+
+  #becomeReady(body: ByteReader): void {
+    parseReady(this.#link.codec.read(body));
+    if (!this.#life.tryTransition('ready')) return; // closed while it started
+    clearTimeout(this.#startTimer);
+    this.#events.onReady(this);
+    if (this.inFlight === 0) this.#link.unref();
+  }
+
+  #setupFailed(body: ByteReader): void {
+    const thrown = this.#readThrown(body);
+    this.#startFailure = {
+      text: `its setup failed: ${messageOf(thrown)}`,
+      thrown: { error: thrown },
+    };
+  }
+
+  #readThrown(body: ByteReader): unknown {
+    try {
+      return this.#link.importer.importValue(rest(body));
+    } catch (error) {
+      return error;
+    }
+  }
+
+  #processEnded(exit: WorkerExit): void {
+    this.#exit = exit;
+    clearTimeout(this.#startTimer);
+    if (this.#hasChannelEnded) {
+      this.#finish(exit);
+      return;
+    }
+    const timer = setTimeout(() => this.#channelEnded(undefined), channelEndMs);
+    timer.unref();
+    this.#end.peerExited?.();
+  }
+
+  #channelEnded(error: Error | undefined): void {
+    if (this.#hasChannelEnded) return;
+    this.#hasChannelEnded = true;
+    this.#channelError = error;
+    if (this.#exit !== undefined) {
+      this.#finish(this.#exit);
+      return;
+    }
+    this.#handle.ref(); // its end is still to come, and the channel keeps nothing alive any more
+    if (isUnreadable(error))
+      this.#handle.kill(); // a worker that cannot be read is replaced
+    else this.#link.close(); // it left first (its set-up failed), and waits for our close
+  }
+
+  #finish(exit: WorkerExit): void {
+    const isStart = this.#life.state === 'starting';
+    if (!this.#life.tryTransition('ended')) return;
+    endsBefore(this);
+    this.#link.unref();
+    this.#nested.end();
+    this.#memory.end();
+    const unanswered = [...this.calls()];
+    this.lostLoad = this.#loadOf(unanswered, isStart);
+    this.#lost = this.#calls.splice(0);
+    this.inFlight = 0;
+    const described = withReason(exit, this.#uncaught, this.#channelError);
+    const failure = isStart
+      ? startFailure(this.label, this.#startFailure, described, this.#settings)
+      : undefined;
+    this.#events.onExit(this, described, unanswered, failure);
+    this.#parcels?.close();
+    this.#link.destroy(); // last: until here the claims are needed
+  }
+}
+
+function isDescriptor(entry: number | 'pipe'): entry is number {
+  return entry !== 'pipe';
+}
