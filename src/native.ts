@@ -295,7 +295,7 @@ export interface NativeBinding {
   startProgram(options: NativeProgramOptions): Promise<NativeProgram>;
   /** The status of wait(2), `null` while the child runs; throws when it is no child or was reaped before. */
   reapProgram(pid: number): number | null;
-  /** Offsets and limits of the scoreboard, in the order of `boardAt` (serve/board.ts). */
+  /** Offsets and limits of the scoreboard, in the order of `boardAt` (serve/shared/board.ts). */
   boardLayout(): number[];
   /** The clock of the scoreboard, in ms, cut to 32 bits. */
   boardNowMs(): number;

@@ -26,6 +26,7 @@ const layers: Readonly<Record<string, number>> = {
   pool: 4,
   cluster: 5,
   pmap: 5,
+  'http-apps': 2,
   serve: 6,
   units: 7,
   observe: 8,
@@ -127,7 +128,7 @@ const mayPrint: ReadonlySet<string> = new Set([
   // A worker waits for what its tasks have printed before it leaves; it prints nothing itself.
   'src/worker/inside/leave.ts',
   // What a fetch handler throws is answered with 500, and has to be seen somewhere.
-  'src/serve/fetch.ts',
+  'src/serve/loop/fetch.ts',
 ]);
 
 test('only the command line prints', () => {
@@ -201,7 +202,7 @@ const loadsLate: Readonly<Record<string, string>> = {
   'src/native.ts': 'the first pool: a call',
   'src/observe/metrics/endpoint.ts': 'a call',
   'src/observe/opentelemetry/api.ts': 'a call',
-  'src/serve/app.ts': 'in processes of servers',
+  'src/serve/loop/app.ts': 'in processes of servers',
   'src/trace/count-requests.cts': 'in commands that are traced',
   'src/tune/tune-entry.ts': 'in processes of tune',
   'src/units/make-unit.ts': 'in loops',

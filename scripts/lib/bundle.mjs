@@ -14,8 +14,8 @@ export const outdir = 'dist/bundle';
 export const doors = {
   index: 'dist/src/public.js',
   serve: 'dist/src/serve/public.js',
-  static: 'dist/src/serve/static/public.js',
-  cgi: 'dist/src/serve/cgi/public.js',
+  static: 'dist/src/http-apps/static/public.js',
+  cgi: 'dist/src/http-apps/cgi/public.js',
   metrics: 'dist/src/observe/metrics/public.js',
   opentelemetry: 'dist/src/observe/opentelemetry/public.js',
 };
@@ -52,13 +52,13 @@ const programs = {
   entry: 'dist/src/worker/inside/entry.js',
   'shared-entry': 'dist/src/worker/inside/shared-entry.js',
   main: 'dist/src/cli/main.js',
-  'serve-entry': 'dist/src/serve/serve-entry.js',
+  'serve-entry': 'dist/src/serve/process/serve-entry.js',
   'units-entry': 'dist/src/units/units-entry.js',
   'units-thread': 'dist/src/units/units-thread.js',
   'task-entry': 'dist/src/cluster/task-entry.js',
   'tune-entry': 'dist/src/tune/tune-entry.js',
-  'stack-thread': 'dist/src/serve/stack-thread.js',
-  folders: 'dist/src/serve/folders.js',
+  'stack-thread': 'dist/src/serve/process/stack-thread.js',
+  folders: 'dist/src/http-apps/folders.js',
 };
 
 /** Loaded by --require into whatever Node `manycore trace` finds in a command. */

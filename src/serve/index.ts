@@ -1,9 +1,11 @@
-export type { LoopState } from './board.js';
-export type { ServerStatus } from './control.js';
-export { closeServer } from './drain.js';
-export { foldersApp } from './folders-app.js';
-export type { SideThread } from './loop-threads.js';
-export { Mesh, type OnMember, supervisorMember } from './mesh.js';
+export type { ServerStatus } from './control/control.js';
+export { RemoteServer, remoteServers } from './control/remote.js';
+export { type LoopStatus, loopsIn } from './control/status.js';
+export { addressesIn, addressText, statusColumns } from './control/status-page.js';
+export { closeServer } from './loop/drain.js';
+export type { SideThread } from './loop/loop-threads.js';
+export { isServedProcess, type ProgramLoop, programLoop } from './loop/program-loop.js';
+export { type SideProgram, sideProgram } from './loop/side-thread.js';
 export {
   fillServeOptions,
   type Placement,
@@ -13,12 +15,9 @@ export {
   type StatusAddress,
   type TlsOptions,
 } from './options.js';
-export { isServedProcess, type ProgramLoop, programLoop } from './program-loop.js';
-export { programStack } from './program-stack.js';
+export { programStack } from './process/program-stack.js';
 export type { BoundAddress } from './protocol.js';
-export { RemoteServer, remoteServers } from './remote.js';
 export { type ServedApp, type ServerStats, serve, serveProgram } from './serve.js';
-export { type SideProgram, sideProgram } from './side-thread.js';
-export { placesIn } from './stack-text.js';
-export { type LoopStatus, loopsIn } from './status.js';
-export { addressesIn, addressText, statusColumns } from './status-page.js';
+export type { LoopState } from './shared/board.js';
+export { Mesh, type OnMember, supervisorMember } from './supervisor/mesh.js';
+export { placesIn } from './supervisor/stack-text.js';

@@ -14,8 +14,8 @@ import {
   strings,
 } from '../internal/index.js';
 import { grantedCores } from '../worker/index.js';
-import { type Owner, ownerOf } from './owner.js';
 import type { TlsFiles } from './protocol.js';
+import { type Owner, ownerOf } from './supervisor/owner.js';
 
 /** Minimum and maximum. */
 export interface Range {

@@ -6,8 +6,8 @@
  * @module manycore/serve
  */
 
-export type { LoopState } from './board.js';
+export type { LoopStatus } from './control/status.js';
 export type { Placement, Plan, Range, ServeOptions, StatusAddress, TlsOptions } from './options.js';
 export type { BoundAddress } from './protocol.js';
 export { type ServedApp, serve } from './serve.js';
-export type { LoopStatus } from './status.js';
+export type { LoopState } from './shared/board.js';

@@ -2,8 +2,8 @@
 
 import { addSource } from '../agent/index.js';
 import { grantedCores } from '../worker/index.js';
-import { Control } from './control.js';
-import type { Mesh } from './mesh.js';
+import { Control } from './control/control.js';
+import type { LoopStatus } from './control/status.js';
 import {
   checkApp,
   type FilledServeOptions,
@@ -13,8 +13,8 @@ import {
   type ServeOptions,
 } from './options.js';
 import type { BoundAddress } from './protocol.js';
-import type { LoopStatus } from './status.js';
-import { Supervisor } from './supervisor.js';
+import type { Mesh } from './supervisor/mesh.js';
+import { Supervisor } from './supervisor/supervisor.js';
 
 /** A server that runs. */
 export interface ServedApp extends AsyncDisposable {

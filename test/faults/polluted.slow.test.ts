@@ -43,8 +43,8 @@ const pollute = `
   }`;
 
 const load = `const { Pool, parallel, parallelEvents, pmap, run } = await import(${JSON.stringify(library)});
-  const { serveStatic } = await import(new URL('./serve/static/static.js', ${JSON.stringify(library)}).href);
-  const { serveCgi } = await import(new URL('./serve/cgi/cgi.js', ${JSON.stringify(library)}).href);
+  const { serveStatic } = await import(new URL('./http-apps/static/static.js', ${JSON.stringify(library)}).href);
+  const { serveCgi } = await import(new URL('./http-apps/cgi/cgi.js', ${JSON.stringify(library)}).href);
   const { fillServeOptions } = await import(new URL('./serve/options.js', ${JSON.stringify(library)}).href);
   const { fillClusterOptions, fillLendOptions } = await import(new URL('./cluster/options.js', ${JSON.stringify(library)}).href);
   const { fillDeployOptions } = await import(new URL('./units/options.js', ${JSON.stringify(library)}).href);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nativeBinding } from '../../src/native.js';
-import { boardAt, maxSockets, rowsOf } from '../../src/serve/board.js';
+import { boardAt, maxSockets, rowsOf } from '../../src/serve/shared/board.js';
 
 const native = nativeBinding();
 const skip = native === undefined && 'needs the native binary';

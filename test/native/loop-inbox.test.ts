@@ -6,7 +6,7 @@ import { closeSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { nativeBinding, requireNative } from '../../src/native.js';
-import { boardAt, Row } from '../../src/serve/board.js';
+import { boardAt, Row } from '../../src/serve/shared/board.js';
 import { waitFor } from '../support/index.js';
 
 const skip = nativeBinding() === undefined && 'needs the native binary';

@@ -11,10 +11,10 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
+import { type CgiOptions, serveCgi } from '../../src/http-apps/cgi/cgi.js';
+import { metaVariables } from '../../src/http-apps/cgi/environment.js';
+import { CgiHeadReader, CgiOutputError } from '../../src/http-apps/cgi/head.js';
 import { nativeBinding } from '../../src/native.js';
-import { type CgiOptions, serveCgi } from '../../src/serve/cgi/cgi.js';
-import { metaVariables } from '../../src/serve/cgi/environment.js';
-import { CgiHeadReader, CgiOutputError } from '../../src/serve/cgi/head.js';
 import { childrenOf, isRunning, openDescriptors, waitFor } from '../support/index.js';
 import { folder } from './served.js';
 

@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'no
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { remoteServers } from '../../src/serve/remote.js';
+import { remoteServers } from '../../src/serve/control/remote.js';
 import { openDescriptors } from '../support/index.js';
 import { ask, bodyOf, portOf } from './client.js';
 import { folder, listens, open, skip } from './served.js';

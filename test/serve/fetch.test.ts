@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:http2';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { fetchListener } from '../../src/serve/fetch.js';
+import { fetchListener } from '../../src/serve/loop/fetch.js';
 
 test('over HTTP/2 a status text is left out, and Node has nothing to warn of', async (t) => {
   const warnings: Error[] = [];

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { nativeBinding, requireNative } from '../../src/native.js';
-import { boardAt, Row } from '../../src/serve/board.js';
-import { Liveness } from '../../src/serve/liveness.js';
+import { boardAt, Row } from '../../src/serve/shared/board.js';
+import { Liveness } from '../../src/serve/supervisor/liveness.js';
 import { announced } from './served.js';
 
 const skip = nativeBinding() === undefined && 'needs the native binary';

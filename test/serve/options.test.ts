@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fillServeOptions } from '../../src/serve/options.js';
-import { ownerOf } from '../../src/serve/owner.js';
+import { ownerOf } from '../../src/serve/supervisor/owner.js';
 
 test('users and groups are names or numbers, which need no name', () => {
   assert.deepEqual(ownerOf('root', undefined), { uid: 0, gid: 0 });

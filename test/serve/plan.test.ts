@@ -9,7 +9,7 @@ import {
   type PlanState,
   planStep,
   spareUnits,
-} from '../../src/serve/plan.js';
+} from '../../src/serve/supervisor/plan.js';
 
 const limits: PlanLimits = { min: 1, max: 8, minSpare: 1, maxSpare: 2 };
 

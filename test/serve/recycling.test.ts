@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { boardAt, Row } from '../../src/serve/board.js';
-import { Recycling } from '../../src/serve/recycling.js';
+import { boardAt, Row } from '../../src/serve/shared/board.js';
+import { Recycling } from '../../src/serve/supervisor/recycling.js';
 
 function rowWith(placed: number): Row {
   const row = new Row(new ArrayBuffer(boardAt.headerBytes + boardAt.rowBytes), 0, 0);

@@ -11,7 +11,7 @@ import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import type { ServedApp, ServeOptions } from '../../src/serve/index.js';
-import { matchesName } from '../../src/serve/misdirected.js';
+import { matchesName } from '../../src/serve/loop/misdirected.js';
 import { fillServeOptions } from '../../src/serve/options.js';
 import { cert, key } from './apps/certificate.js';
 import { bodyOf, keepBusy, portOf } from './client.js';

@@ -7,7 +7,7 @@ import { connect, createServer } from 'node:net';
 import { test } from 'node:test';
 import { requireNative } from '../../src/native.js';
 import { fillServeOptions } from '../../src/serve/options.js';
-import { Sizer } from '../../src/serve/sizer.js';
+import { Sizer } from '../../src/serve/supervisor/sizer.js';
 import { waitFor } from '../support/index.js';
 import { skip } from './served.js';
 

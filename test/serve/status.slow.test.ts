@@ -9,7 +9,7 @@ import { listens, open, program, skip } from './served.js';
 test('the status counts bytes sent by the kernel, and the lag of a loop', {
   skip,
 }, async (t) => {
-  const staticModule = new URL('../../src/serve/static/static.js', import.meta.url).href;
+  const staticModule = new URL('../../src/http-apps/static/static.js', import.meta.url).href;
   const app = program(
     t,
     'app.mjs',

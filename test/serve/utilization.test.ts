@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { boardAt, Row } from '../../src/serve/board.js';
-import { Utilization } from '../../src/serve/utilization.js';
+import { boardAt, Row } from '../../src/serve/shared/board.js';
+import { Utilization } from '../../src/serve/supervisor/utilization.js';
 
 function readyRow(): Row {
   const row = new Row(new ArrayBuffer(boardAt.headerBytes + boardAt.rowBytes), 0, 0);

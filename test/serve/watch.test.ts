@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { boardAt, Row } from '../../src/serve/board.js';
-import { blockedLoops, isFull, silentMs, stoppedMs } from '../../src/serve/watch.js';
+import { boardAt, Row } from '../../src/serve/shared/board.js';
+import { blockedLoops, isFull, silentMs, stoppedMs } from '../../src/serve/supervisor/watch.js';
 
 function row(words: Partial<Record<keyof typeof boardAt, number>>): Row {
   const made = new Row(new ArrayBuffer(boardAt.headerBytes + boardAt.rowBytes), 0, 0);

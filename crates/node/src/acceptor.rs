@@ -63,7 +63,7 @@ pub(crate) fn buffer_of<'env>(env: &'env Env, board: &Arc<Board>) -> Result<Unkn
     external_buffer(env, mapping.start(), mapping.size_bytes(), Arc::clone(board), None)
 }
 
-/// The numbers of the scoreboard for JavaScript, in the order of `src/serve/board.ts`.
+/// The numbers of the scoreboard for JavaScript, in the order of `src/serve/shared/board.ts`.
 #[napi]
 pub fn board_layout() -> Vec<u32> {
     let offsets = [

@@ -1,7 +1,7 @@
 // Members: event loops that have channels to each other over one arena, that of the process that brought them
 // together (the arena's owner). Each is a parent with numbers of its own, for itself and for its workers. So
 // blocks pass between any two without a copy. Two members have one channel; either offers it to the other.
-// Not here: the membership, and how descriptors get from one to another (serve/mesh.ts).
+// Not here: the membership, and how descriptors get from one to another (serve/supervisor/mesh.ts).
 
 import {
   callNative,

@@ -12,7 +12,7 @@
 // memory of the dead, and frees it after the last of these.
 //
 // A late member, or a channel between two that was never made, frees nothing early: the memory is freed when
-// those have ended. Not here: the membership (serve/mesh.ts), counts of references (blocks.ts).
+// those have ended. Not here: the membership (serve/supervisor/mesh.ts), counts of references (blocks.ts).
 
 import { callNative } from '../../native.js';
 import type { Block, RefTransfer, RefTransferStep } from '../types.js';

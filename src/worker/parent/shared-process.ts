@@ -1,5 +1,5 @@
 // A shared worker as the supervisor that started it sees it: its process, the wire to it, and its leases.
-// Not here: which worker a lease is granted in (serve/workers.ts).
+// Not here: which worker a lease is granted in (serve/supervisor/workers.ts).
 
 import { minBlockingThreads } from '../../blocking-pool/index.js';
 import type { Wire } from '../../channels/index.js';

@@ -1,5 +1,5 @@
 //! The scoreboard: one row in shared memory for each event loop of a server, visible to the supervisor
-//! and to every process of it. `src/serve/board.ts` holds the same numbers.
+//! and to every process of it. `src/serve/shared/board.ts` holds the same numbers.
 //!
 //! A row has two parts of 128 bytes: words that the listener thread of the row's process writes, and
 //! words that the loop itself writes, so that neither takes the other's cache line at each step. The

@@ -1,0 +1,95 @@
+// Client of servers of the same user in other processes, over their private sockets (control.ts).
+
+import { json } from 'node:stream/consumers';
+import { CodedError } from '../../errors.js';
+import { nodeHttp, removeLeftSocket, socketPaths } from '../../internal/index.js';
+import type { Range } from '../options.js';
+import { privateSocketNames, type ServerStatus } from './control.js';
+import { loopsIn } from './status.js';
+import { addressesIn } from './status-page.js';
+
+/** A server in another process. */
+export class RemoteServer {
+  readonly #path: string;
+  readonly status: ServerStatus;
+  /** Time of that status, by `performance.now()`. */
+  readonly answeredMs = performance.now();
+
+  constructor(path: string, status: ServerStatus) {
+    this.#path = path;
+    this.status = status;
+  }
+
+  /** Rejects with `SERVE_CONTROL_FAILED`. */
+  async reload(): Promise<ServerStatus> {
+    return await request(this.#path, 'POST', '/reload');
+  }
+
+  /** Rejects with `SERVE_CONTROL_FAILED`. */
+  async scale(processes: number | Range): Promise<ServerStatus> {
+    return await request(this.#path, 'POST', '/scale', { processes });
+  }
+}
+
+/** Returns all running servers. Throws `RUNTIME_FOLDER_REFUSED`. */
+export async function remoteServers(): Promise<RemoteServer[]> {
+  const found = socketPaths(privateSocketNames).map(async (path) => {
+    try {
+      return [new RemoteServer(path, await request(path, 'GET', '/status'))];
+    } catch (error) {
+      if (Object(error).code === 'ECONNREFUSED') removeLeftSocket(path);
+      return [];
+    }
+  });
+  return (await Promise.all(found)).flat();
+}
+
+/** Maximum wait for a status, in ms: a stopped supervisor accepts without answering. */
+const statusLimitMs = 2000;
+
+function request(
+  socketPath: string,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<ServerStatus> {
+  return new Promise((resolve, reject) => {
+    // A change takes as long as the program takes to start; a status is there at once.
+    const limit = method === 'GET' && { signal: AbortSignal.timeout(statusLimitMs) };
+    const options = { socketPath, method, path, agent: false, ...limit };
+    const outgoing = nodeHttp().request(options, async (response) => {
+      try {
+        const answer: unknown = await json(response);
+        const status = statusIn(answer);
+        if (response.statusCode !== 200) reject(refusal(path, answer));
+        else if (status === undefined)
+          reject(refusal(path, { message: 'its answer is no status' }));
+        else resolve(status);
+      } catch (error) {
+        reject(error);
+      }
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body && JSON.stringify(body));
+  });
+}
+
+/** Parses a status, also of another version of manycore; `undefined`: not a status. */
+function statusIn(value: unknown): ServerStatus | undefined {
+  const { pid, app, addresses, loops }: Partial<Record<keyof ServerStatus, unknown>> =
+    Object(value);
+  if (typeof pid !== 'number' || typeof app !== 'string') return undefined;
+  return { pid, app, addresses: addressesIn(addresses), loops: loopsIn(loops) };
+}
+
+function refusal(path: string, answer: unknown): CodedError {
+  const { message = 'no reason given', stack }: { message?: string; stack?: string } =
+    Object(answer);
+  const thrown = Object.assign(new Error(message), { stack });
+  const cause =
+    stack === undefined
+      ? undefined
+      : new CodedError('SERVE_START_FAILED', message, { cause: thrown });
+  const text = `the server did not ${path.replace('/', '')}: ${message}`;
+  return new CodedError('SERVE_CONTROL_FAILED', text, { cause });
+}

@@ -1,0 +1,118 @@
+// The status as an HTML page: without a script, so that it works in every browser and under every policy; it
+// reloads every two seconds.
+
+import { escaped } from '../../http-apps/index.js';
+import type { BoundAddress } from '../protocol.js';
+import type { ServerStatus } from './control.js';
+import type { LoopStatus } from './status.js';
+
+/** Formats an address for people. */
+export function addressText(address: BoundAddress): string {
+  if (typeof address === 'string') return address;
+  const { address: host, port, family } = address;
+  return `${family === 'IPv6' ? `[${host}]` : host}:${port}`;
+}
+
+/** Parses addresses, also from another version of manycore; invalid ones are omitted. */
+export function addressesIn(value: unknown): BoundAddress[] {
+  if (!Array.isArray(value)) return [];
+  return value.filter((each) => {
+    const { address, port, family }: { address?: unknown; port?: unknown; family?: unknown } =
+      Object(each);
+    const isPlace = typeof address === 'string' && typeof port === 'number';
+    return typeof each === 'string' || (isPlace && (family === 'IPv4' || family === 'IPv6'));
+  });
+}
+
+interface Column {
+  readonly head: string;
+  readonly text: (line: LoopStatus) => string;
+  readonly isText?: boolean;
+}
+
+/** Columns of the page and of `manycore status`. */
+export const statusColumns: readonly Column[] = [
+  { head: 'pid', text: ({ pid }) => String(pid ?? '') },
+  { head: 'gen', text: ({ generation }) => String(generation) },
+  { head: 'age', text: ({ ageMs }) => duration(ageMs) },
+  { head: 'memory', text: ({ rssBytes }) => bytes(rssBytes) },
+  { head: 'loop', text: ({ loop }) => String(loop) },
+  { head: 'state', text: stateText, isText: true },
+  { head: 'busy', text: ({ utilization }) => `${Math.round(100 * utilization)} %` },
+  { head: 'lag', text: ({ lagMs }) => `${lagMs} ms` },
+  { head: 'open', text: ({ openConnections }) => String(openConnections) },
+  { head: 'in flight', text: ({ requestsInFlight }) => String(requestsInFlight) },
+  { head: 'connections', text: ({ connections }) => String(connections) },
+  { head: 'requests', text: ({ requests }) => String(requests) },
+  { head: 'written', text: ({ bytesWritten }) => bytes(bytesWritten) },
+  { head: '503', text: ({ turnedAway, loop }) => (loop === 0 ? String(turnedAway) : '') },
+  { head: 'last exit', text: ({ lastExit = '' }) => lastExit, isText: true },
+];
+
+/** Minimum block time to show; long callbacks may take up to a second. In ms. */
+const worthSayingMs = 1000;
+
+function stateText({ state, blockedMs }: LoopStatus): string {
+  return blockedMs < worthSayingMs ? state : `blocked ${duration(blockedMs)}`;
+}
+
+function duration(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
+}
+
+function bytes(count: number): string {
+  const mib = count / 2 ** 20;
+  return mib < 1024 ? `${mib.toFixed(1)} MiB` : `${(mib / 1024).toFixed(1)} GiB`;
+}
+
+const style = `
+  :root { color-scheme: light dark; font: 15px/1.4 system-ui, sans-serif; }
+  body { margin: 1.5rem; }
+  h1 { font-size: 1.2rem; }
+  .wide { overflow-x: auto; }
+  table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
+  th, td { padding: 0.25rem 0.75rem; border-bottom: 1px solid #8884; text-align: right; }
+  .text { text-align: left; }
+`;
+
+/** The whole page, as HTML. */
+export function statusPage({ pid, app, addresses, loops }: ServerStatus): string {
+  const classOf = ({ isText }: Column): string => (isText ? ' class="text"' : '');
+  const heads = statusColumns.map(
+    (column) => `<th scope="col"${classOf(column)}>${escaped(column.head)}</th>`,
+  );
+  const lines = loops.map((line) => {
+    const cells = statusColumns.map(
+      (column) => `<td${classOf(column)}>${escaped(column.text(line))}</td>`,
+    );
+    return `<tr>${cells.join('')}</tr>`;
+  });
+  const ready = loops.filter(({ state }) => state === 'ready').length;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta http-equiv="refresh" content="2">
+<title>manycore: ${escaped(app)}</title>
+<style>${style}</style>
+</head>
+<body>
+<h1>${escaped(app)}</h1>
+<p>Process ${pid} serves it at ${escaped(addresses.map(addressText).join(', '))} from ${ready}
+event loop${ready === 1 ? '' : 's'}.</p>
+<div class="wide" tabindex="0">
+<table>
+<thead><tr>${heads.join('')}</tr></thead>
+<tbody>
+${lines.join('\n')}
+</tbody>
+</table>
+</div>
+</body>
+</html>
+`;
+}

@@ -1,0 +1,29 @@
+// Access of a thread beside a loop to the mesh, through its process. The other end is process-threads.ts.
+
+import { acceptChannel, Wire } from '../../channels/index.js';
+import { takeWorkerData } from '../../internal/index.js';
+import { type FromLoop, parseTicket, parseToLoop } from '../protocol.js';
+import type { OnMember } from '../supervisor/mesh.js';
+import { Member } from './member.js';
+
+export interface SideProgram {
+  /** Data from the loop. */
+  readonly data: unknown;
+  /** As `Member.join`. */
+  join(onMember: OnMember): Promise<number>;
+}
+
+/** For the program of such a thread, to be called once. Throws `WORKER_PROTOCOL` in other threads. */
+export function sideProgram(): SideProgram {
+  const ticket = parseTicket(takeWorkerData()); // hidden from modules that are loaded later
+  if (ticket.kind !== 'side') throw new Error('this is the program of threads beside loops');
+  const up = new Wire<FromLoop>(acceptChannel(ticket.channel).channel);
+  const member = new Member((message) => up.post(message));
+  up.onMessage = (message) => {
+    const parsed = parseToLoop(message);
+    if (parsed.type === 'members' || parsed.type === 'offered' || parsed.type === 'left') {
+      member.receive(parsed);
+    }
+  };
+  return { data: ticket.data, join: (onMember) => member.join(onMember) };
+}

@@ -1,0 +1,32 @@
+// The program of a server's processes and of their loops in threads.
+
+import { isMainThread } from 'node:worker_threads';
+import { acceptChannel, Wire } from '../../channels/index.js';
+import { takeWorkerData } from '../../internal/index.js';
+import { Loop } from '../loop/loop.js';
+import { markAsServed } from '../loop/program-loop.js';
+import { type FromLoop, type LoopTicket, parseTicket } from '../protocol.js';
+import { ServeProcess } from './process.js';
+
+function startLoop(ticket: LoopTicket): void {
+  const up = new Wire<FromLoop>(acceptChannel(ticket.channel).channel);
+  const loop = new Loop({
+    ...ticket,
+    post: (message) => up.post(message),
+    onDrained: () => up.unref(),
+  });
+  up.onMessage = loop.receive;
+  void loop.start();
+}
+
+/** A process gets its ticket as its one argument, a thread as its data. Both are hidden from the program. */
+const ticket = parseTicket(
+  isMainThread ? JSON.parse(process.argv.splice(2, 1)[0] ?? 'null') : takeWorkerData(),
+);
+if (ticket.kind === 'loop') {
+  startLoop(ticket);
+} else if (ticket.kind === 'process') {
+  markAsServed();
+  process.title = `manycore serve ${ticket.process}`;
+  new ServeProcess(ticket, new URL(import.meta.url)).start();
+}

@@ -1,0 +1,13 @@
+// The program of the thread that stack-watch.ts starts.
+
+import { workerData } from 'node:worker_threads';
+import { overSocket, Wire } from '../../channels/index.js';
+import { type FromProcess, parseToProcess } from '../protocol.js';
+import { stackOfMainThread } from './stack.js';
+
+const wire = new Wire<FromProcess>(overSocket(Number(workerData)));
+wire.onMessage = async (message) => {
+  const request = parseToProcess(message);
+  if (request.type !== 'takeStack') return;
+  wire.post({ type: 'stack', index: request.index, stack: await stackOfMainThread() });
+};

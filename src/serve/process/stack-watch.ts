@@ -1,0 +1,72 @@
+// Both ends of the socket to the stack thread, beside a program that runs in the main thread of its process.
+// The thread takes the program's stack at the supervisor's request, which a blocked main thread could not
+// receive. With several loops the main thread takes stacks itself (process.ts).
+
+import { closeSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
+import { overSocket, Wire } from '../../channels/index.js';
+import { callNative, type NativeDescriptors, requireNative } from '../../native.js';
+import { parseFromProcess, type ToProcess } from '../protocol.js';
+
+/** A stack is short; a program in the process may send anything. */
+const maxFrameBytes = 64 * 1024;
+
+/** The supervisor's end. */
+export class StackWatch {
+  /** Called with each answer; not at all for a process that never started its thread. */
+  onStack: (stack: string | undefined) => void = () => {};
+  readonly #descriptors: NativeDescriptors;
+  readonly #wire: Wire<ToProcess>;
+  /** The process's end, inherited at its start. */
+  readonly theirFd: number;
+
+  /** Throws `NATIVE_REFUSED` when no descriptors are left. */
+  constructor() {
+    this.#descriptors = new (requireNative().NativeDescriptors)();
+    const [ours = -1, theirs = -1] = callNative(() => this.#descriptors.createSocketPair());
+    this.theirFd = theirs;
+    const fd = callNative(() => this.#descriptors.release(ours));
+    this.#wire = new Wire(overSocket(fd, maxFrameBytes));
+    this.#wire.unref();
+    this.#wire.onMessage = (message) => this.#receive(message);
+  }
+
+  /** Closes the process's end here: the process has inherited it, or failed to start. */
+  closeTheirEnd(): void {
+    this.#descriptors.closeAll();
+  }
+
+  request(): void {
+    this.#wire.post({ type: 'takeStack', index: 0 });
+  }
+
+  close(): void {
+    this.#wire.close();
+  }
+
+  #receive(message: unknown): void {
+    try {
+      const parsed = parseFromProcess(message);
+      if (parsed.type === 'stack') this.onStack(parsed.stack);
+    } catch {
+      this.#wire.close(); // an invalid message: no stacks any more
+    }
+  }
+}
+
+/** Starts the thread, which owns `fd` from now on. Without it there are no stacks. */
+export function startStackThread(fd: number): void {
+  try {
+    const worker = new Worker(new URL('./stack-thread.js', import.meta.url), {
+      workerData: fd,
+      // Preloads and settings are for the program alone.
+      execArgv: [],
+      env: {},
+      name: 'manycore stack',
+    });
+    worker.unref();
+    worker.on('error', () => {});
+  } catch {
+    closeSync(fd); // Node may not start threads here (--permission)
+  }
+}

@@ -1,0 +1,99 @@
+// Ports that several apps of this process share: each has names of its own, and gets the connections of
+// clients that request one of them (crates/core/src/accept/router.rs). The first app that listens on a
+// port opens it, the last one that closes its server closes it.
+
+import { callNative, type NativeRouter, requireNative } from '../../native.js';
+import type { BoundAddress, ListenQuery } from '../protocol.js';
+
+/** A listening socket. */
+interface OpenedSocket {
+  readonly address: BoundAddress;
+  /** To be closed by the receiver. */
+  readonly fd: number;
+}
+
+/** An app's membership in a shared port. */
+export interface JoinedPort {
+  readonly address: BoundAddress;
+  /** Source of its connections; closed by `leave`. */
+  readonly fd: number;
+  leave(): void;
+}
+
+interface SharedPort {
+  readonly opened: Promise<OpenedPort>;
+  /** Number of apps that use it, or are about to. */
+  apps: number;
+}
+
+interface OpenedPort {
+  readonly address: BoundAddress;
+  readonly router: NativeRouter;
+}
+
+/** `EADDRINUSE` as libuv's number. */
+const addressInUse = -98;
+
+const ports = new Map<string, SharedPort>();
+
+/**
+ * Joins the port that `query` asks for with these names; `open` makes its socket for the first app.
+ * Rejects with the system's error: address in use, when another app has one of the names.
+ */
+export async function joinPort(
+  query: ListenQuery,
+  names: readonly string[],
+  open: () => Promise<OpenedSocket>,
+): Promise<JoinedPort> {
+  const port = portFor(query, open);
+  port.apps += 1;
+  const descriptors = new (requireNative().NativeDescriptors)();
+  try {
+    const { address, router } = await port.opened;
+    // With port 0 each app gets a port of its own, which others may join by its number.
+    if (typeof address !== 'string') ports.set(keyOf(query, address.port), port);
+    const [near = -1, fd = -1] = callNative(() => descriptors.createSocketPair());
+    const route = callNative(() => router.add(names, descriptors.release(near)));
+    if (route < 0) {
+      const error = new Error(`another app has one of the names ${names.join(' ')}`);
+      throw Object.assign(error, { errno: addressInUse });
+    }
+    const leave = (): void => {
+      router.remove(route);
+      descriptors.closeAll();
+      leavePort(port);
+    };
+    return { address, fd, leave };
+  } catch (error) {
+    descriptors.closeAll();
+    leavePort(port);
+    throw error;
+  }
+}
+
+function portFor(query: ListenQuery, open: () => Promise<OpenedSocket>): SharedPort {
+  const key = keyOf(query, query.port);
+  const known = query.port > 0 ? ports.get(key) : undefined;
+  if (known !== undefined) return known;
+  const opened = open().then(({ address, fd }) => {
+    const router = callNative(() => new (requireNative().NativeRouter)(fd));
+    return { address, router };
+  });
+  const port = { opened, apps: 0 };
+  if (query.port > 0) ports.set(key, port);
+  return port;
+}
+
+function keyOf({ address, addressType }: ListenQuery, port: number): string {
+  return `${address}:${port}:${addressType}`;
+}
+
+function leavePort(port: SharedPort): void {
+  port.apps -= 1;
+  if (port.apps > 0) return;
+  for (const [key, other] of ports) if (other === port) ports.delete(key);
+  port.opened.then(
+    ({ router }) => router.close(),
+    () => {}, // there is none
+  );
+}

@@ -1,0 +1,479 @@
+// The supervisor of a server: starts its processes, replaces those that end, reloads and scales
+// without losing a connection, because it alone holds the listening sockets. Once a second it reads the
+// scoreboard: for blocked loops and stopped processes (liveness.ts), processes to recycle (recycling.ts),
+// and the number of processes or loops that the load needs (sizer.ts).
+//
+// A number in the scoreboard belongs to one process until that has ended, so there are twice as many
+// numbers as processes: the old ones drain while the new ones serve.
+// Long (over 400 lines), because starting, replacing and ending processes depend on each other.
+
+import { CodedError } from '../../errors.js';
+import { announcements, defer, messageOf } from '../../internal/index.js';
+import {
+  callNative,
+  type NativeBoard,
+  type NativeDescriptors,
+  requireNative,
+} from '../../native.js';
+import { rssBytesOf } from '../../proc/index.js';
+import { RestartPolicy } from '../../supervise/index.js';
+import { type LoopStatus, rowStatus } from '../control/status.js';
+import type { FilledServeOptions, Range } from '../options.js';
+import type { AppSettings, BoundAddress } from '../protocol.js';
+import { boardAt, type Row, rowsOf } from '../shared/board.js';
+import { Liveness } from './liveness.js';
+import type { Mesh } from './mesh.js';
+import { Recycling } from './recycling.js';
+import { ServerProcess } from './server-process.js';
+import { Sizer } from './sizer.js';
+import { Sockets } from './sockets.js';
+import { Workers } from './workers.js';
+
+/** A process that has served for this time counts as sound, whatever ends it later, in ms. */
+const soundMs = 10_000;
+const watchEveryMs = 1000;
+/** Time for the listener threads to answer their bells in the scoreboard, in ms. */
+const settleMs = 50;
+/** Later after the ring this process was delayed itself: the scoreboard may be stale. In ms. */
+const lateMs = 1000;
+/** Pause after a recycling whose new process failed, in ms. */
+const recycleRestMs = 30_000;
+/** Delay between two tries to replace a process, while others serve well, in ms. */
+const maxDelayMs = 5000;
+
+function serverClosed(): CodedError {
+  return new CodedError('SERVE_CLOSED', 'the server is closed');
+}
+
+/** Adds how many processes are new already. */
+function reloadFailed(error: unknown, replaced: number, all: number): unknown {
+  if (!(error instanceof CodedError)) return error;
+  const others = replaced === 0 ? 'all' : `${replaced} of ${all} processes are new, the others`;
+  const message = `${others} serve on as they were: ${error.message}`;
+  return new CodedError(error.code, message, { cause: error.cause });
+}
+
+export class Supervisor {
+  /** Resolves after `close`; rejects with `SERVE_FAILED` when processes end too often in a row. */
+  readonly closed: Promise<void>;
+  readonly #app: AppSettings;
+  readonly #options: FilledServeOptions;
+  readonly #sockets: Sockets;
+  readonly #workers: Workers;
+  readonly #mesh: Mesh | undefined;
+  readonly #board: NativeBoard;
+  readonly #rows: readonly (readonly Row[])[];
+  readonly #descriptors: NativeDescriptors;
+  readonly #bellFds: readonly number[];
+  /** By number, including processes that drain. */
+  readonly #processes: (ServerProcess | undefined)[];
+  readonly #policy = new RestartPolicy();
+  readonly #closed = defer<void>();
+  readonly #sizer: Sizer;
+  readonly #recycling: Recycling;
+  readonly #liveness: Liveness<ServerProcess>;
+  /** Exit text of the last process, by number. */
+  readonly #lastExits: (string | undefined)[] = [];
+  #watchTimer: NodeJS.Timeout | undefined;
+  #checkTimer: NodeJS.Timeout | undefined;
+  #generation = 0;
+  #isClosing = false;
+  /** One reload or change of size at a time. */
+  #change: Promise<void> = Promise.resolve();
+  #changes = 0;
+  /** Number of processes that will be started to replace lost ones. */
+  #awaited = 0;
+  #failedAtMs = 0;
+  #lostProcesses = 0;
+  #rungAtMs = 0;
+  /** No process is recycled before, because the last one could not be replaced. */
+  #recycleAfterMs = 0;
+
+  /** With a `mesh` the loops have channels to each other. Throws `NATIVE_MISSING`. */
+  constructor(app: AppSettings, options: FilledServeOptions, mesh?: Mesh) {
+    this.closed = this.#closed.promise;
+    this.closed.catch(() => {}); // for a caller that awaits it
+    this.#app = app;
+    this.#options = options;
+    this.#mesh = mesh;
+    const native = requireNative();
+    const numbers = 2 * options.maxProcesses;
+    this.#sockets = new Sockets(options.placement === 'reuseport', app.serverNames);
+    this.#workers = new Workers(app.workers, options);
+    this.#board = callNative(() => native.NativeBoard.create(numbers, options.loops.max));
+    this.#rows = rowsOf(this.#board.buffer());
+    this.#descriptors = new native.NativeDescriptors();
+    this.#bellFds = Array.from({ length: numbers }, () => this.#descriptors.createEventfd());
+    this.#processes = new Array(numbers).fill(undefined);
+    this.#liveness = new Liveness(this.#rows, options);
+    this.#recycling = new Recycling(options);
+    this.#sizer = new Sizer(options);
+  }
+
+  /** Addresses of the server, in the order of its programs' `listen()` calls. */
+  get addresses(): readonly BoundAddress[] {
+    return this.#sockets.all.map(({ address }) => address);
+  }
+
+  get pids(): readonly number[] {
+    return this.#serving.flatMap(({ pid, state }) => (state === 'ready' ? (pid ?? []) : []));
+  }
+
+  /** Number of processes that ended or lost a loop unrequested, or did not start. */
+  get lostProcesses(): number {
+    return this.#lostProcesses;
+  }
+
+  /** Processes that serve or start. */
+  get #serving(): ServerProcess[] {
+    return this.#processes.filter(
+      (each): each is ServerProcess => each?.state === 'ready' || each?.state === 'starting',
+    );
+  }
+
+  /** A line for each loop of each process. */
+  status(): LoopStatus[] {
+    const nowMs = requireNative().boardNowMs();
+    const all = this.#processes.filter((each) => each !== undefined);
+    return all.flatMap(({ number, pid, generation, ageMs, state }) => {
+      const rssBytes = rssBytesOf(pid);
+      const lastExit = this.#lastExits[number];
+      const ofProcess = { process: number, pid, generation, ageMs, rssBytes, lastExit };
+      const lines = this.#rowsOf(number).map((row, loop) => ({
+        ...ofProcess,
+        ...rowStatus(row, nowMs, { loop, utilization: this.#sizer.utilization.of(row) ?? 0 }),
+      }));
+      const { min } = this.#options.loops;
+      // A loop writes no state before its process has started, nor once it holds nothing any more.
+      const unwritten = state === 'starting' || state === 'draining' ? state : 'free';
+      return lines
+        .filter((line) => line.loop < min || line.state !== 'free')
+        .map((line) => (line.state === 'free' ? { ...line, state: unwritten } : line));
+    });
+  }
+
+  #rowsOf(number: number): readonly Row[] {
+    return this.#rows[number] ?? [];
+  }
+
+  /** Resolves when all processes serve; else ends them all and rejects with the first failure. */
+  async start(): Promise<void> {
+    try {
+      await this.#sockets.inherit(this.#options.listenFds);
+      const started = Array.from({ length: this.#options.processes.min }, () => this.#startOne());
+      await Promise.all(started.map(({ ready }) => ready));
+      this.#watchTimer = setInterval(this.#watch, watchEveryMs).unref();
+    } catch (error) {
+      this.#isClosing = true;
+      await this.#endAll((each) => each.kill());
+      throw error;
+    }
+  }
+
+  /** Throws `SERVE_CLOSED`, `SERVE_START_FAILED`. */
+  #startOne(queue = this.#freeQueue()): ServerProcess {
+    if (this.#isClosing) throw serverClosed();
+    const number = this.#processes.indexOf(undefined);
+    if (number < 0) {
+      throw new CodedError(
+        'SERVE_START_FAILED',
+        'the maximum number of processes is draining: wait until some have ended',
+      );
+    }
+    for (const row of this.#rowsOf(number)) row.clear();
+    const made = new ServerProcess({
+      number,
+      queue,
+      generation: this.#generation,
+      app: this.#app,
+      boardFd: this.#board.fd(),
+      bellFds: this.#bellFds,
+      sockets: this.#sockets,
+      workers: this.#workers,
+      mesh: this.#mesh,
+      serve: this.#options,
+    });
+    this.#processes[number] = made;
+    made.onLeave = () => this.#spreadQueues();
+    made.ready.then(
+      () => this.#spreadQueues(),
+      () => this.#spreadQueues(), // clients may wait in its socket
+    );
+    made.onLoopFailed = (loop, { message, stack }) => {
+      this.#sizer.loopFailed(made);
+      announcements.serverLoopFailed.publish({ pid: made.pid, loop, why: message, stack });
+    };
+    made.onEnd = (how) => this.#ended(made, how);
+    made.onLost = (why, stack) => this.#lost(made, why, stack);
+    return made;
+  }
+
+  #freeQueue(): number {
+    const taken = new Set(this.#serving.map(({ queue }) => queue));
+    let queue = 0;
+    while (taken.has(queue)) queue += 1;
+    return queue;
+  }
+
+  /** Assigns orphaned sockets to the processes with the fewest (`reuseport`). */
+  #spreadQueues(): void {
+    if (this.#isClosing) return;
+    for (let queue = 0; queue < this.#sockets.queues; queue += 1) {
+      const serving = this.#serving;
+      if (serving.some(({ queues }) => queues.has(queue))) continue;
+      const ready = serving.filter(({ state }) => state === 'ready');
+      const [fewest] = ready.sort((a, b) => a.queues.size - b.queues.size);
+      fewest?.adopt(queue);
+    }
+  }
+
+  /** Waits until a draining process has ended, when all numbers are taken. */
+  async #waitForNumber(): Promise<void> {
+    while (!this.#processes.includes(undefined)) {
+      await Promise.race(this.#processes.map((each) => each?.exited));
+    }
+  }
+
+  #ended({ number }: ServerProcess, how: string): void {
+    this.#processes[number] = undefined;
+    this.#lastExits[number] = how;
+    for (const row of this.#rowsOf(number)) row.clear();
+    if (this.#isClosing) return;
+    // A connection may have been left to it of which the others get no notice.
+    for (const bell of this.#bellFds) requireNative().ringBell(bell);
+  }
+
+  /** Once a second. */
+  readonly #watch = (): void => {
+    this.#rungAtMs = performance.now();
+    for (const each of this.#processes) {
+      // The listener thread then writes how long its loops slept.
+      if (each !== undefined) requireNative().ringBell(this.#bellFds[each.number] ?? -1);
+    }
+    this.#checkTimer = setTimeout(this.#check, settleMs).unref();
+  };
+
+  readonly #check = (): void => {
+    this.#sizer.utilization.sample(this.#rows.flat(), performance.now());
+    this.#forgetFailures();
+    if (performance.now() - this.#rungAtMs > lateMs) return;
+    this.#liveness.killStopped(this.#processes);
+    for (const { process, loop, ms } of this.#liveness.reportBlocked(this.#processes)) {
+      this.#retire(process, loop, ms);
+    }
+    this.#workers.checkMemory();
+    if (this.#changes > 0) return; // a reload goes on
+    this.#releaseSockets();
+    const due =
+      performance.now() < this.#recycleAfterMs
+        ? undefined
+        : this.#serving.find((each) =>
+            this.#recycling.shouldRecycle(each, this.#rowsOf(each.number)),
+          );
+    if (due !== undefined) this.#recycle(due);
+    else if (this.#options.plan === 'perchild') this.#fitLoops();
+    else this.#fitProcesses();
+  };
+
+  /** Programs close servers, and new versions of them listen elsewhere. */
+  #releaseSockets(): void {
+    const isSettled = this.#awaited === 0 && this.#serving.length > 0;
+    if (!isSettled) return; // a starting process may need them
+    for (const { number } of this.#sockets.all) {
+      if (this.#serving.some((each) => each.mayUse(number))) continue;
+      this.#sockets.release(number);
+      for (const each of this.#serving) each.forget(number); // it is used again
+    }
+  }
+
+  #recycle(old: ServerProcess): void {
+    const replace = async (): Promise<void> => {
+      await this.#waitForNumber();
+      await this.#startOne(old.queue).ready;
+      old.drain();
+    };
+    this.#inTurn(replace).catch(() => {
+      this.#recycleAfterMs = performance.now() + recycleRestMs; // it serves on until then
+    });
+  }
+
+  /** Processes come and go with the load. */
+  #fitProcesses(): void {
+    const serving = this.#serving;
+    const rows = serving.flatMap(({ number }) => this.#rowsOf(number));
+    const { waitingConnections } = this.#sockets;
+    const units = serving.length + this.#awaited;
+    const change = this.#sizer.changeOfProcesses(units, rows, waitingConnections);
+    const free = this.#processes.filter((each) => each === undefined).length;
+    for (let count = 0; count < Math.min(change, free); count += 1) this.#startWatched();
+    if (change < 0) this.#leastConnected(serving)?.drain();
+  }
+
+  /** Loops of each process come and go with its load. */
+  #fitLoops(): void {
+    for (const each of this.#serving.filter(({ state }) => state === 'ready')) {
+      const loops = this.#sizer.loopsFor(each, this.#rowsOf(each.number));
+      if (loops !== undefined) each.resize(loops);
+    }
+  }
+
+  #leastConnected(processes: readonly ServerProcess[]): ServerProcess | undefined {
+    const open = ({ number }: ServerProcess) =>
+      this.#rowsOf(number).reduce((sum, row) => sum + row.get(boardAt.open), 0);
+    return [...processes].sort((a, b) => open(a) - open(b))[0];
+  }
+
+  /** Replaces a process: its other loops finish their requests, while another process starts. */
+  #retire(process: ServerProcess, loop: number, blockedMs: number): void {
+    const { drainTimeoutMs } = this.#options;
+    process.drain();
+    this.#lost(
+      process,
+      `loop ${loop} was blocked for ${blockedMs} ms; its process drains for up to ${drainTimeoutMs} ms`,
+    );
+  }
+
+  #lost({ pid, number }: ServerProcess, why: string, stack?: string): void {
+    if (this.#isClosing) return;
+    // A request that makes it fail must not be able to close the server.
+    const hasServed = this.#rowsOf(number).some((row) => row.get(boardAt.placed) > 0);
+    this.#replaceLater(pid, { why, stack, hasServed });
+  }
+
+  /** Starts another process after a delay; gives up after too many failures in a row while none serves. */
+  #replaceLater(
+    pid: number | undefined,
+    { why, stack, hasServed }: { why: string; stack?: string | undefined; hasServed: boolean },
+  ): void {
+    this.#failedAtMs = performance.now();
+    this.#lostProcesses += 1;
+    // While other processes serve well, a failure must not end them.
+    const isAnySound = hasServed || this.#serving.some(({ servedMs }) => servedMs > soundMs);
+    const delayMs = this.#policy.failed() ?? (isAnySound ? maxDelayMs : undefined);
+    announcements.serverLost.publish({ pid, why, stack, delayMs });
+    if (delayMs === undefined) {
+      this.#giveUp(why);
+      return;
+    }
+    this.#awaited += 1;
+    setTimeout(() => void this.#replace(), delayMs);
+  }
+
+  /** Ends the row of failures once a process that started after the last one serves well. */
+  #forgetFailures(): void {
+    const sinceMs = performance.now() - this.#failedAtMs;
+    const isMended = this.#serving.some(
+      ({ servedMs, ageMs }) => servedMs > soundMs && ageMs < sinceMs,
+    );
+    if (isMended) this.#policy.succeeded();
+  }
+
+  async #replace(): Promise<void> {
+    await this.#waitForNumber();
+    this.#awaited -= 1;
+    const isNeeded = this.#serving.length < this.#sizer.maxProcesses;
+    if (isNeeded && !this.#isClosing) this.#startWatched();
+  }
+
+  /** Starts a process; when it fails, another one later. */
+  #startWatched(): void {
+    const failed = (error: unknown, made?: ServerProcess): void => {
+      const isExpected = this.#isClosing || made?.isUnwanted;
+      if (isExpected) return;
+      this.#replaceLater(made?.pid, { why: messageOf(error), hasServed: false });
+    };
+    try {
+      const made = this.#startOne();
+      made.ready.catch((error: unknown) => failed(error, made));
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  #giveUp(why: string): void {
+    const { failuresInRow } = this.#policy;
+    const message =
+      `processes of the server ended ${failuresInRow} times in a row, the last one: ${why}. ` +
+      'The server is closed: fix the program and start it again';
+    this.#closed.reject(new CodedError('SERVE_FAILED', message));
+    this.close().catch(() => {});
+  }
+
+  /**
+   * Replaces every process, one after the other; rejects when a new one fails: the old one stays. Clients
+   * that connect afterwards get a new process.
+   */
+  reload(): Promise<void> {
+    return this.#inTurn(async () => {
+      const old = this.#serving;
+      this.#generation += 1;
+      for (const [replaced, each] of old.entries()) {
+        if (each.state === 'draining' || each.state === 'ended') continue; // it is being replaced
+        await this.#waitForNumber();
+        await this.#startOne(each.queue).ready.catch((error: unknown) => {
+          throw reloadFailed(error, replaced, old.length);
+        });
+        each.drain();
+      }
+      await Promise.all(old.map(({ left }) => left));
+      announcements.serverReloaded.publish({ app: this.#app.path, pids: this.pids });
+    });
+  }
+
+  /** Changes the number of processes; resolves when the new ones serve. */
+  scale(processes: Range): Promise<void> {
+    return this.#inTurn(async () => {
+      const before = this.#sizer.processes;
+      this.#sizer.processes = processes;
+      const serving = this.#serving;
+      const ready = serving.filter(({ state }) => state === 'ready');
+      const starting = serving.filter(({ state }) => state === 'starting');
+      for (const each of [...ready, ...starting].slice(processes.max)) each.drain();
+      const missing = Math.max(0, processes.min - serving.length - this.#awaited);
+      const started: ServerProcess[] = [];
+      try {
+        for (let count = 0; count < missing; count += 1) {
+          await this.#waitForNumber();
+          started.push(this.#startOne());
+        }
+        await Promise.all(started.map(({ ready }) => ready));
+      } catch (error) {
+        this.#sizer.processes = before;
+        throw error;
+      }
+      announcements.serverScaled.publish({ app: this.#app.path, pids: this.pids });
+    });
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const begin = async (): Promise<void> => {
+      if (this.#isClosing) throw serverClosed();
+      await work();
+    };
+    this.#changes += 1;
+    const done = this.#change.then(begin).finally(() => {
+      this.#changes -= 1;
+    });
+    this.#change = done.catch(() => {});
+    return done;
+  }
+
+  /** Finishes open requests, and ends every process. */
+  close(): Promise<void> {
+    this.#isClosing = true;
+    return this.#endAll((each) => each.drain());
+  }
+
+  async #endAll(end: (process: ServerProcess) => void): Promise<void> {
+    clearInterval(this.#watchTimer);
+    clearTimeout(this.#checkTimer);
+    const all = this.#processes.filter((each) => each !== undefined);
+    for (const each of all) end(each);
+    this.#sockets.close(); // new clients are refused at once
+    await Promise.all(all.map(({ exited }) => exited));
+    await this.#workers.close();
+    this.#descriptors.closeAll();
+    this.#board.close();
+    this.#closed.resolve();
+  }
+}
