@@ -3,8 +3,8 @@
 
 import type { Transferable } from 'node:worker_threads';
 import type { Parcel } from '../internal/index.js';
-import type { Largest } from './largest.js';
-import type { CallSite } from './stack.js';
+import type { Largest } from './closures/largest.js';
+import type { CallSite } from './toolchains/stack.js';
 
 // biome-ignore lint/complexity/noBannedTypes: any function of the user's, whatever its signature
 export type AnyFunction = Function;

@@ -1,7 +1,7 @@
 // Tests that an object is its enumerable data and nothing else: no accessor, symbol or hidden property,
 // not closed in any way. Both encoders of values ask here, so that a value means the same
 // whichever carries it. No code of the user's runs: callers have found out that it is no Proxy.
-// Not here: what lies inside (channels/codec/write.ts, context/plain.ts).
+// Not here: what lies inside (channels/codec/write.ts, context/values/plain.ts).
 
 import * as types from 'node:util/types';
 import { isSharedByOtherCopy } from './copies.js';

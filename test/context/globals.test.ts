@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { isBuiltinGlobal } from '../../src/context/intrinsics.js';
+import { isBuiltinGlobal } from '../../src/context/values/intrinsics.js';
 import { Peer } from './harness.js';
 
 const peer = new Peer();

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { isDeclarative, isProgram, noteProgram } from '../../src/context/program.js';
+import { isDeclarative, isProgram, noteProgram } from '../../src/context/modules/program.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'manycore-verdicts-'));
 after(() => rmSync(folder, { recursive: true }));

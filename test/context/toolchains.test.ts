@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import vm from 'node:vm';
-import { loadModule, openedDefault } from '../../src/context/modules.js';
+import { loadModule, openedDefault } from '../../src/context/decode/modules.js';
 import { generatorOf } from '../../src/worker/index.js';
 import { Peer } from './harness.js';
 

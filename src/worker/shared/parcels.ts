@@ -1,6 +1,6 @@
 // The path beside the channel of a thread worker, for values that have no bytes. A parcel is posted before
 // the frame that needs it is sent, and taken from the port when that frame is read: so it is there.
-// Not here: what goes into a parcel (context/encode.ts).
+// Not here: what goes into a parcel (context/encode/encode.ts).
 
 import type * as WorkerThreads from 'node:worker_threads';
 import type { MessagePort } from 'node:worker_threads';

@@ -1,0 +1,494 @@
+// The sending half. Decides which parts of a function can be kept between calls:
+// - a function whose captures can never change is a closure definition: sent once, then an id;
+// - else its code is a definition, and the captured values are the state of each call.
+// Constant closures are counted by code. Otherwise callbacks made anew at every call (and so never met again)
+// would pile up in the workers. Long (over 400 lines): all causes to repeat or keep an export are to be read
+// in one place.
+// Not here: how things are written (functions.ts, encode.ts).
+
+import type { AsyncLocalStorage } from 'node:async_hooks';
+import { CodedError } from '../../errors.js';
+import { inheritedElement } from '../../internal/index.js';
+import { beginCapture, endCapture } from '../closures/captures.js';
+import { watch } from '../closures/changes.js';
+import { type Described, slotValues } from '../closures/describe.js';
+import { titleOf } from '../closures/hazards.js';
+import { type Largest, largestOf } from '../closures/largest.js';
+import { copying } from '../modules/copies.js';
+import { meet, type Roads } from '../modules/roads.js';
+import { type Definition, special } from '../protocol.js';
+import { atCaller } from '../toolchains/stack.js';
+import type {
+  AnyFunction,
+  BufferCarrier,
+  Exporter,
+  FunctionSnapshot,
+  ValueSnapshot,
+} from '../types.js';
+import { Identities } from '../values/identities.js';
+import { isPlain } from '../values/plain.js';
+import {
+  type ActiveStores,
+  activeStores,
+  arrivedStores,
+  hasRegistered,
+} from '../values/propagate.js';
+import { type Path, refusalFor, transferError } from '../values/refuse.js';
+import type { Sentinels } from '../values/sentinels.js';
+import { format, type Written, write } from '../wire.js';
+import { type Captured, sharesAny } from './alias.js';
+import { changeable, Graph } from './encode.js';
+import { Functions } from './functions.js';
+
+/** Closures kept for one piece of code when a function object is first met, and when it is met again. */
+const maxKeptAtOnce = 8;
+const maxKept = 256;
+/** Pinned functions come and go, so they count downwards from here, apart from permanent ids. */
+const firstPinnedId = -2;
+const lastPinnedId = -(2 ** 31);
+
+interface Kept {
+  readonly id: number;
+  readonly snapshot: FunctionSnapshot;
+  readonly captured: readonly AsyncLocalStorage<unknown>[];
+  readonly roads: Roads;
+  /** Tests whether the functions and classes that its code can see have changed. */
+  readonly changes: readonly (() => boolean)[];
+  /** The same for the function itself, which other code sees where it is a value. */
+  readonly hasChanged: () => boolean;
+  /** Functions that the texts of its classes make, each with its class. */
+  readonly members: ReadonlyMap<AnyFunction, AnyFunction>;
+}
+
+export interface ExporterOptions {
+  readonly buffers?: BufferCarrier | undefined;
+  /**
+   * True: functions and classes that a peer made are also ours. All peers, the maker included, re-create them
+   * from this side, and one that comes back is the one of this side.
+   */
+  readonly ownsCode?: boolean;
+}
+
+/** Makes the sending half: one for all workers in the parent, one in a worker. */
+export function createExporter(options: ExporterOptions = {}): ContextExporter {
+  return new ContextExporter(options);
+}
+
+export class ContextExporter implements Exporter {
+  readonly identities: Identities;
+  readonly #buffers: BufferCarrier | undefined;
+  /** Path to the value that was written last. */
+  #path: Path = [];
+  readonly #definitions: Definition[] = [];
+  readonly #bytes: (Uint8Array | undefined)[] = [];
+  readonly #interned = new Map<string, number>();
+  readonly #functions: Functions;
+  readonly #kept = new WeakMap<AnyFunction, Kept>();
+  /** Functions of definitions that are kept. */
+  readonly #inKept = new WeakSet<AnyFunction>();
+  /** The export in which each function was first met: one export may meet it several times. */
+  readonly #firstSeen = new WeakMap<AnyFunction, number>();
+  #exports = 0;
+  readonly #keptByCode = new Map<number, number>();
+  /** The captures of the last function that was exported with state. */
+  #captured: Captured | undefined;
+  /** The roads of the last function that was exported. */
+  #roads: Roads | undefined;
+  /** Members of classes in the last function that was exported without state. */
+  #members: ReadonlyMap<AnyFunction, AnyFunction> | undefined;
+  /** The last values, which may have such members, too. */
+  #values: Graph | undefined;
+  #isLetGoSoon = false;
+  readonly #pinned = new Map<number, Uint8Array>();
+  #nextPinnedId = firstPinnedId;
+  /** Definitions that each definition needs before it. */
+  readonly #needs = new Map<number, readonly number[]>();
+
+  /** `tag`: see `Identities`. */
+  constructor({ buffers, ownsCode = false }: ExporterOptions, tag?: number) {
+    this.identities = new Identities(ownsCode, tag);
+    this.#buffers = buffers;
+    this.#functions = new Functions(
+      {
+        add: (definition) => this.#add(definition),
+        intern: (key, make) => this.#intern(key, make),
+      },
+      this.identities,
+      (fn, described) => this.#keep(fn, described),
+    );
+  }
+
+  exportFunction(fn: AnyFunction): FunctionSnapshot {
+    const element = inheritedElement();
+    if (element !== undefined) {
+      throw atCaller(transferError('TRANSFER_UNREADABLE', [titleOf(fn)], element));
+    }
+    const kept = this.#current(fn);
+    this.#noteKept(kept);
+    this.#values = undefined;
+    if (kept !== undefined && kept.captured.length === 0 && !hasRegistered()) return kept.snapshot;
+    return this.#exportSlowly(fn, kept);
+  }
+
+  exportJoint(
+    fn: AnyFunction,
+    args: readonly unknown[],
+    haveCode: boolean,
+  ): FunctionSnapshot | undefined {
+    const captured = this.#captured;
+    this.#captured = undefined;
+    const shares = captured !== undefined && (haveCode || sharesAny(args, captured));
+    const given = haveCode ? this.#givenMembers() : [];
+    if (!shares && given.length === 0 && !meet(this.#roads, this.#values?.roads)) return undefined;
+    const what = titleOf(fn);
+    return this.#guard(what, () => {
+      const { inner, stores } = arrivedStores(fn) ?? { inner: fn };
+      for (const [member, owner] of given) this.#functions.setOwner(member, owner);
+      return this.#exportState(inner, stores, what, args);
+    });
+  }
+
+  #noteKept(kept: Kept | undefined): void {
+    this.#roads = kept?.roads;
+    this.#members = kept?.members;
+    if (kept !== undefined) this.#letGoSoon();
+  }
+
+  /** Holds a call until this turn is over. A `WeakRef` would hold all calls of the turn. */
+  #letGoSoon(): void {
+    if (this.#isLetGoSoon) return;
+    this.#isLetGoSoon = true;
+    void Promise.resolve().then(this.#letGo);
+  }
+
+  readonly #letGo = (): void => {
+    this.#isLetGoSoon = false;
+    this.#captured = undefined;
+    this.#roads = undefined;
+    this.#members = undefined;
+    this.#values = undefined;
+  };
+
+  /** Functions among the last values that the texts of classes of the last function make. */
+  #givenMembers(): (readonly [member: AnyFunction, owner: AnyFunction])[] {
+    const values = this.#members?.size ? this.#values : undefined;
+    if (values === undefined) return [];
+    return [...(this.#members ?? [])].filter(([member]) => values.holds(member));
+  }
+
+  exportValue(value: unknown, what: string): ValueSnapshot {
+    try {
+      if (this.#buffers?.isMoving !== true && isPlain(value)) {
+        return { ...write(format.plain, value, this.#buffers), definitions: [] };
+      }
+    } catch {
+      // The graph below reports the failure with its path.
+    }
+    return this.#guard(what, () => {
+      const graph = this.#graph(what, (made) => made.set(made.root, 0, value));
+      this.#values = graph;
+      this.#letGoSoon();
+      return {
+        ...this.#write(graph),
+        definitions: this.#ordered(graph),
+        parcel: graph.parcel,
+      };
+    });
+  }
+
+  /** Imports of functions, here and of peers, that values are compared with. */
+  get sentinels(): Sentinels {
+    return this.#functions.sentinels;
+  }
+
+  hiddenState(value: object): string | undefined {
+    try {
+      return this.#functions.hiddenState(value);
+    } catch {
+      return undefined; // a part of an error that is sent anyway
+    } finally {
+      this.#functions.forget();
+    }
+  }
+
+  largestCapture(fn: AnyFunction): Largest {
+    return largestOf(
+      fn,
+      () => this.#guard('', () => this.#functions.describe(fn, [])),
+      (value) => this.exportValue([value], '').bytes.length,
+    );
+  }
+
+  pin(snapshot: FunctionSnapshot): FunctionSnapshot {
+    const { id: target, definitions, state, buffers, parcel } = snapshot;
+    if (state === undefined) return snapshot;
+    const definition: Definition = { kind: 'pinned', target, state };
+    const { bytes } = write(format.definition, definition, undefined);
+    const id = this.#nextPinnedId;
+    this.#nextPinnedId = id === lastPinnedId ? firstPinnedId : id - 1;
+    this.#pinned.set(id, bytes);
+    return { id, definitions: [...definitions, id], state: undefined, buffers, parcel };
+  }
+
+  unpin(id: number): void {
+    this.#pinned.delete(id);
+  }
+
+  definition(id: number): Uint8Array {
+    const pinned = this.#pinned.get(id);
+    if (pinned !== undefined) return pinned;
+    const definition = this.#definitions[id];
+    if (definition === undefined) throw new RangeError(`there is no definition ${id}`);
+    const bytes = this.#bytes[id] ?? write(format.definition, definition, undefined).bytes;
+    this.#bytes[id] = bytes;
+    return bytes;
+  }
+
+  /** The kept snapshot of `fn`, while it is still true. `isValue`: `fn` is used beyond being called. */
+  #current(fn: AnyFunction, isValue = false): Kept | undefined {
+    const kept = this.#kept.get(fn);
+    if (kept === undefined) return undefined;
+    if (isValue && kept.hasChanged()) {
+      this.#kept.delete(fn);
+      return undefined;
+    }
+    for (const hasChanged of kept.changes) {
+      if (hasChanged()) {
+        this.#kept.delete(fn);
+        return undefined;
+      }
+    }
+    return kept;
+  }
+
+  #add(definition: Definition): number {
+    return this.#definitions.push(definition) - 1;
+  }
+
+  #intern(key: string, make: () => Definition): number {
+    const known = this.#interned.get(key);
+    if (known !== undefined) return known;
+    const id = this.#add(make());
+    this.#interned.set(key, id);
+    return id;
+  }
+
+  /** Runs one export; any error leaves as a CodedError. */
+  #guard<T>(what: string, body: () => T): T {
+    this.#exports += 1;
+    this.#path = [what];
+    try {
+      return body();
+    } catch (error) {
+      throw atCaller(error instanceof CodedError ? error : refusalFor(error, this.#path));
+    } finally {
+      this.#functions.forget();
+    }
+  }
+
+  #exportSlowly(fn: AnyFunction, known: Kept | undefined): FunctionSnapshot {
+    if (typeof fn !== 'function') {
+      throw new CodedError('TASK_NOT_FUNCTION', `the task must be a function, not ${typeof fn}`);
+    }
+    const what = titleOf(fn);
+    return this.#guard(what, () => {
+      const { inner, stores } = arrivedStores(fn) ?? { inner: fn };
+      const active = known && (stores ?? activeStores(known.captured));
+      if (known !== undefined && active?.length === 0) return known.snapshot; // costs nothing
+      const startMs = beginCapture();
+      try {
+        return this.#capture(inner, known, active ?? stores, what);
+      } finally {
+        endCapture(startMs);
+      }
+    });
+  }
+
+  #capture(
+    fn: AnyFunction,
+    known: Kept | undefined,
+    stores: ActiveStores | undefined,
+    what: string,
+  ): FunctionSnapshot {
+    const kept = known ?? this.#keepRoot(fn, what);
+    if (kept === undefined) return this.#exportState(fn, stores, what);
+    this.#noteKept(kept);
+    const active = stores ?? activeStores(kept.captured);
+    return active.length === 0 ? kept.snapshot : this.#withStores(kept, active, what);
+  }
+
+  /** Tries to keep the root function, of any kind. */
+  #keepRoot(fn: AnyFunction, what: string): Kept | undefined {
+    if (!this.#functions.isCode(fn, [what])) return this.#attempt(fn, what);
+    return this.#keep(fn, this.#functions.describe(fn, [what]));
+  }
+
+  /** The closure definition of `fn`, when nothing that it captured can change. */
+  #keep(fn: AnyFunction, described: Described): Kept | undefined {
+    const kept = this.#current(fn, true);
+    if (kept !== undefined || this.#functions.neverKept.has(fn)) return kept;
+    const count = this.#keptByCode.get(described.codeId) ?? 0;
+    const firstSeen = this.#firstSeen.get(fn) ?? this.#exports;
+    const isNew = firstSeen === this.#exports;
+    if (isNew) this.#firstSeen.set(fn, firstSeen);
+    const isLimited = !this.#inKept.has(fn); // else arguments and captures would have two copies of it
+    if (isLimited && count >= (isNew ? maxKeptAtOnce : maxKept)) return undefined;
+    const made = this.#attempt(fn, titleOf(fn));
+    if (made !== undefined) this.#keptByCode.set(described.codeId, count + 1);
+    return made;
+  }
+
+  #attempt(fn: AnyFunction, what: string): Kept | undefined {
+    const graph = new Graph(this.#functions, what, true, this.#buffers);
+    const outer = this.#path;
+    this.#path = graph.path;
+    try {
+      graph.setCalled(graph.root, 0, fn);
+    } catch (error) {
+      // A variable that one of two functions changes is not judged by this attempt.
+      if (error !== changeable) throw error;
+      this.#functions.neverKept.add(fn);
+      this.#path = outer;
+      return undefined;
+    }
+    this.#path = outer;
+    if (graph.meeting().size > 0 || this.#functions.hasMember(graph, fn)) {
+      this.#functions.neverKept.add(fn);
+      return undefined;
+    }
+    // Memory is never part of a constant closure, so nothing has to be kept for it.
+    const { bytes } = this.#write(graph);
+    const needs = this.#ordered(graph);
+    const id = this.#add({ kind: 'closure', bytes });
+    this.#needs.set(id, needs);
+    const watched = (each: AnyFunction) => this.#functions.watch(each);
+    const kept: Kept = {
+      id,
+      snapshot: Object.freeze({
+        id,
+        definitions: Object.freeze([...needs, id]),
+        state: undefined,
+        buffers: Object.freeze([]),
+      }),
+      captured: [...graph.captured],
+      roads: graph.roads,
+      changes: [
+        ...graph.functions.filter((each) => graph.seen.has(each)).map(watched),
+        ...[...graph.watched.keys()].map(watch),
+        ...graph.appearances,
+      ],
+      members: graph.watched,
+      hasChanged: graph.functions.includes(fn) ? watched(fn) : () => false,
+    };
+    this.#kept.set(fn, kept);
+    for (const each of graph.functions) this.#inKept.add(each);
+    return kept;
+  }
+
+  /** A kept function in the stores of this moment. */
+  #withStores(kept: Kept, active: ActiveStores, what: string): FunctionSnapshot {
+    const graph = this.#graph(what, (made) => {
+      made.definitions.add(kept.id);
+      made.put(made.root, 0, made.add(kept, [special.closure, kept.id]));
+      this.#addStores(made, active);
+    });
+    return this.#withState(kept.id, graph);
+  }
+
+  /** `args`: the arguments of a call that share something with the captures. */
+  #exportState(
+    fn: AnyFunction,
+    stores: ActiveStores | undefined,
+    what: string,
+    args?: readonly unknown[],
+  ): FunctionSnapshot {
+    const isCode = this.#functions.isCode(fn, [what]);
+    if (isCode && stores === undefined && args === undefined) {
+      const plain = this.#exportPlainState(fn, this.#functions.describe(fn, [what]));
+      if (plain !== undefined) return plain;
+    }
+    const graph = this.#graph(what, (made) => {
+      if (args === undefined) made.set(made.root, 0, fn);
+      else made.setCall(fn, args);
+      this.#addStores(made, stores ?? activeStores([...made.captured]));
+    });
+    const id = isCode
+      ? this.#functions.describe(fn, [what]).codeId
+      : this.#intern('call', () => ({ kind: 'call' }));
+    return this.#withState(id, graph);
+  }
+
+  /**
+   * Writes again when the first graph shows that its functions share a variable, or that a module must be
+   * copied.
+   */
+  #graph(what: string, write: (graph: Graph) => void): Graph {
+    const copied = new Set<string>();
+    for (;;) {
+      const graph = new Graph(this.#functions, what, false, this.#buffers);
+      this.#path = graph.path;
+      copying(copied, () => write(graph));
+      this.#functions.settle(graph);
+      const more = copying(copied, () => graph.meeting());
+      if (!graph.isStale && more.size === 0) return graph;
+      for (const url of more) copied.add(url);
+      this.#functions.retry();
+    }
+  }
+
+  #withState(id: number, graph: Graph): FunctionSnapshot {
+    const { bytes, buffers } = this.#write(graph);
+    this.#captured = graph;
+    this.#roads = graph.roads;
+    this.#letGoSoon();
+    const { parcel } = graph;
+    return { id, definitions: this.#endingWith(graph, id), state: bytes, buffers, parcel };
+  }
+
+  /** The common case: code, and values that V8 serializes directly. */
+  #exportPlainState(fn: AnyFunction, described: Described): FunctionSnapshot | undefined {
+    const { codeId, slots } = described;
+    if (!this.#functions.isSimple(fn, described) || hasRegistered()) return undefined;
+    const values = slotValues(slots);
+    if (values === undefined) return undefined;
+    try {
+      if (!isPlain(values)) return undefined;
+      const { bytes, buffers } = write(format.slots, values, this.#buffers);
+      this.#captured = values;
+      this.#letGoSoon();
+      return { id: codeId, definitions: [codeId], state: bytes, buffers };
+    } catch {
+      return undefined; // the graph reports the failure
+    }
+  }
+
+  #addStores(graph: Graph, active: ActiveStores): void {
+    for (const [storage, key, store] of active) {
+      const keyCell = key === undefined ? graph.cell(storage) : [key];
+      graph.stores.push(
+        keyCell,
+        graph.at('.getStore()', () => graph.cell(store)),
+      );
+    }
+  }
+
+  #write(graph: Graph): Written {
+    return write(format.graph, graph.payload(), this.#buffers);
+  }
+
+  /** The definitions of `graph`, each after those that it needs. */
+  #ordered(graph: Graph): number[] {
+    const ordered = new Set<number>();
+    for (const id of graph.definitions) {
+      for (const needed of this.#needs.get(id) ?? []) ordered.add(needed);
+      ordered.add(id);
+    }
+    return [...ordered];
+  }
+
+  #endingWith(graph: Graph, id: number): number[] {
+    const needs = this.#needs.get(id) ?? [];
+    const others = [...needs, ...this.#ordered(graph)].filter((other) => other !== id);
+    return [...new Set(others), id];
+  }
+}

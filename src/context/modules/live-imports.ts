@@ -1,0 +1,49 @@
+// Imports of variables that their module assigns later: `import { count, increment } from './counter.js'`. An
+// import shows the present value of the variable, so in a worker the function holds a cell that reads it from
+// the module. Its text is that of a function with cells (cells.ts).
+// Not here: which exports change later (reach.ts).
+
+import type { Binding } from '../text/scope.js';
+import type { ImportSource } from '../values/sentinels.js';
+import { type ExportedVariable, exportedVariable } from './reach.js';
+
+/** An export of a module. */
+export interface LiveSource extends ImportSource {
+  readonly name: string;
+}
+
+const sources = new WeakMap<object, LiveSource>();
+
+/** `cell[0]` reads the present value of the export. */
+export function liveCell(source: LiveSource, read: () => unknown): object {
+  const cell = {
+    get 0(): unknown {
+      return read();
+    },
+  };
+  sources.set(cell, source);
+  return cell;
+}
+
+export function isLiveCell(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && sources.has(value);
+}
+
+export function liveSourceOf(value: unknown): LiveSource | undefined {
+  return typeof value === 'object' && value !== null ? sources.get(value) : undefined;
+}
+
+const variables = new WeakMap<Binding, ExportedVariable | 'constant'>();
+
+/**
+ * Names the variable that the import `binding` of the module at `url` shows; `undefined`: its value never
+ * changes.
+ */
+export function liveImport(binding: Binding | undefined, url: string): string | undefined {
+  if (binding?.kind !== 'import' || binding.imported === '*') return undefined;
+  const known = variables.get(binding);
+  const found =
+    known ?? exportedVariable(binding.source ?? '', binding.imported ?? '', url) ?? 'constant';
+  if (known === undefined) variables.set(binding, found);
+  return found === 'constant' ? undefined : `live ${found.url}:${found.binding.start}`;
+}
