@@ -27,22 +27,26 @@ import {
   withoutStack,
 } from '../internal/index.js';
 import { isCrash, type NestedOwner, type SharedWorkers, type WorkerExit } from '../worker/index.js';
-import { BoundTasks } from './bound-tasks.js';
-import type { CoreBudget } from './budget.js';
-import { exitedError, type WorkerExitedError } from './exit-error.js';
-import { Histogram } from './histogram.js';
-import { LastStep } from './last-step.js';
-import { LoadWatch } from './load-watch.js';
-import { nestedBusy } from './nested.js';
 import type { FilledPoolOptions } from './options.js';
 import { TaskQueue } from './queue.js';
-import { Reclaimer, reclaimAfterMs } from './reclaim.js';
 import { waitedError } from './refusals.js';
-import { RoomLine } from './room-line.js';
 import { chooseWorker, hasRoom, type ScheduleLimits } from './schedule.js';
-import { StreamReader } from './stream.js';
 import { learn, type Task } from './task.js';
-import { type TaskWorker, WorkerManager, type WorkerManagerEvents } from './worker-manager.js';
+import { BoundTasks } from './tasks/bound-tasks.js';
+import { Histogram } from './tasks/histogram.js';
+import { nestedBusy } from './tasks/nested.js';
+import { Reclaimer, reclaimAfterMs } from './tasks/reclaim.js';
+import { RoomLine } from './tasks/room-line.js';
+import { StreamReader } from './tasks/stream.js';
+import type { CoreBudget } from './workers/budget.js';
+import { exitedError, type WorkerExitedError } from './workers/exit-error.js';
+import { LastStep } from './workers/last-step.js';
+import { LoadWatch } from './workers/load-watch.js';
+import {
+  type TaskWorker,
+  WorkerManager,
+  type WorkerManagerEvents,
+} from './workers/worker-manager.js';
 
 export interface DispatcherOptions {
   readonly poolId: number;

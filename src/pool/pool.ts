@@ -32,14 +32,15 @@ import {
   sharedMemoryProblem,
   sharedWorkers,
 } from '../worker/index.js';
-import { budget } from './budget.js';
-import { chooseChannel } from './channel.js';
+import { DurableCalls } from './calls/durable.js';
+import { callInline } from './calls/inline.js';
+import {
+  type ChunkCall,
+  ChunkFailure,
+  type ChunkResult,
+  type PinnedFunction,
+} from './calls/pinned.js';
 import { Dispatcher } from './dispatcher.js';
-import { DurableCalls } from './durable.js';
-import { lostError, type WorkerExitedError } from './exit-error.js';
-import { callInline } from './inline.js';
-import { isThere } from './lanes.js';
-import { NestedChunks } from './nested.js';
 import {
   type CallOptions,
   callDefaults,
@@ -52,8 +53,6 @@ import {
   type PoolOptions,
   realmOptions,
 } from './options.js';
-import { Packer } from './packer.js';
-import { type ChunkCall, ChunkFailure, type ChunkResult, type PinnedFunction } from './pinned.js';
 import {
   busyError,
   cancelledError,
@@ -63,9 +62,15 @@ import {
   fullError,
 } from './refusals.js';
 import { type PoolSample, type PoolStats, poolSample, poolStats } from './stats.js';
-import type { TaskStream } from './stream.js';
 import { type Estimate, Task } from './task.js';
+import { isThere } from './tasks/lanes.js';
+import { NestedChunks } from './tasks/nested.js';
+import { Packer } from './tasks/packer.js';
+import type { TaskStream } from './tasks/stream.js';
 import { type CallTrace, callTrace } from './trace.js';
+import { budget } from './workers/budget.js';
+import { chooseChannel } from './workers/channel.js';
+import { lostError, type WorkerExitedError } from './workers/exit-error.js';
 
 /** Result of a call of `fn`: its value, or for a generator its items as they are made. */
 export type TaskResult<R> =

@@ -7,11 +7,11 @@ import {
   type WorkerKind,
   type WorkerMemory,
 } from '../worker/index.js';
-import { budget } from './budget.js';
 import type { Dispatcher } from './dispatcher.js';
-import type { HistogramSummary } from './histogram.js';
-import type { PoolHealth } from './starts.js';
-import type { TaskWorker } from './worker-manager.js';
+import type { HistogramSummary } from './tasks/histogram.js';
+import { budget } from './workers/budget.js';
+import type { PoolHealth } from './workers/starts.js';
+import type { TaskWorker } from './workers/worker-manager.js';
 
 export interface WorkerStats {
   readonly id: number;

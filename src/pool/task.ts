@@ -10,9 +10,9 @@ import {
 } from '../context/index.js';
 import { hasCode } from '../errors.js';
 import type { Call } from '../worker/index.js';
+import { ChunkFailure } from './calls/pinned.js';
 import type { FilledCallOptions } from './options.js';
-import { ChunkFailure } from './pinned.js';
-import type { StreamReader } from './stream.js';
+import type { StreamReader } from './tasks/stream.js';
 
 /**
  * waiting: in the queue · sent: handed to a worker · streaming: the caller has its stream, items follow ·

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CoreBudget } from '../../src/pool/budget.js';
+import { CoreBudget } from '../../src/pool/workers/budget.js';
 
 const nobody = (): void => assert.fail('told without having waited');
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Histogram } from '../../src/pool/histogram.js';
+import { Histogram } from '../../src/pool/tasks/histogram.js';
 import { random } from '../support/index.js';
 
 /** The nearest-rank percentile of sorted values. */

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LoadWatch } from '../../src/pool/load-watch.js';
-import type { TaskWorker } from '../../src/pool/worker-manager.js';
+import { LoadWatch } from '../../src/pool/workers/load-watch.js';
+import type { TaskWorker } from '../../src/pool/workers/worker-manager.js';
 import { waitFor } from '../support/index.js';
 
 function worker(inFlight: number, orphanLoad?: number) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Load, workersToStart, workersToStop } from '../../src/pool/scale.js';
+import { type Load, workersToStart, workersToStop } from '../../src/pool/workers/scale.js';
 
 function load(given: Partial<Load>): Load {
   return {

@@ -1,6 +1,6 @@
 // The worker's half of a task that streams: a generator's items are sent one by one, and never more than
 // the reader has granted (credit), so that a fast generator beside a slow reader stays small. The parent's
-// half is pool/stream.ts.
+// half is pool/tasks/stream.ts.
 
 import { ownValue } from '../../internal/index.js';
 import type { Link } from '../link.js';

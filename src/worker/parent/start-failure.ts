@@ -1,6 +1,6 @@
 // The reason of a failed start, and how certain the next one fails as well. A worker that was ended from
 // outside, or that the system had no room for, may start a moment later; an unknown flag stays unknown.
-// Not here: how long starts are repeated (pool/starts.ts).
+// Not here: how long starts are repeated (pool/workers/starts.ts).
 
 import { CodedError, hasCode } from '../../errors.js';
 import { messageOf, prototypeRemedy } from '../../internal/index.js';

@@ -3,9 +3,9 @@
 // tasks are reclaimed from the stalled worker, or sent to the idle one after all.
 // Not here: requeueing reclaimed tasks (dispatcher.ts), deciding a claim (worker/parent/worker.ts).
 
-import { clearTimeout, setTimeout } from '../internal/index.js';
-import type { Task } from './task.js';
-import type { TaskWorker, WorkerManager } from './worker-manager.js';
+import { clearTimeout, setTimeout } from '../../internal/index.js';
+import type { Task } from '../task.js';
+import type { TaskWorker, WorkerManager } from '../workers/worker-manager.js';
 
 /** Maximum time that a worker may hold work ahead while another is idle; in ms. */
 export const reclaimAfterMs = 1;

@@ -3,8 +3,8 @@
 // task that calls it.
 // Not here: which items go when (pmap/), how a worker runs them (worker/inside/chunk.ts).
 
-import type { Chunk, ChunkAnswer } from '../worker/index.js';
-import type { FilledCallOptions } from './options.js';
+import type { Chunk, ChunkAnswer } from '../../worker/index.js';
+import type { FilledCallOptions } from '../options.js';
 
 /** Reason and place of the failure of a chunk. */
 export class ChunkFailure {

@@ -2,11 +2,11 @@
 // worker. They wait in the lane of that worker (lanes.ts), beside the queue.
 // Not here: the queue, and sending a task (dispatcher.ts).
 
-import type { CodedError } from '../errors.js';
+import type { CodedError } from '../../errors.js';
+import { workerGone } from '../refusals.js';
+import type { Task } from '../task.js';
+import type { TaskWorker, WorkerManager } from '../workers/worker-manager.js';
 import { isThere, Lanes } from './lanes.js';
-import { workerGone } from './refusals.js';
-import type { Task } from './task.js';
-import type { TaskWorker, WorkerManager } from './worker-manager.js';
 
 export interface BoundTasksOptions {
   readonly manager: WorkerManager;

@@ -3,10 +3,10 @@
 // The rule is in docs/design/pool.md. Not here: which failures are lasting (worker/parent/start-failure.ts).
 
 import { emitWarning } from 'node:process';
-import { CodedError } from '../errors.js';
-import { announcements, clearTimeout, nowMs, setTimeout } from '../internal/index.js';
-import { Patience, patienceDefaults } from '../supervise/index.js';
-import type { StartFailure, WorkerKind } from '../worker/index.js';
+import { CodedError } from '../../errors.js';
+import { announcements, clearTimeout, nowMs, setTimeout } from '../../internal/index.js';
+import { Patience, patienceDefaults } from '../../supervise/index.js';
+import type { StartFailure, WorkerKind } from '../../worker/index.js';
 
 /** Health of the starts of a pool's workers. */
 export interface PoolHealth {

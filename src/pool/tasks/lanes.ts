@@ -2,9 +2,9 @@
 // that takes tasks; a new key goes to the worker with the fewest keys.
 // Not here: when a task is sent (dispatcher.ts).
 
-import { TaskQueue } from './queue.js';
-import type { Task } from './task.js';
-import type { TaskWorker } from './worker-manager.js';
+import { TaskQueue } from '../queue.js';
+import type { Task } from '../task.js';
+import type { TaskWorker } from '../workers/worker-manager.js';
 
 export type Key = string | number;
 

@@ -1,16 +1,16 @@
 // Maps inside tasks, on the side of the pool: a chunk that a worker offers goes to an idle worker, if there
 // is one and a core for it; otherwise the offering worker runs it itself.
 
-import type { AnyFunction } from '../context/index.js';
-import { CodedError } from '../errors.js';
+import type { AnyFunction } from '../../context/index.js';
+import { CodedError } from '../../errors.js';
 import {
   type ChunkAnswer,
   ItemFailure,
   type NestedChunk,
   type NestedOwner,
-} from '../worker/index.js';
-import { callDefaults } from './options.js';
-import { ChunkFailure, type PinnedFunction } from './pinned.js';
+} from '../../worker/index.js';
+import { ChunkFailure, type PinnedFunction } from '../calls/pinned.js';
+import { callDefaults } from '../options.js';
 
 /** Refuses a chunk; the worker that offers it runs it itself. */
 export function nestedBusy(): CodedError {

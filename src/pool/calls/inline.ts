@@ -3,17 +3,17 @@
 // ended here: one that goes on after its rejection has no effect, and one that never awaits is not
 // interrupted at all.
 
-import type { AnyFunction } from '../context/index.js';
+import type { AnyFunction } from '../../context/index.js';
 import {
   abortError,
   beforeDeadline,
   functionName,
   nowMs,
   timeoutError,
-} from '../internal/index.js';
-import { type AnyGenerator, generatorOf, InlineReports } from '../worker/index.js';
-import type { FilledCallOptions } from './options.js';
-import { unwantedValue } from './stream.js';
+} from '../../internal/index.js';
+import { type AnyGenerator, generatorOf, InlineReports } from '../../worker/index.js';
+import type { FilledCallOptions } from '../options.js';
+import { unwantedValue } from '../tasks/stream.js';
 
 /** Settles as `work` does, or rejects first when the call's time is over or it was aborted. */
 type Within = <T>(work: Promise<T>) => Promise<T>;

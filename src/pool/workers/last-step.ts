@@ -3,8 +3,8 @@
 // The worker gets no new tasks; the worker manager may start another for it meanwhile. A loop that does not
 // turn cannot finish the neighbours either. Tasks that had not begun were requeued before.
 
-import { startTimer } from '../internal/index.js';
-import type { Task } from './task.js';
+import { startTimer } from '../../internal/index.js';
+import type { Task } from '../task.js';
 import type { TaskWorker } from './worker-manager.js';
 
 /** Maximum time for a worker to prove that its event loop turns, in ms. */

@@ -2,9 +2,9 @@
 // Cheap: nothing is compared below 64 KiB, and only the first calls of each function.
 
 import { emitWarning } from 'node:process';
-import { type AnyFunction, type FunctionSnapshot, fingerprint } from '../context/index.js';
-import { sourceText } from '../internal/index.js';
-import { parentBuffers, parentExporter } from '../worker/index.js';
+import { type AnyFunction, type FunctionSnapshot, fingerprint } from '../../context/index.js';
+import { sourceText } from '../../internal/index.js';
+import { parentBuffers, parentExporter } from '../../worker/index.js';
 
 const largeBytes = 64 * 1024;
 /** Number of calls compared; a function whose state differed each time is then skipped. */

@@ -2,11 +2,11 @@
 // part, so its worker options are refused, and its counts leave these calls out.
 
 import { setMaxListeners } from 'node:events';
-import type { AnyFunction } from '../context/index.js';
-import type { CodedError } from '../errors.js';
-import { invalid } from '../internal/index.js';
-import { isByPlace } from './by-place.js';
-import type { FilledCallOptions, FilledPoolOptions } from './options.js';
+import type { AnyFunction } from '../../context/index.js';
+import type { CodedError } from '../../errors.js';
+import { invalid } from '../../internal/index.js';
+import type { FilledCallOptions, FilledPoolOptions } from '../options.js';
+import { isByPlace } from '../workers/by-place.js';
 
 export class DurableCalls {
   readonly #options: FilledPoolOptions;

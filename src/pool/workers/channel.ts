@@ -1,10 +1,10 @@
 // Chooses the channel of a pool: shared memory where the native core works, else what Node has by itself.
 // The fallback emits one warning per process; an unavailable channel that was named is an error.
 
-import type { ChannelKind } from '../channels/index.js';
-import { CodedError } from '../errors.js';
-import { sharedMemoryProblem } from '../worker/index.js';
-import type { FilledPoolOptions } from './options.js';
+import type { ChannelKind } from '../../channels/index.js';
+import { CodedError } from '../../errors.js';
+import { sharedMemoryProblem } from '../../worker/index.js';
+import type { FilledPoolOptions } from '../options.js';
 
 let hasWarned = false;
 

@@ -3,10 +3,10 @@
 // loop early ends the generator in the worker, and waits for it. The worker's half is
 // worker/inside/stream-sender.ts.
 
-import { type CallSite, joinStacks } from '../context/index.js';
-import { CodedError, hasCode } from '../errors.js';
-import { clearTimeout, type Deferred, defer, inWords, startTimer } from '../internal/index.js';
-import { streamLeadItems } from '../worker/index.js';
+import { type CallSite, joinStacks } from '../../context/index.js';
+import { CodedError, hasCode } from '../../errors.js';
+import { clearTimeout, type Deferred, defer, inWords, startTimer } from '../../internal/index.js';
+import { streamLeadItems } from '../../worker/index.js';
 
 /**
  * Items of a generator that runs in a worker. It runs ahead of its reader, so the reader cannot give it

@@ -3,8 +3,8 @@
 // workers.
 
 import { isPromise } from 'node:util/types';
-import { CodedError } from '../errors.js';
-import { invalid, messageOf } from '../internal/index.js';
+import { CodedError } from '../../errors.js';
+import { invalid, messageOf } from '../../internal/index.js';
 
 /** One value for all workers of a pool, or a function that returns it for each. */
 export type ByPlace<T> = T | ((place: number) => T);

@@ -2,8 +2,8 @@
 // worker for each granted core. Inside a worker there is no such pool: parallel calls of a task run inline
 // there, because every core has its worker already.
 
-import type { ChannelKind } from '../channels/index.js';
-import type { AnyFunction } from '../context/index.js';
+import type { ChannelKind } from '../../channels/index.js';
+import type { AnyFunction } from '../../context/index.js';
 import {
   defineOwn,
   descriptorOf,
@@ -11,17 +11,17 @@ import {
   notFunction,
   optionsAlone,
   ownOf,
-} from '../internal/index.js';
-import { isInsideWorker } from '../worker/index.js';
-import { callInline } from './inline.js';
+} from '../../internal/index.js';
+import { isInsideWorker } from '../../worker/index.js';
 import {
   type CallOptions,
   callDefaults,
   type FilledCallOptions,
   fillCallOptions,
   realmOptions,
-} from './options.js';
-import { Pool, type TaskResult } from './pool.js';
+} from '../options.js';
+import { Pool, type TaskResult } from '../pool.js';
+import { callInline } from './inline.js';
 
 /** Options of a call, and its pool. */
 export interface RunOptions extends CallOptions {

@@ -1,7 +1,7 @@
 // Start failure of a worker that was ready, and ended before it had done anything.
 
-import { CodedError } from '../errors.js';
-import { describeExit, type StartFailure, type WorkerExit } from '../worker/index.js';
+import { CodedError } from '../../errors.js';
+import { describeExit, type StartFailure, type WorkerExit } from '../../worker/index.js';
 
 interface EndedWorker {
   readonly label: string;

@@ -3,8 +3,8 @@
 // `emit` of this one emitter is replaced until it is disposed; listeners may come and go meanwhile.
 
 import type { EventEmitter } from 'node:events';
-import { CodedError } from '../errors.js';
-import { invalid } from '../internal/index.js';
+import { CodedError } from '../../errors.js';
+import { invalid } from '../../internal/index.js';
 import { type RunOptions, run } from './default.js';
 
 /**

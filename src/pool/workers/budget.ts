@@ -3,7 +3,7 @@
 // four tasks at a time, not eight that slow each other down.
 // Every pool may always have one worker at work: no pool starves, none can deadlock.
 
-import { grantedCores } from '../worker/index.js';
+import { grantedCores } from '../../worker/index.js';
 
 export class CoreBudget {
   #coreCount: number;

@@ -1,7 +1,7 @@
 // Errors for a caller whose worker ended under its task.
 
-import { CodedError } from '../errors.js';
-import { describeExit, mayLackHeap, type WorkerExit } from '../worker/index.js';
+import { CodedError } from '../../errors.js';
+import { describeExit, mayLackHeap, type WorkerExit } from '../../worker/index.js';
 
 /** A worker ended by itself; has its exit code or signal. */
 export class WorkerExitedError extends CodedError {

@@ -9,14 +9,14 @@ import {
   type Packed,
   type SlowCodec,
   shareBlocks,
-} from '../channels/index.js';
+} from '../../channels/index.js';
 import {
   type AnyFunction,
   beginCall,
   endCall,
   type FunctionSnapshot,
   type ValueSnapshot,
-} from '../context/index.js';
+} from '../../context/index.js';
 import {
   blocksOf,
   type Chunk,
@@ -25,9 +25,9 @@ import {
   parentBuffers,
   parentExporter,
   type Reach,
-} from '../worker/index.js';
+} from '../../worker/index.js';
+import { ChunkFailure } from '../calls/pinned.js';
 import { noteLargeState } from './large-state.js';
-import { ChunkFailure } from './pinned.js';
 
 /** A function and its arguments as they were at the call. */
 interface PackedCall {

@@ -4,9 +4,9 @@
 // A worker that ends before it did anything counts as a failed start (starts.ts).
 // Long (over 400 lines), because growing, shrinking, resizing and replacing change one list of workers.
 
-import type { ChannelKind } from '../channels/index.js';
-import type { FunctionSnapshot } from '../context/index.js';
-import { CodedError } from '../errors.js';
+import type { ChannelKind } from '../../channels/index.js';
+import type { FunctionSnapshot } from '../../context/index.js';
+import { CodedError } from '../../errors.js';
 import {
   announcements,
   clearTimeout,
@@ -14,7 +14,7 @@ import {
   nowMs,
   startTimer,
   whileHeld,
-} from '../internal/index.js';
+} from '../../internal/index.js';
 import {
   allowedCores,
   coresToPin,
@@ -25,13 +25,13 @@ import {
   Worker,
   type WorkerEvents,
   type WorkerExit,
-} from '../worker/index.js';
+} from '../../worker/index.js';
+import { type FilledPoolOptions, optionsAt, type PoolSize } from '../options.js';
+import type { Task } from '../task.js';
 import { freePlace } from './by-place.js';
-import { type FilledPoolOptions, optionsAt, type PoolSize } from './options.js';
 import { type Load, workersToStart, workersToStop } from './scale.js';
 import { idleEnd } from './start-failure.js';
 import { type PoolHealth, Starts } from './starts.js';
-import type { Task } from './task.js';
 
 export type TaskWorker = Worker<Task>;
 
