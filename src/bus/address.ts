@@ -2,8 +2,8 @@
 // `const price = bus.address<Item, number>('price')`. The program promises the types; nothing is checked when
 // a message arrives.
 
-import type { Consumer } from './consumer.js';
-import type { BusMessage, ReplyRequestOptions } from './message.js';
+import type { Consumer } from './delivery/consumer.js';
+import type { BusMessage, ReplyRequestOptions } from './delivery/message.js';
 import type { Bus, ConsumerOptions, Handler, SendOptions } from './types.js';
 
 export class BusAddress<Request, Reply> {

@@ -22,12 +22,7 @@ import {
   string,
 } from '../internal/index.js';
 import { BusAddress } from './address.js';
-import type { BusCodec, Registration } from './codecs.js';
-import { Consumer } from './consumer.js';
-import { asCoded, busClosed, handlerError, noHandlers } from './errors.js';
-import { Filters } from './filters.js';
-import { HandOffs } from './hand-offs.js';
-import type { Interceptors } from './interceptors.js';
+import { Consumer } from './delivery/consumer.js';
 import {
   type Asker,
   BusMessage,
@@ -37,19 +32,24 @@ import {
   type ReplyRequestOptions,
   trySettle,
   type Waiter,
-} from './message.js';
-import type { Attached, AttachedUplink, Outlet, Peer, Uplink } from './peer.js';
-import { type Locality, Receivers } from './receivers.js';
-import { Requests } from './requests.js';
+} from './delivery/message.js';
+import { type Locality, Receivers } from './delivery/receivers.js';
+import { Requests } from './delivery/requests.js';
+import { TurnQueue } from './delivery/turn-queue.js';
+import { asCoded, busClosed, handlerError, noHandlers } from './errors.js';
+import type { BusCodec, Registration } from './filters/codecs.js';
+import { Filters } from './filters/filters.js';
+import type { Interceptors } from './filters/interceptors.js';
+import { messageTrace } from './filters/trace.js';
+import { HandOffs } from './hand-over/hand-offs.js';
 import {
   openStream,
   type StreamBus,
   type StreamHandler,
   type StreamOptions,
   streamAcceptor,
-} from './streams.js';
-import { messageTrace } from './trace.js';
-import { TurnQueue } from './turn-queue.js';
+} from './streams/streams.js';
+import type { Attached, AttachedUplink, Outlet, Peer, Uplink } from './transports/peer.js';
 import type { BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
 
 export interface BusOptions {

@@ -1,17 +1,7 @@
 export { BusAddress } from './address.js';
 export { type BusOptions, EventBus } from './bus.js';
-export type { BusCodec, Registration } from './codecs.js';
-export type { Consumer } from './consumer.js';
-export { createCopy } from './copy.js';
-export { noHandlers, noRequester } from './errors.js';
-export type { Successor } from './incoming-hand-off.js';
-export type {
-  InterceptedChange,
-  InterceptedMessage,
-  Interceptor,
-  Interceptors,
-} from './interceptors.js';
-export { BusLink } from './link.js';
+export type { Consumer } from './delivery/consumer.js';
+export { createCopy } from './delivery/copy.js';
 export {
   type BusHeaders,
   type BusMessage,
@@ -22,12 +12,22 @@ export {
   type ReplyOptions,
   type ReplyRequestOptions,
   type Waiter,
-} from './message.js';
-export type { AttachedUplink, Uplink } from './peer.js';
+} from './delivery/message.js';
+export type { Locality } from './delivery/receivers.js';
+export { noHandlers, noRequester } from './errors.js';
+export type { BusCodec, Registration } from './filters/codecs.js';
+export type {
+  InterceptedChange,
+  InterceptedMessage,
+  Interceptor,
+  Interceptors,
+} from './filters/interceptors.js';
+export { type HandledMessage, type MessageTrace, traceMessages } from './filters/trace.js';
+export type { Successor } from './hand-over/incoming-hand-off.js';
 export { parseFailure, parseMessage } from './protocol.js';
-export type { Locality } from './receivers.js';
 export { reservedPrefix, streamPrefix } from './reserved.js';
 export { type HandOffTarget, ScopedBus } from './scoped.js';
-export type { StreamHandler, StreamOptions } from './streams.js';
-export { type HandledMessage, type MessageTrace, traceMessages } from './trace.js';
+export type { StreamHandler, StreamOptions } from './streams/streams.js';
+export { BusLink } from './transports/link.js';
+export type { AttachedUplink, Uplink } from './transports/peer.js';
 export type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';

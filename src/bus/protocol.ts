@@ -2,7 +2,7 @@
 // body. Kinds below 40 belong to workers; the link uses two of them (worker/protocol.ts).
 
 import { CodedError, type ErrorCode, errorCodes } from '../errors.js';
-import type { BusHeaders, Origin } from './message.js';
+import type { BusHeaders, Origin } from './delivery/message.js';
 
 export const busFrame = Object.freeze({
   /** task: number of the sender's consumers of an address; body: the address. */

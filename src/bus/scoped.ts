@@ -7,13 +7,13 @@ import { CodedError } from '../errors.js';
 import { string } from '../internal/index.js';
 import { BusAddress } from './address.js';
 import type { EventBus } from './bus.js';
-import type { BusCodec, Registration } from './codecs.js';
-import type { Consumer } from './consumer.js';
-import type { Successor } from './incoming-hand-off.js';
-import type { Interceptors } from './interceptors.js';
-import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
+import type { Consumer } from './delivery/consumer.js';
+import type { BusHeaders, BusMessage, ReplyRequestOptions } from './delivery/message.js';
+import type { BusCodec, Registration } from './filters/codecs.js';
+import type { Interceptors } from './filters/interceptors.js';
+import type { Successor } from './hand-over/incoming-hand-off.js';
 import { reservedPrefix } from './reserved.js';
-import { type StreamHandler, type StreamOptions, streamAcceptor } from './streams.js';
+import { type StreamHandler, type StreamOptions, streamAcceptor } from './streams/streams.js';
 import type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
 
 /** A unit's successors on another loop, as the unit that moves there gets it. */

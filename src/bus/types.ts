@@ -2,12 +2,12 @@
 
 import type { Duplex } from 'node:stream';
 import type { BusAddress } from './address.js';
-import type { BusCodec, Registration } from './codecs.js';
-import type { Consumer } from './consumer.js';
-import type { Interceptors } from './interceptors.js';
-import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
-import type { Locality } from './receivers.js';
-import type { StreamHandler, StreamOptions } from './streams.js';
+import type { Consumer } from './delivery/consumer.js';
+import type { BusHeaders, BusMessage, ReplyRequestOptions } from './delivery/message.js';
+import type { Locality } from './delivery/receivers.js';
+import type { BusCodec, Registration } from './filters/codecs.js';
+import type { Interceptors } from './filters/interceptors.js';
+import type { StreamHandler, StreamOptions } from './streams/streams.js';
 
 export interface SendOptions {
   readonly headers?: BusHeaders | undefined;

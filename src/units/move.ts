@@ -3,7 +3,7 @@
 // to the new one; at last the old one is stopped. The old loop alone decides whether it moves, in one step,
 // so that there is always exactly one. When that loop is lost in the middle, the new instance is kept if it
 // has its state.
-// Not here: forwarding of messages (bus/hand-offs.ts).
+// Not here: forwarding of messages (bus/hand-over/hand-offs.ts).
 
 import type { Bus } from '../bus/index.js';
 import { CodedError } from '../errors.js';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { EventBus } from '../../src/bus/index.js';
-import type { Attached, Peer } from '../../src/bus/peer.js';
+import type { Attached, Peer } from '../../src/bus/transports/peer.js';
 
 /** Calls pushed functions in order, all that are queued after as many turns as `pause` returns. */
 export class SlowPath {

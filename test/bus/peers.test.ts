@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { type BusMessage, EventBus } from '../../src/bus/index.js';
-import type { Attached, Peer } from '../../src/bus/peer.js';
+import type { Attached, Peer } from '../../src/bus/transports/peer.js';
 import { CodedError } from '../../src/errors.js';
 import { waitFor } from '../support/index.js';
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Publications } from '../../src/bus/publications.js';
+import { Publications } from '../../src/bus/delivery/publications.js';
 import { upTo } from './net.js';
 
 /** The number of senders that are remembered. */

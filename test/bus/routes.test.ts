@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Routes } from '../../src/bus/routes.js';
+import { Routes } from '../../src/bus/delivery/routes.js';
 
 test('in each round of turns everybody is next as often as its weight says', () => {
   fc.assert(

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { test } from 'node:test';
 import { EventBus } from '../../src/bus/index.js';
 import type { StreamFrame } from '../../src/bus/protocol.js';
-import { BusStream, type StreamWire } from '../../src/bus/stream.js';
+import { BusStream, type StreamWire } from '../../src/bus/streams/stream.js';
 import { CodedError, type ErrorCode } from '../../src/errors.js';
 import type { UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { EventBus, ScopedBus } from '../../src/bus/index.js';
-import type { AttachedUplink, Uplink } from '../../src/bus/peer.js';
+import type { AttachedUplink, Uplink } from '../../src/bus/transports/peer.js';
 import { type Random, random, waitFor } from '../support/index.js';
 import { byOf, Net, type Numbered, SlowPath, turns, upTo } from './net.js';
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createCopy } from '../../src/bus/copy.js';
+import { createCopy } from '../../src/bus/delivery/copy.js';
 import { hasCode } from '../../src/errors.js';
 import { type Pool, pmap } from '../../src/public.js';
 import { ordinaryValues, privateValues } from '../support/private-values.js';

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createCopy } from '../../src/bus/copy.js';
+import { createCopy } from '../../src/bus/delivery/copy.js';
 import { type Pool, pmap } from '../../src/public.js';
 import { describe, isGoodRefusal } from '../support/describe.js';
 import { random, seeded, waitFor } from '../support/index.js';

@@ -2,7 +2,7 @@
 
 import { workerData } from 'node:worker_threads';
 import { EventBus } from '../../../src/bus/index.js';
-import { BusLink } from '../../../src/bus/link.js';
+import { BusLink } from '../../../src/bus/transports/link.js';
 import { acceptChannel } from '../../../src/channels/index.js';
 import { shared } from '../../../src/public.js';
 

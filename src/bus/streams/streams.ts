@@ -3,13 +3,13 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import { invalid } from '../internal/index.js';
-import type { Consumer } from './consumer.js';
-import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
-import { parseAddress, type StreamFrame } from './protocol.js';
-import { streamPrefix } from './reserved.js';
+import { invalid } from '../../internal/index.js';
+import type { Consumer } from '../delivery/consumer.js';
+import type { BusHeaders, BusMessage, ReplyRequestOptions } from '../delivery/message.js';
+import { parseAddress, type StreamFrame } from '../protocol.js';
+import { streamPrefix } from '../reserved.js';
+import type { Bus, Handler, SendOptions } from '../types.js';
 import { asError, BusStream } from './stream.js';
-import type { Bus, Handler, SendOptions } from './types.js';
 
 export interface StreamOptions extends ReplyRequestOptions, SendOptions {
   /** Aborts the opening, and afterwards the stream. */

@@ -1,8 +1,8 @@
 // Work for the next turn of the event loop, in order. It is bounded, because none of it begins before the
 // code that fills it returns.
 
-import { CodedError } from '../errors.js';
-import { setImmediate } from '../internal/index.js';
+import { CodedError } from '../../errors.js';
+import { setImmediate } from '../../internal/index.js';
 
 /** Messages for consumers of this loop that may be sent in one turn of it. */
 const maxQueuedWorks = 100_000;

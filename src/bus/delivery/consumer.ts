@@ -2,11 +2,11 @@
 // buffers a bounded number while it is paused. It does not wait for promises of the handler. Not here:
 // handing off to another loop, which holds the consumer and then forwards (hand-offs.ts).
 
-import { CodedError } from '../errors.js';
-import { integer } from '../internal/index.js';
+import { CodedError } from '../../errors.js';
+import { integer } from '../../internal/index.js';
+import type { Outlet } from '../transports/peer.js';
 import { Fifo } from './fifo.js';
 import { type Delivery, trySettle } from './message.js';
-import type { Outlet } from './peer.js';
 
 /** May wait beyond `maxBuffered` while a consumer moves to another loop. */
 export const maxHeldMessages = 100_000;

@@ -1,13 +1,13 @@
 // The source side of a hand-off (hand-offs.ts): forwards to the successor, in one stream, the messages that
 // the consumer held and those that arrive until all senders have switched.
 
-import { type Consumer, maxHeldMessages } from './consumer.js';
-import { Fifo } from './fifo.js';
-import type { Delivery } from './message.js';
-import type { Outlet, Peer } from './peer.js';
-import { writeHandedOn } from './protocol.js';
-import type { Receivers } from './receivers.js';
-import type { TurnQueue } from './turn-queue.js';
+import { type Consumer, maxHeldMessages } from '../delivery/consumer.js';
+import { Fifo } from '../delivery/fifo.js';
+import type { Delivery } from '../delivery/message.js';
+import type { Receivers } from '../delivery/receivers.js';
+import type { TurnQueue } from '../delivery/turn-queue.js';
+import { writeHandedOn } from '../protocol.js';
+import type { Outlet, Peer } from '../transports/peer.js';
 
 /** The successor that takes over a consumer's messages. */
 export interface HandOffRoute {

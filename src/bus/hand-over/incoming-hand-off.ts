@@ -3,13 +3,13 @@
 // reported that it forwarded all of that sender's. Messages from other machines wait until the source has
 // begun to forward: before that the consumer may still stay there.
 
-import { defer } from '../internal/index.js';
-import { type Consumer, maxHeldMessages } from './consumer.js';
-import type { Delivery } from './message.js';
-import type { Outlet, Peer } from './peer.js';
-import { parseHandedOn } from './protocol.js';
-import { Publications } from './publications.js';
-import type { Receivers } from './receivers.js';
+import { defer } from '../../internal/index.js';
+import { type Consumer, maxHeldMessages } from '../delivery/consumer.js';
+import type { Delivery } from '../delivery/message.js';
+import { Publications } from '../delivery/publications.js';
+import type { Receivers } from '../delivery/receivers.js';
+import { parseHandedOn } from '../protocol.js';
+import type { Outlet, Peer } from '../transports/peer.js';
 
 /** A successor that is ready for its consumer's messages. */
 export interface Successor {

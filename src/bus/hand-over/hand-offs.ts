@@ -17,14 +17,14 @@
 // Not here: the unit and its state, and the decision to move it (units/).
 
 import { randomUUID } from 'node:crypto';
-import type { Consumer } from './consumer.js';
+import type { Consumer } from '../delivery/consumer.js';
+import type { Delivery } from '../delivery/message.js';
+import type { Receivers } from '../delivery/receivers.js';
+import type { TurnQueue } from '../delivery/turn-queue.js';
+import type { HandOffNote } from '../protocol.js';
+import type { Outlet, Peer } from '../transports/peer.js';
 import { IncomingHandOff, type Successor } from './incoming-hand-off.js';
-import type { Delivery } from './message.js';
 import { type HandOffRoute, OutgoingHandOff } from './outgoing-hand-off.js';
-import type { Outlet, Peer } from './peer.js';
-import type { HandOffNote } from './protocol.js';
-import type { Receivers } from './receivers.js';
-import type { TurnQueue } from './turn-queue.js';
 
 /** The parts of a bus that hand-offs use. */
 export interface HandOffsParts {

@@ -1,8 +1,8 @@
 // The interfaces between a bus and its peers, the buses of other loops. All methods keep one order: what is
 // sent first arrives first. Not here: the transport.
 
-import type { Delivery } from './message.js';
-import type { HandOffNote } from './protocol.js';
+import type { Delivery } from '../delivery/message.js';
+import type { HandOffNote } from '../protocol.js';
 
 /** A way by which messages leave this loop. */
 export interface Outlet {

@@ -2,9 +2,9 @@
 // another loop. Memory of `shared()` is the same memory, as in another loop. Functions and classes are the
 // originals: they came back to where they are from.
 
-import { type BlockStore, ByteReader, Codec, isImmutable } from '../channels/index.js';
-import { createImporter } from '../context/index.js';
-import { encodedOf, parentBuffers, parentExporter } from '../worker/index.js';
+import { type BlockStore, ByteReader, Codec, isImmutable } from '../../channels/index.js';
+import { createImporter } from '../../context/index.js';
+import { encodedOf, parentBuffers, parentExporter } from '../../worker/index.js';
 
 /** Returns a function that makes such copies; it throws `TRANSFER_…` for what cannot travel. */
 export function createCopy(): (body: unknown) => unknown {

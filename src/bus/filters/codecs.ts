@@ -2,9 +2,9 @@
 // codec's name goes with the message, in a header that programs cannot see. Without a codec a body travels as
 // the arguments of `run` do (context/).
 
-import { CodedError } from '../errors.js';
-import { checkFunction, messageOf, string } from '../internal/index.js';
-import { type Content, codecHeader } from './message.js';
+import { CodedError } from '../../errors.js';
+import { checkFunction, messageOf, string } from '../../internal/index.js';
+import { type Content, codecHeader } from '../delivery/message.js';
 
 export interface BusCodec<Value = unknown, Encoded = unknown> {
   /** The same on both sides. */

@@ -1,9 +1,9 @@
 // A message as a consumer gets it, and replies to it. Not here: its way to the consumer, and the requests
 // that wait (bus.ts).
 
-import { CodedError } from '../errors.js';
-import { announcements, integer, invalid, messageOf } from '../internal/index.js';
-import { noRequester } from './errors.js';
+import { CodedError } from '../../errors.js';
+import { announcements, integer, invalid, messageOf } from '../../internal/index.js';
+import { noRequester } from '../errors.js';
 
 /** Names are case-sensitive. */
 export type BusHeaders = Readonly<Record<string, string>>;

@@ -1,15 +1,14 @@
 // A peer over a channel: one end of the connection of two buses. Not here: handling of messages (bus.ts), and
 // how values travel (worker/link.ts).
 
-import type { ByteReader, ChannelEnd } from '../channels/index.js';
-import { createExporter, createImporter } from '../context/index.js';
-import { CodedError } from '../errors.js';
-import { announcements, defer } from '../internal/index.js';
-import { bufferCarrier, Link, readError } from '../worker/index.js';
-import type { EventBus } from './bus.js';
-import { consumerLost, noRequester } from './errors.js';
-import { type Delivery, noHeaders, type Outcome, type Waiter } from './message.js';
-import type { Attached, Peer } from './peer.js';
+import type { ByteReader, ChannelEnd } from '../../channels/index.js';
+import { createExporter, createImporter } from '../../context/index.js';
+import { CodedError } from '../../errors.js';
+import { announcements, defer } from '../../internal/index.js';
+import { bufferCarrier, Link, readError } from '../../worker/index.js';
+import type { EventBus } from '../bus.js';
+import { type Delivery, noHeaders, type Outcome, type Waiter } from '../delivery/message.js';
+import { consumerLost, noRequester } from '../errors.js';
 import {
   busFrame,
   type HandOffNote,
@@ -17,7 +16,8 @@ import {
   parseFailure,
   parseHandOff,
   parseMessage,
-} from './protocol.js';
+} from '../protocol.js';
+import type { Attached, Peer } from './peer.js';
 
 /** The number of a message without a waiter. */
 const noWaiter = 0;

@@ -1,8 +1,8 @@
 // A hook for trace context, which travels with every message of this thread and is active while its handler
 // runs. Without one it costs one check. Not here: its implementation (observe/opentelemetry).
 
-import type { BusHeaders } from './message.js';
-import { isReserved } from './reserved.js';
+import type { BusHeaders } from '../delivery/message.js';
+import { isReserved } from '../reserved.js';
 
 /** A message that a handler here is about to get. */
 export interface HandledMessage {

@@ -5,9 +5,9 @@
 // the two ends (streams.ts).
 
 import { Duplex } from 'node:stream';
-import { CodedError, hasCode } from '../errors.js';
-import { abortError, errorOf, nextTick, unwatchAbort, watchAbort } from '../internal/index.js';
-import { parseStreamFrame, type StreamFrame } from './protocol.js';
+import { CodedError, hasCode } from '../../errors.js';
+import { abortError, errorOf, nextTick, unwatchAbort, watchAbort } from '../../internal/index.js';
+import { parseStreamFrame, type StreamFrame } from '../protocol.js';
 
 /** Items that an end takes before it has to be read. */
 const streamWindow = 16;

@@ -1,8 +1,8 @@
 // Requests of a bus that wait for replies, with their time limits. Not here: sending and replying.
 
-import { CodedError } from '../errors.js';
-import { abortError, beforeDeadline, defer, integer } from '../internal/index.js';
-import { noRequester } from './errors.js';
+import { CodedError } from '../../errors.js';
+import { abortError, beforeDeadline, defer, integer } from '../../internal/index.js';
+import { noRequester } from '../errors.js';
 import type { Delivery, Outcome, ReplyRequestOptions, Waiter } from './message.js';
 
 const defaultTimeoutMs = 30_000;

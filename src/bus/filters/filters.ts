@@ -2,6 +2,8 @@
 // Outbound: interceptors, then codecs; inbound: codecs, then interceptors. Without any they cost one check.
 // Not here: what each does.
 
+import type { Content, Delivery } from '../delivery/message.js';
+import { isReserved } from '../reserved.js';
 import { type BusCodec, Codecs, type Registration } from './codecs.js';
 import {
   addInterceptors,
@@ -9,8 +11,6 @@ import {
   type Interceptors,
   intercepted,
 } from './interceptors.js';
-import type { Content, Delivery } from './message.js';
-import { isReserved } from './reserved.js';
 
 export class Filters {
   /** Called when an interceptor has stopped a message. */

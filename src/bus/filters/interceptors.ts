@@ -2,10 +2,10 @@
 // its handler is called. Used for what all messages have in common, such as headers, counting or permission.
 // They do not see replies, nor messages between parts of manycore.
 
-import { CodedError } from '../errors.js';
-import { checkFunction, ownOptions } from '../internal/index.js';
+import { CodedError } from '../../errors.js';
+import { checkFunction, ownOptions } from '../../internal/index.js';
+import { type BusHeaders, type Delivery, headersOf } from '../delivery/message.js';
 import type { Registration } from './codecs.js';
-import { type BusHeaders, type Delivery, headersOf } from './message.js';
 
 /** A message as an interceptor sees it. */
 export interface InterceptedMessage {
