@@ -188,8 +188,8 @@ test('the parts of a call take nothing that programs replace, but by src/interna
 const loadsLate: Readonly<Record<string, string>> = {
   'src/agent/live.ts': 'no agent starts in a context; figures are asked for by a call',
   'src/cli/main.ts': 'the command',
-  'src/cluster/jetstream.ts': 'a call',
-  'src/cluster/nats.ts': 'a call',
+  'src/cluster/tasks/jetstream.ts': 'a call',
+  'src/cluster/nats/nats.ts': 'a call',
   'src/context/closures/inspector.ts': 'the first snapshot: a call',
   'src/context/values/intrinsics.ts': 'Node before 20.16 alone',
   'src/context/decode/modules.ts': 'what a result needs',

@@ -55,7 +55,7 @@ const programs = {
   'serve-entry': 'dist/src/serve/process/serve-entry.js',
   'units-entry': 'dist/src/units/units-entry.js',
   'units-thread': 'dist/src/units/units-thread.js',
-  'task-entry': 'dist/src/cluster/task-entry.js',
+  'task-entry': 'dist/src/cluster/tasks/task-entry.js',
   'tune-entry': 'dist/src/tune/tune-entry.js',
   'stack-thread': 'dist/src/serve/process/stack-thread.js',
   folders: 'dist/src/http-apps/folders.js',

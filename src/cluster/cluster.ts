@@ -8,22 +8,22 @@ import type { EventBus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import { integer, invalid } from '../internal/index.js';
 import { grantedCores, type RemoteWorkers } from '../worker/index.js';
+import { type ClusterNode, Nodes } from './bus/nodes.js';
+import { ClusterPeer } from './bus/peer.js';
+import { Signer } from './bus/signature.js';
 import { clusterClosed, connectError } from './errors.js';
-import { connectNats } from './nats.js';
-import { type ClusterNode, Nodes } from './nodes.js';
+import { connectNats } from './nats/nats.js';
 import {
   type FilledClusterOptions,
   fillLendOptions,
   type LendOptions,
   serversOf,
 } from './options.js';
-import { ClusterPeer } from './peer.js';
-import { Signer } from './signature.js';
-import { Slots } from './slots.js';
-import { checkOpen, requireSigner, type TaskOptions } from './task-options.js';
-import { TaskRunner } from './task-runner.js';
-import { WorkerProvider } from './worker-provider.js';
-import { ClusterWorkers } from './workers.js';
+import { checkOpen, requireSigner, type TaskOptions } from './tasks/task-options.js';
+import { TaskRunner } from './tasks/task-runner.js';
+import { Slots } from './workers/slots.js';
+import { WorkerProvider } from './workers/worker-provider.js';
+import { ClusterWorkers } from './workers/workers.js';
 
 /** Data with which a loop joins the cluster of its program. */
 export interface ClusterTicket {

@@ -1,3 +1,5 @@
+export type { ClusterNode } from './bus/nodes.js';
+export type { ClusterPeer } from './bus/peer.js';
 export {
   Cluster,
   type ClusterEvents,
@@ -5,7 +7,6 @@ export {
   joinCluster,
   joinLoop,
 } from './cluster.js';
-export type { ClusterNode } from './nodes.js';
 export {
   type ClusterOptions,
   type FilledClusterOptions,
@@ -13,6 +14,5 @@ export {
   type LendOptions,
   type NatsOptions,
 } from './options.js';
-export type { ClusterPeer } from './peer.js';
 export { parseTicket } from './protocol.js';
-export type { WorkerProvider } from './worker-provider.js';
+export type { WorkerProvider } from './workers/worker-provider.js';

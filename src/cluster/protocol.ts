@@ -12,8 +12,8 @@
 import { type ByteReader, ByteWriter } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import type { ClusterTicket } from './cluster.js';
-import type { JetStreamClient } from './jetstream.js';
-import type { NatsClient } from './nats.js';
+import type { NatsClient } from './nats/nats.js';
+import type { JetStreamClient } from './tasks/jetstream.js';
 
 /** Raised with every change of frames or of the encoding by the context layer; equal in a whole cluster. */
 export const protocolVersion = 1;

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { silentMs, taskSubjects } from '../../src/cluster/jetstream.js';
+import { silentMs, taskSubjects } from '../../src/cluster/tasks/jetstream.js';
 import { Pool } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import {

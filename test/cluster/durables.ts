@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { TaskStore } from '../../src/cluster/jetstream.js';
+import { TaskStore } from '../../src/cluster/tasks/jetstream.js';
 import { type Caller, Pool, task } from '../../src/public.js';
 import { joinBus, type Server, startServer, stranger } from './server.js';
 

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { maxAgeMs } from '../../src/cluster/signature.js';
+import { maxAgeMs } from '../../src/cluster/bus/signature.js';
 import { announcements } from '../../src/internal/index.js';
 import { library, runProgram } from '../faults/child.js';
 import { cert, key } from '../serve/apps/certificate.js';

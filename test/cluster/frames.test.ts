@@ -4,8 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { ByteReader } from '../../src/channels/index.js';
+import { checkAge, ReplayWindow, Signer } from '../../src/cluster/bus/signature.js';
+import { ClusterValues } from '../../src/cluster/bus/values.js';
 import { fillClusterOptions } from '../../src/cluster/index.js';
-import { Outbox } from '../../src/cluster/outbox.js';
+import { Outbox } from '../../src/cluster/nats/outbox.js';
+import { tokensOf } from '../../src/cluster/nats/subjects.js';
 import {
   parseNode,
   readDefinitions,
@@ -14,9 +17,6 @@ import {
   writeFrame,
   writeNode,
 } from '../../src/cluster/protocol.js';
-import { checkAge, ReplayWindow, Signer } from '../../src/cluster/signature.js';
-import { tokensOf } from '../../src/cluster/subjects.js';
-import { ClusterValues } from '../../src/cluster/values.js';
 import { format, read, write } from '../../src/context/wire.js';
 import { CodedError } from '../../src/public.js';
 import { waitFor } from '../support/index.js';

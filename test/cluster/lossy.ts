@@ -1,7 +1,7 @@
 // A simulated NATS server: it carries frames between connections of this process, and the test decides the
 // fate of each. So rare events of a network happen here in every run.
 
-import type { NatsConnection, NatsMessage } from '../../src/cluster/nats.js';
+import type { NatsConnection, NatsMessage } from '../../src/cluster/nats/nats.js';
 
 type Callback = (error: Error | null, message: NatsMessage) => void;
 

@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { NatsConnection } from '../../src/cluster/nats.js';
-import { Nodes } from '../../src/cluster/nodes.js';
-import { Signer } from '../../src/cluster/signature.js';
+import { Nodes } from '../../src/cluster/bus/nodes.js';
+import { Signer } from '../../src/cluster/bus/signature.js';
+import type { NatsConnection } from '../../src/cluster/nats/nats.js';
 import { waitFor } from '../support/index.js';
 import { LossyNetwork } from './lossy.js';
 

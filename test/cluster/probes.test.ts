@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Probes } from '../../src/cluster/probes.js';
+import { Probes } from '../../src/cluster/bus/probes.js';
 
 /** `probed`: numbers by address of the last probes. */
 function openProbes(t: TestContext) {

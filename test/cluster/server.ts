@@ -14,7 +14,7 @@ import {
   fillClusterOptions,
   joinCluster,
 } from '../../src/cluster/index.js';
-import { connectNats, type NatsConnection } from '../../src/cluster/nats.js';
+import { connectNats, type NatsConnection } from '../../src/cluster/nats/nats.js';
 import { announcements } from '../../src/internal/index.js';
 import { waitFor } from '../support/index.js';
 

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import type { NatsMessage } from '../../src/cluster/nats.js';
+import { ClusterValues } from '../../src/cluster/bus/values.js';
+import type { NatsMessage } from '../../src/cluster/nats/nats.js';
 import { clusterFrame, writeFrame, writeNode } from '../../src/cluster/protocol.js';
-import { ClusterValues } from '../../src/cluster/values.js';
 import { library, runProgram } from '../faults/child.js';
 import { waitFor } from '../support/index.js';
 import {

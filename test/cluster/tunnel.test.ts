@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Signer } from '../../src/cluster/signature.js';
-import { Tunnel } from '../../src/cluster/tunnel.js';
+import { Signer } from '../../src/cluster/bus/signature.js';
+import { Tunnel } from '../../src/cluster/workers/tunnel.js';
 import { random, waitFor } from '../support/index.js';
 import { LossyNetwork } from './lossy.js';
 

@@ -3,12 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Signer } from '../../src/cluster/signature.js';
-import { Slots } from '../../src/cluster/slots.js';
-import { Subjects } from '../../src/cluster/subjects.js';
-import type { WorkersOptions } from '../../src/cluster/task-options.js';
-import { WorkerLending } from '../../src/cluster/worker-lending.js';
-import { ClusterWorkers } from '../../src/cluster/workers.js';
+import { Signer } from '../../src/cluster/bus/signature.js';
+import { Subjects } from '../../src/cluster/nats/subjects.js';
+import type { WorkersOptions } from '../../src/cluster/tasks/task-options.js';
+import { Slots } from '../../src/cluster/workers/slots.js';
+import { WorkerLending } from '../../src/cluster/workers/worker-lending.js';
+import { ClusterWorkers } from '../../src/cluster/workers/workers.js';
 import { Pool } from '../../src/public.js';
 import { childrenOf } from '../support/index.js';
 import { type Frame, LossyNetwork } from './lossy.js';

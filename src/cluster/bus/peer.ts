@@ -20,17 +20,17 @@ import {
   streamPrefix,
   type Uplink,
   type Waiter,
-} from '../bus/index.js';
-import { CodedError, hasCode } from '../errors.js';
-import { announcements, messageOf } from '../internal/index.js';
-import { readError } from '../worker/index.js';
-import { clusterClosed, refused } from './errors.js';
-import { listen } from './listen.js';
-import type { Connected, NatsConnection, NatsMessage, NatsSubscription } from './nats.js';
+} from '../../bus/index.js';
+import { CodedError, hasCode } from '../../errors.js';
+import { announcements, messageOf } from '../../internal/index.js';
+import { readError } from '../../worker/index.js';
+import { clusterClosed, refused } from '../errors.js';
+import { listen } from '../nats/listen.js';
+import type { Connected, NatsConnection, NatsMessage, NatsSubscription } from '../nats/nats.js';
+import { Subjects } from '../nats/subjects.js';
+import { clusterFrame } from '../protocol.js';
 import { Probes } from './probes.js';
-import { clusterFrame } from './protocol.js';
 import type { Signer } from './signature.js';
-import { Subjects } from './subjects.js';
 import { ClusterWire } from './wire.js';
 
 /** One queue group for the consumers of an address in the whole cluster. */

@@ -1,11 +1,11 @@
 // Data of a cluster for sending and taking tasks, and the check of the secret: workers run functions of
 // others, so both sides need one.
 
-import { CodedError } from '../errors.js';
-import { clusterClosed } from './errors.js';
-import type { NatsConnection } from './nats.js';
-import type { Signer } from './signature.js';
-import { Subjects } from './subjects.js';
+import { CodedError } from '../../errors.js';
+import type { Signer } from '../bus/signature.js';
+import { clusterClosed } from '../errors.js';
+import type { NatsConnection } from '../nats/nats.js';
+import { Subjects } from '../nats/subjects.js';
 
 /** Data of a cluster that tasks and workers need. */
 export interface TaskOptions {

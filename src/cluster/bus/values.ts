@@ -2,20 +2,20 @@
 // definitions of functions and classes that its value needs. A reader skips those that it has from the same
 // sender. Shared memory is copied. Not here: the layout of frames (protocol.ts).
 
-import { type ByteReader, Codec } from '../channels/index.js';
+import { type ByteReader, Codec } from '../../channels/index.js';
 import {
   createExporter,
   createImporter,
   type Exporter,
   type Importer,
   reduceError,
-} from '../context/index.js';
-import { CodedError } from '../errors.js';
-import { announcements, beforeDeadline, messageOf } from '../internal/index.js';
-import { encodedOf } from '../worker/index.js';
-import { refused } from './errors.js';
-import { guarded } from './listen.js';
-import { type FrameDefinition, readDefinitions } from './protocol.js';
+} from '../../context/index.js';
+import { CodedError } from '../../errors.js';
+import { announcements, beforeDeadline, messageOf } from '../../internal/index.js';
+import { encodedOf } from '../../worker/index.js';
+import { refused } from '../errors.js';
+import { guarded } from '../nats/listen.js';
+import { type FrameDefinition, readDefinitions } from '../protocol.js';
 
 /** Limits for frames that wait while a module loads that a loop's functions import. */
 export interface LoadingLimits {

@@ -1,9 +1,9 @@
 // A node that lends workers: `manycore worker`. Its workers are granted to pools or run durable
 // tasks. Not here: how (worker-lending.ts, task-runner.ts).
 
+import type { WorkersOptions } from '../tasks/task-options.js';
+import type { TaskRunner } from '../tasks/task-runner.js';
 import type { Slots } from './slots.js';
-import type { WorkersOptions } from './task-options.js';
-import type { TaskRunner } from './task-runner.js';
 import { WorkerLending } from './worker-lending.js';
 
 export interface WorkerProviderParts {

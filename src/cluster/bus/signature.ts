@@ -9,8 +9,8 @@ import {
   type KeyObject,
   timingSafeEqual,
 } from 'node:crypto';
-import { refused } from './errors.js';
-import { type FrameHead, signatureBytes } from './protocol.js';
+import { refused } from '../errors.js';
+import { type FrameHead, signatureBytes } from '../protocol.js';
 
 /**
  * Age limit of frames, in ms. An older one was held back by somebody, or the clocks of the machines differ.

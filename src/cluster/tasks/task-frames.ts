@@ -2,16 +2,16 @@
 // self-contained: they include every definition, and depend on no state of their sender. A node reads the
 // order and never the values, which only its worker reads. Not here: storage (jetstream.ts).
 
-import { ByteReader, ByteWriter } from '../channels/index.js';
-import type { TaskTarget } from '../context/index.js';
+import { ByteReader, ByteWriter } from '../../channels/index.js';
+import type { TaskTarget } from '../../context/index.js';
+import type { EncodedValue } from '../bus/values.js';
 import {
   corrupt,
   definitionsBytes,
   jsonOf,
   protocolVersion,
   writeDefinitions,
-} from './protocol.js';
-import type { EncodedValue } from './values.js';
+} from '../protocol.js';
 
 /** The part of a durable task that the node reads; function and arguments are for the worker only. */
 export interface TaskOrder {

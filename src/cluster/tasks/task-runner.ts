@@ -3,20 +3,20 @@
 // gets the task. Not here: lending workers to pools (worker-lending.ts), the worker's side (task-entry.ts).
 
 import { setTimeout as wait } from 'node:timers/promises';
-import { task } from '../context/index.js';
-import { CodedError, hasCode } from '../errors.js';
-import { announcements, messageOf } from '../internal/index.js';
-import { Pool } from '../pool/index.js';
-import { refused } from './errors.js';
+import { task } from '../../context/index.js';
+import { CodedError, hasCode } from '../../errors.js';
+import { announcements, messageOf } from '../../internal/index.js';
+import { Pool } from '../../pool/index.js';
+import { verified } from '../bus/signature.js';
+import { ClusterValues } from '../bus/values.js';
+import { refused } from '../errors.js';
+import { guarded } from '../nats/listen.js';
+import { signatureBytes } from '../protocol.js';
+import type { Slots } from '../workers/slots.js';
 import { type GivenTask, keptMs, resultSubject, silentMs, TaskStore } from './jetstream.js';
-import { guarded } from './listen.js';
-import { signatureBytes } from './protocol.js';
-import { verified } from './signature.js';
-import type { Slots } from './slots.js';
 import type { runTask } from './task-entry.js';
 import { readTask, type TaskOrder, writeOutcome } from './task-frames.js';
 import type { TaskOptions } from './task-options.js';
-import { ClusterValues } from './values.js';
 
 const beatMs = silentMs / 4;
 const retryMs = 1000;

@@ -2,12 +2,12 @@
 // deletes it after the acknowledgement; another stream has the results. The JetStream client is an optional
 // peer, like the NATS client. Not here: the content of tasks and results (task-frames.ts).
 
-import { CodedError, hasCode } from '../errors.js';
-import { messageOf, prototypeRemedy } from '../internal/index.js';
-import { notDurable } from './errors.js';
-import type { NatsConnection } from './nats.js';
-import { parseJetStreamClient } from './protocol.js';
-import { tokensOf } from './subjects.js';
+import { CodedError, hasCode } from '../../errors.js';
+import { messageOf, prototypeRemedy } from '../../internal/index.js';
+import { notDurable } from '../errors.js';
+import type { NatsConnection } from '../nats/nats.js';
+import { tokensOf } from '../nats/subjects.js';
+import { parseJetStreamClient } from '../protocol.js';
 
 // The part of the client that is used here; see nats.ts.
 

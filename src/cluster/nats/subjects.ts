@@ -1,7 +1,7 @@
 // NATS subjects of addresses. An address keeps its dots and letters, so that permissions of a NATS server
 // can name it: `manycore.send.prices.uk`. Characters that a subject may not contain are written as `%XX`.
 
-import { CodedError } from '../errors.js';
+import { CodedError } from '../../errors.js';
 
 /** Servers refuse lines of more than 4,096 bytes (`max_control_line`), which contain two subjects. */
 const maxBytes = 1024;

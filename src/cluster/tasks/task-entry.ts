@@ -1,13 +1,13 @@
 // Durable tasks inside a worker: reads function and arguments, calls it, and writes the outcome. The node
 // itself runs nothing of the task. Not here: the node (task-runner.ts).
 
-import { ByteReader } from '../channels/index.js';
-import { type AnyFunction, type TaskTarget, task } from '../context/index.js';
-import { CodedError } from '../errors.js';
-import { generatorOf } from '../worker/index.js';
-import { corrupt, signatureBytes } from './protocol.js';
+import { ByteReader } from '../../channels/index.js';
+import { type AnyFunction, type TaskTarget, task } from '../../context/index.js';
+import { CodedError } from '../../errors.js';
+import { generatorOf } from '../../worker/index.js';
+import { ClusterValues } from '../bus/values.js';
+import { corrupt, signatureBytes } from '../protocol.js';
 import { writeOutcome } from './task-frames.js';
-import { ClusterValues } from './values.js';
 
 /**
  * Resolves with the outcome, with room for a signature if there is a secret. Rejects for bytes that are no

@@ -4,20 +4,26 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { ByteReader } from '../channels/index.js';
-import { type AnyFunction, taskTarget } from '../context/index.js';
-import { CodedError, hasCode } from '../errors.js';
-import { abortError, type Deferred, defer, unwatchAbort, watchAbort } from '../internal/index.js';
-import type { DurableOptions } from '../worker/index.js';
-import { clusterClosed, notDurable } from './errors.js';
+import { ByteReader } from '../../channels/index.js';
+import { type AnyFunction, taskTarget } from '../../context/index.js';
+import { CodedError, hasCode } from '../../errors.js';
+import {
+  abortError,
+  type Deferred,
+  defer,
+  unwatchAbort,
+  watchAbort,
+} from '../../internal/index.js';
+import type { DurableOptions } from '../../worker/index.js';
+import { verified } from '../bus/signature.js';
+import { ClusterValues } from '../bus/values.js';
+import { clusterClosed, notDurable } from '../errors.js';
+import { follow, guarded, listen } from '../nats/listen.js';
+import type { NatsConnection, NatsMessage } from '../nats/nats.js';
+import { protocolVersion, signatureBytes } from '../protocol.js';
 import { isRefusal, TaskStore, type TaskSubjects, taskSubjects } from './jetstream.js';
-import { follow, guarded, listen } from './listen.js';
-import type { NatsConnection, NatsMessage } from './nats.js';
-import { protocolVersion, signatureBytes } from './protocol.js';
-import { verified } from './signature.js';
 import { writeTask } from './task-frames.js';
 import type { TaskOptions } from './task-options.js';
-import { ClusterValues } from './values.js';
 
 const retryMs = 1000;
 /** Refusals before giving up. JetStream refuses for a moment while it starts or elects a leader. */

@@ -11,13 +11,13 @@
 // then.
 
 import { Duplex } from 'node:stream';
-import { CodedError } from '../errors.js';
-import { announcements, errorOf, messageOf } from '../internal/index.js';
-import { clusterClosed } from './errors.js';
-import { listen } from './listen.js';
-import type { NatsConnection, NatsMessage, NatsSubscription } from './nats.js';
-import { readTunnelFrame, type TunnelFrame, tunnelFrame, writeTunnelFrame } from './protocol.js';
-import { type Signer, verified } from './signature.js';
+import { CodedError } from '../../errors.js';
+import { announcements, errorOf, messageOf } from '../../internal/index.js';
+import { type Signer, verified } from '../bus/signature.js';
+import { clusterClosed } from '../errors.js';
+import { listen } from '../nats/listen.js';
+import type { NatsConnection, NatsMessage, NatsSubscription } from '../nats/nats.js';
+import { readTunnelFrame, type TunnelFrame, tunnelFrame, writeTunnelFrame } from '../protocol.js';
 
 /** Limits of unacknowledged bytes, and of one message. */
 const windowBytes = 2 ** 20;

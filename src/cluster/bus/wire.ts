@@ -2,13 +2,13 @@
 // verified, and accepted or refused on the other. Not here: the kinds of frames and their meaning
 // (peer.ts).
 
-import { ByteReader } from '../channels/index.js';
-import { CodedError } from '../errors.js';
-import { announcements, messageOf } from '../internal/index.js';
-import { follow } from './listen.js';
-import type { NatsConnection, NatsMessage, NatsStatus } from './nats.js';
-import { Outbox } from './outbox.js';
-import { type FrameHead, readHead, signatureBytes, stampFrame, writeFrame } from './protocol.js';
+import { ByteReader } from '../../channels/index.js';
+import { CodedError } from '../../errors.js';
+import { announcements, messageOf } from '../../internal/index.js';
+import { follow } from '../nats/listen.js';
+import type { NatsConnection, NatsMessage, NatsStatus } from '../nats/nats.js';
+import { Outbox } from '../nats/outbox.js';
+import { type FrameHead, readHead, signatureBytes, stampFrame, writeFrame } from '../protocol.js';
 import { checkAge, ReplayWindow, type Signer, verified, windowSize } from './signature.js';
 import { ClusterValues, type SenderValues } from './values.js';
 

@@ -8,20 +8,20 @@
 
 import { EventEmitter } from 'node:events';
 import { hostname } from 'node:os';
-import type { CodedError } from '../errors.js';
-import { announcements, messageOf, packageVersion } from '../internal/index.js';
-import { refused } from './errors.js';
-import { follow, listen } from './listen.js';
-import type { Connected, NatsConnection, NatsMessage } from './nats.js';
+import type { CodedError } from '../../errors.js';
+import { announcements, messageOf, packageVersion } from '../../internal/index.js';
+import { refused } from '../errors.js';
+import { follow, listen } from '../nats/listen.js';
+import type { Connected, NatsConnection, NatsMessage } from '../nats/nats.js';
+import { Subjects } from '../nats/subjects.js';
 import {
   type NodeMessage,
   parseNode,
   protocolVersion,
   signatureBytes,
   writeNode,
-} from './protocol.js';
+} from '../protocol.js';
 import { maxAgeMs, type Signer, verified } from './signature.js';
-import { Subjects } from './subjects.js';
 
 const beatMs = 2000;
 /**

@@ -2,12 +2,12 @@
 // Not here: the messages on the connection.
 
 import { readFileSync } from 'node:fs';
-import { CodedError } from '../errors.js';
-import { beforeDeadline, messageOf, prototypeRemedy } from '../internal/index.js';
-import { certificateMissing, connectError } from './errors.js';
+import { CodedError } from '../../errors.js';
+import { beforeDeadline, messageOf, prototypeRemedy } from '../../internal/index.js';
+import { certificateMissing, connectError } from '../errors.js';
+import { type FilledClusterOptions, type NatsOptions, serversOf } from '../options.js';
+import { parseNatsClient } from '../protocol.js';
 import { probeServers } from './nats-probe.js';
-import { type FilledClusterOptions, type NatsOptions, serversOf } from './options.js';
-import { parseNatsClient } from './protocol.js';
 
 // The part of the client that is used here. The client's own declarations do not compile under the
 // strictest settings, and the declarations of this package must not depend on them.

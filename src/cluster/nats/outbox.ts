@@ -2,8 +2,8 @@
 // connection the client drops messages, so they wait here. With one the client accepts any amount, so
 // unconfirmed bytes are counted here. Both amounts are bounded.
 
-import { CodedError } from '../errors.js';
-import { clusterClosed } from './errors.js';
+import { CodedError } from '../../errors.js';
+import { clusterClosed } from '../errors.js';
 import type { NatsConnection } from './nats.js';
 
 /** Limits of waiting frames, and of bytes waiting or unconfirmed. */

@@ -5,11 +5,12 @@
 
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { offerChannel } from '../channels/index.js';
-import { defer, messageOf } from '../internal/index.js';
-import { startProcess, type WorkerHandle } from '../worker/index.js';
-import { listen } from './listen.js';
-import type { NatsMessage, NatsSubscription } from './nats.js';
+import { offerChannel } from '../../channels/index.js';
+import { defer, messageOf } from '../../internal/index.js';
+import { startProcess, type WorkerHandle } from '../../worker/index.js';
+import { maxAgeMs, verified } from '../bus/signature.js';
+import { listen } from '../nats/listen.js';
+import type { NatsMessage, NatsSubscription } from '../nats/nats.js';
 import {
   parsePoolMessage,
   parseWorkerRequest,
@@ -17,10 +18,9 @@ import {
   type WorkerMessage,
   type WorkerRequest,
   writeTunnelFrame,
-} from './protocol.js';
-import { maxAgeMs, verified } from './signature.js';
+} from '../protocol.js';
+import type { WorkersOptions } from '../tasks/task-options.js';
 import type { Slots } from './slots.js';
-import type { WorkersOptions } from './task-options.js';
 import { Tunnel, tunnelTarget } from './tunnel.js';
 
 const queueGroup = 'nodes';

@@ -4,8 +4,8 @@
 // (worker-lending.ts), the bytes between (tunnel.ts).
 
 import { randomBytes } from 'node:crypto';
-import type { AnyFunction } from '../context/index.js';
-import { CodedError, type ErrorCode } from '../errors.js';
+import type { AnyFunction } from '../../context/index.js';
+import { CodedError, type ErrorCode } from '../../errors.js';
 import type {
   DurableOptions,
   RemoteWorkers,
@@ -13,15 +13,20 @@ import type {
   WorkerHandle,
   WorkerOptions,
   WorkerTicket,
-} from '../worker/index.js';
-import { DurableTasks } from './durable.js';
+} from '../../worker/index.js';
 import {
   type PoolMessage,
   parseWorkerMessage,
   type WorkerRequest,
   writeWorkerRequest,
-} from './protocol.js';
-import { checkOpen, requireSigner, type TaskOptions, type WorkersOptions } from './task-options.js';
+} from '../protocol.js';
+import { DurableTasks } from '../tasks/durable.js';
+import {
+  checkOpen,
+  requireSigner,
+  type TaskOptions,
+  type WorkersOptions,
+} from '../tasks/task-options.js';
 import { Tunnel } from './tunnel.js';
 
 const noWorker: ErrorCode = 'CLUSTER_NO_WORKER';
