@@ -205,7 +205,7 @@ const loadsLate: Readonly<Record<string, string>> = {
   'src/serve/loop/app.ts': 'in processes of servers',
   'src/trace/count-requests.cts': 'in commands that are traced',
   'src/tune/tune-entry.ts': 'in processes of tune',
-  'src/units/make-unit.ts': 'in loops',
+  'src/units/unit/make-unit.ts': 'in loops',
 };
 
 test('modules are loaded late in known places only', () => {

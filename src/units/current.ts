@@ -1,7 +1,7 @@
 // The targets of the package's `deploy` and `bus` in this thread: in a loop, those of the loop.
 
 import { type Bus, type EventBus, ScopedBus } from '../bus/index.js';
-import { currentInstance } from './instance.js';
+import { currentInstance } from './unit/instance.js';
 
 let ofLoop: EventBus | undefined;
 let shared: ScopedBus | undefined;

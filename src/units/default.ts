@@ -21,10 +21,10 @@ import type {
 import type { Cluster, ClusterOptions } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
 import { loopBus, programBus } from './current.js';
-import { currentInstance } from './instance.js';
-import { Loops } from './loops.js';
-import { remoteDeploy } from './remote.js';
+import { Loops } from './director/loops.js';
+import { remoteDeploy } from './director/remote.js';
 import type { Deployment, DeployOptions, UnitLike } from './types.js';
+import { currentInstance } from './unit/instance.js';
 
 let shared: Loops | undefined;
 

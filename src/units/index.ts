@@ -1,5 +1,5 @@
 export { bus, cluster, deploy } from './default.js';
-export { type LoopNumber, Loops, type LoopsOptions } from './loops.js';
+export { type LoopNumber, Loops, type LoopsOptions } from './director/loops.js';
 export type {
   BlockingOptions,
   Deployment,

@@ -1,8 +1,8 @@
 // Deployments on the side of a loop: requests to the director over the bus.
 
-import type { Bus } from '../bus/index.js';
-import { ask } from './ask.js';
-import { fillDeployOptions, healthTimeoutMs, sourceOf } from './options.js';
+import type { Bus } from '../../bus/index.js';
+import { ask } from '../ask.js';
+import { fillDeployOptions, healthTimeoutMs, sourceOf } from '../options.js';
 import {
   directorAddress,
   type InstanceId,
@@ -10,8 +10,8 @@ import {
   parseHealth,
   parseStatus,
   type ToDirector,
-} from './protocol.js';
-import type { Deployment, InstanceHealth, InstanceStatus, UnitContext } from './types.js';
+} from '../protocol.js';
+import type { Deployment, InstanceHealth, InstanceStatus, UnitContext } from '../types.js';
 
 /** Ending has deadlines of its own, in the loops. */
 const noLimitMs = Infinity;

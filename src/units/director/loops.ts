@@ -2,17 +2,17 @@
 // supervisor of servers, a director for deployments, and an end of the bus, as every loop has one.
 
 import { fileURLToPath } from 'node:url';
-import { addSource } from '../agent/index.js';
-import { type Bus, BusLink, createCopy, EventBus, ScopedBus } from '../bus/index.js';
+import { addSource } from '../../agent/index.js';
+import { type Bus, BusLink, createCopy, EventBus, ScopedBus } from '../../bus/index.js';
 import {
   type Cluster,
   type ClusterOptions,
   type FilledClusterOptions,
   fillClusterOptions,
   joinCluster,
-} from '../cluster/index.js';
-import { CodedError } from '../errors.js';
-import { announcements, ownOptions } from '../internal/index.js';
+} from '../../cluster/index.js';
+import { CodedError } from '../../errors.js';
+import { announcements, ownOptions } from '../../internal/index.js';
 import {
   type BoundAddress,
   fillServeOptions,
@@ -21,12 +21,12 @@ import {
   type ServedApp,
   type ServeOptions,
   serveProgram,
-} from '../serve/index.js';
-import { answer } from './ask.js';
+} from '../../serve/index.js';
+import { answer } from '../ask.js';
+import { fillDeployOptions, sourceOf } from '../options.js';
+import { directorAddress, parseBlocked, parseToDirector } from '../protocol.js';
+import type { Deployment, DeployOptions, UnitLike } from '../types.js';
 import { Director } from './director.js';
-import { fillDeployOptions, sourceOf } from './options.js';
-import { directorAddress, parseBlocked, parseToDirector } from './protocol.js';
-import type { Deployment, DeployOptions, UnitLike } from './types.js';
 
 /** A subset of the options of `serve`. */
 export interface LoopsOptions {
@@ -192,7 +192,7 @@ export class Loops implements AsyncDisposable {
         this.#director.lost(id);
       });
     });
-    const entry = fileURLToPath(new URL('./units-entry.js', import.meta.url));
+    const entry = fileURLToPath(new URL('../loop/units-entry.js', import.meta.url));
     const title = process.argv[1] ?? 'manycore';
     this.#served = await serveProgram(entry, fillServeOptions(this.#options), { mesh, title });
     return this.#served;

@@ -1,13 +1,13 @@
 // The program of every loop of units: joins the other loops, and runs the director's instances.
 
-import { BusLink, createCopy, EventBus } from '../bus/index.js';
-import { programLoop } from '../serve/index.js';
-import { answer, ask } from './ask.js';
+import { BusLink, createCopy, EventBus } from '../../bus/index.js';
+import { programLoop } from '../../serve/index.js';
+import { answer, ask } from '../ask.js';
+import { setLoopBus } from '../current.js';
+import { directorAddress, loopAddress, parseToUnits } from '../protocol.js';
 import { awaitPeers } from './await-peers.js';
-import { setLoopBus } from './current.js';
 import { Far } from './far.js';
 import { LoopUnits } from './loop-units.js';
-import { directorAddress, loopAddress, parseToUnits } from './protocol.js';
 import { SideUnits } from './side-units.js';
 
 /** For the instances that an arriving loop gets back; each start in it has a deadline of its own. */

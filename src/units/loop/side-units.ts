@@ -3,13 +3,13 @@
 // this way. A thread that does not answer is ended at the deadline.
 // Not here: the program of the thread (units-thread.ts), restarts (director.ts).
 
-import type { Bus } from '../bus/index.js';
-import { CodedError, hasCode } from '../errors.js';
-import { beforeDeadline, defer, errorOf, messageOf } from '../internal/index.js';
-import type { SideThread } from '../serve/index.js';
-import { ask } from './ask.js';
-import { directorAddress, loopAddress, parseHealth, type ToUnits } from './protocol.js';
-import type { InstanceHealth } from './types.js';
+import type { Bus } from '../../bus/index.js';
+import { CodedError, hasCode } from '../../errors.js';
+import { beforeDeadline, defer, errorOf, messageOf } from '../../internal/index.js';
+import type { SideThread } from '../../serve/index.js';
+import { ask } from '../ask.js';
+import { directorAddress, loopAddress, parseHealth, type ToUnits } from '../protocol.js';
+import type { InstanceHealth } from '../types.js';
 
 type Message<Type extends ToUnits['type']> = Extract<ToUnits, { type: Type }>;
 

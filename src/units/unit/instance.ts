@@ -4,13 +4,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setMaxListeners } from 'node:events';
 import type { Server } from 'node:net';
-import { type Bus, type EventBus, type HandOffTarget, ScopedBus } from '../bus/index.js';
-import { CodedError } from '../errors.js';
-import { beforeDeadline, isWebServer, Lifecycle, messageOf } from '../internal/index.js';
-import { closeServer } from '../serve/index.js';
-import { BlockingQueue, type BlockingThreads } from './blocking.js';
-import type { InstanceId } from './protocol.js';
-import type { BlockingOptions, InstanceHealth, UnitContext, UnitObject } from './types.js';
+import { type Bus, type EventBus, type HandOffTarget, ScopedBus } from '../../bus/index.js';
+import { CodedError } from '../../errors.js';
+import { beforeDeadline, isWebServer, Lifecycle, messageOf } from '../../internal/index.js';
+import { closeServer } from '../../serve/index.js';
+import { BlockingQueue, type BlockingThreads } from '../loop/blocking.js';
+import type { InstanceId } from '../protocol.js';
+import type { BlockingOptions, InstanceHealth, UnitContext, UnitObject } from '../types.js';
 
 /** `restoring`: it has started, and waits for its state from another loop; `moving`: the other way round. */
 type State = 'starting' | 'restoring' | 'running' | 'moving' | 'stopping' | 'ended';

@@ -2,17 +2,17 @@
 // runs its loop's instance. Not here: when it ends (side-units.ts).
 
 import { Server } from 'node:net';
-import { agentServers, markAsBlocking } from '../agent/index.js';
-import { BusLink, createCopy, EventBus } from '../bus/index.js';
-import { CodedError } from '../errors.js';
-import { sideProgram } from '../serve/index.js';
-import { finishWork } from '../worker/index.js';
-import { answer, ask } from './ask.js';
+import { agentServers, markAsBlocking } from '../../agent/index.js';
+import { BusLink, createCopy, EventBus } from '../../bus/index.js';
+import { CodedError } from '../../errors.js';
+import { sideProgram } from '../../serve/index.js';
+import { finishWork } from '../../worker/index.js';
+import { answer, ask } from '../ask.js';
+import { setLoopBus } from '../current.js';
+import { loopAddress, parseSideData, parseToUnits } from '../protocol.js';
 import { awaitPeers } from './await-peers.js';
-import { setLoopBus } from './current.js';
 import { Far } from './far.js';
 import { LoopUnits } from './loop-units.js';
-import { loopAddress, parseSideData, parseToUnits } from './protocol.js';
 
 markAsBlocking();
 const side = sideProgram();

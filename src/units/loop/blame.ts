@@ -1,8 +1,8 @@
 // The units whose code blocks a loop: those whose modules are on its stack.
 
-import type { ServerBlockedMessage } from '../internal/index.js';
-import { placesIn } from '../serve/index.js';
-import type { DirectedDeployment } from './deployment.js';
+import type { ServerBlockedMessage } from '../../internal/index.js';
+import { placesIn } from '../../serve/index.js';
+import type { DirectedDeployment } from '../director/deployment.js';
 
 /**
  * Returns the names of the units with a module on the stack, and the place in it; without one, the names of

@@ -5,13 +5,13 @@
 // has its state.
 // Not here: forwarding of messages (bus/hand-over/hand-offs.ts).
 
-import type { Bus } from '../bus/index.js';
-import { CodedError } from '../errors.js';
-import { messageOf } from '../internal/index.js';
-import { ask } from './ask.js';
+import type { Bus } from '../../bus/index.js';
+import { CodedError } from '../../errors.js';
+import { messageOf } from '../../internal/index.js';
+import { ask } from '../ask.js';
+import { stopFailed } from '../errors.js';
+import { loopAddress, type ToUnits } from '../protocol.js';
 import type { DirectedDeployment, Placed } from './deployment.js';
-import { stopFailed } from './errors.js';
-import { loopAddress, type ToUnits } from './protocol.js';
 
 export interface MoveParts {
   readonly target: { readonly loop: number; readonly pid: number };

@@ -2,12 +2,17 @@
 // while no NATS server can be reached begins without, and joins when one can.
 
 import { setTimeout as wait } from 'node:timers/promises';
-import type { EventBus } from '../bus/index.js';
-import { type ClusterPeer, type ClusterTicket, joinLoop, parseTicket } from '../cluster/index.js';
-import { hasCode } from '../errors.js';
-import { announcements, beforeDeadline, messageOf } from '../internal/index.js';
-import { ask } from './ask.js';
-import { directorAddress, farewellAddress } from './protocol.js';
+import type { EventBus } from '../../bus/index.js';
+import {
+  type ClusterPeer,
+  type ClusterTicket,
+  joinLoop,
+  parseTicket,
+} from '../../cluster/index.js';
+import { hasCode } from '../../errors.js';
+import { announcements, beforeDeadline, messageOf } from '../../internal/index.js';
+import { ask } from '../ask.js';
+import { directorAddress, farewellAddress } from '../protocol.js';
 
 const retryMs = 2000;
 /** A server that takes longer to answer delays no start and no end. */

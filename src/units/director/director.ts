@@ -3,25 +3,30 @@
 // with the fewest of the deployment, among those the one with the fewest of all. Instances of a loop that has
 // ended go to its replacement, or without one are spread over the others.
 
-import type { Bus } from '../bus/index.js';
-import type { ClusterTicket } from '../cluster/index.js';
-import { CodedError } from '../errors.js';
-import { announcements, invalid, messageOf, type ServerBlockedMessage } from '../internal/index.js';
-import { ask } from './ask.js';
-import { blame } from './blame.js';
-import { byLoop, DirectedDeployment, type Placed } from './deployment.js';
-import { startFailed, stopFailed } from './errors.js';
-import { moveInstance, startMessage } from './move.js';
-import { fillDeployOptions, sourceOf } from './options.js';
+import type { Bus } from '../../bus/index.js';
+import type { ClusterTicket } from '../../cluster/index.js';
+import { CodedError } from '../../errors.js';
+import {
+  announcements,
+  invalid,
+  messageOf,
+  type ServerBlockedMessage,
+} from '../../internal/index.js';
+import { ask } from '../ask.js';
+import { startFailed, stopFailed } from '../errors.js';
+import { blame } from '../loop/blame.js';
+import { fillDeployOptions, sourceOf } from '../options.js';
 import {
   farewellAddress,
   type InstanceId,
   loopAddress,
   parseHealth,
   type ToDirector,
-} from './protocol.js';
+} from '../protocol.js';
+import type { Deployment, DeployOptions, InstanceHealth } from '../types.js';
+import { byLoop, DirectedDeployment, type Placed } from './deployment.js';
+import { moveInstance, startMessage } from './move.js';
 import { RestartLimits } from './restart-limits.js';
-import type { Deployment, DeployOptions, InstanceHealth } from './types.js';
 
 /** A loop in service. */
 interface LoopEntry {

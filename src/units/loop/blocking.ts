@@ -1,10 +1,10 @@
 // Blocking work beside the loop of an instance: in threads that a deployment's instances on one loop share,
 // and that are started on demand. Not here: how functions travel (pool/).
 
-import { CodedError } from '../errors.js';
-import { ownOptions } from '../internal/index.js';
-import { Pool, type TaskResult } from '../pool/index.js';
-import type { BlockingOptions } from './types.js';
+import { CodedError } from '../../errors.js';
+import { ownOptions } from '../../internal/index.js';
+import { Pool, type TaskResult } from '../../pool/index.js';
+import type { BlockingOptions } from '../types.js';
 
 const maxOrderedCalls = 100_000;
 const names = new Set(['ordered', 'timeoutMs']);

@@ -1,14 +1,14 @@
 // The instances in one loop: starts and stops them at the director's request.
 
 import type { Server } from 'node:net';
-import type { EventBus, HandOffTarget } from '../bus/index.js';
-import { ask } from './ask.js';
+import type { EventBus, HandOffTarget } from '../../bus/index.js';
+import { ask } from '../ask.js';
+import { remoteDeploy } from '../director/remote.js';
+import { loopAddress, parseHandOffTarget, type ToUnits } from '../protocol.js';
+import type { InstanceHealth } from '../types.js';
+import { currentInstance, Instance, type InstanceOptions } from '../unit/instance.js';
+import { unitMaker } from '../unit/make-unit.js';
 import { BlockingThreads } from './blocking.js';
-import { currentInstance, Instance, type InstanceOptions } from './instance.js';
-import { unitMaker } from './make-unit.js';
-import { loopAddress, parseHandOffTarget, type ToUnits } from './protocol.js';
-import { remoteDeploy } from './remote.js';
-import type { InstanceHealth } from './types.js';
 
 type Start = Extract<ToUnits, { type: 'start' }>;
 type HandOff = Extract<ToUnits, { type: 'handOff' }>;

@@ -2,12 +2,12 @@
 
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { CodedError } from '../errors.js';
-import { messageOf } from '../internal/index.js';
+import { CodedError } from '../../errors.js';
+import { messageOf } from '../../internal/index.js';
+import { checkUnit } from '../options.js';
+import type { UnitSource } from '../protocol.js';
+import type { UnitObject } from '../types.js';
 import type { MakeUnit } from './instance.js';
-import { checkUnit } from './options.js';
-import type { UnitSource } from './protocol.js';
-import type { UnitObject } from './types.js';
 
 /** `copy` makes an object of its own for each instance. Rejects with `UNIT_INVALID`. */
 export async function unitMaker(
