@@ -204,7 +204,7 @@ const loadsLate: Readonly<Record<string, string>> = {
   'src/observe/opentelemetry/api.ts': 'a call',
   'src/serve/loop/app.ts': 'in processes of servers',
   'src/trace/count-requests.cts': 'in commands that are traced',
-  'src/tune/tune-entry.ts': 'in processes of tune',
+  'src/tune/load/tune-entry.ts': 'in processes of tune',
   'src/units/unit/make-unit.ts': 'in loops',
 };
 

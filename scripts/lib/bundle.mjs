@@ -56,7 +56,7 @@ const programs = {
   'units-entry': 'dist/src/units/loop/units-entry.js',
   'units-thread': 'dist/src/units/loop/units-thread.js',
   'task-entry': 'dist/src/cluster/tasks/task-entry.js',
-  'tune-entry': 'dist/src/tune/tune-entry.js',
+  'tune-entry': 'dist/src/tune/load/tune-entry.js',
   'stack-thread': 'dist/src/serve/process/stack-thread.js',
   folders: 'dist/src/http-apps/folders.js',
 };

@@ -5,9 +5,9 @@ import { spawn } from 'node:child_process';
 import { CodedError } from '../errors.js';
 import { exitCodeOf } from '../internal/index.js';
 import { startOn } from '../worker/index.js';
-import { launchOf, type Program, programOf } from './launch.js';
 import type { TuneOptions } from './options.js';
-import type { Start } from './start.js';
+import { launchOf, type Program, programOf } from './program/launch.js';
+import type { Start } from './program/start.js';
 
 const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const;
 

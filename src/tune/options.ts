@@ -5,9 +5,9 @@ import { resolve } from 'node:path';
 import { CodedError } from '../errors.js';
 import { boolean, integer, invalid, number, oneOf, string } from '../internal/index.js';
 import { type Parameter, parameters } from './configuration.js';
-import { type Program, programOf } from './launch.js';
-import { commandLoad, type Load, scriptLoad, taskCommand } from './load.js';
-import { type Goal, goals } from './run-stats.js';
+import { commandLoad, type Load, scriptLoad, taskCommand } from './load/load.js';
+import { type Goal, goals } from './load/run-stats.js';
+import { type Program, programOf } from './program/launch.js';
 
 export interface TuneOptions {
   /** The program and its arguments; empty with a task. */

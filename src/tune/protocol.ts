@@ -1,7 +1,7 @@
 // Messages between `tune` and the process that runs a load script or a task for it, and their only parser.
 
 import { CodedError } from '../errors.js';
-import { type LoadResult, parseResult } from './load-output.js';
+import { type LoadResult, parseResult } from './load/load-output.js';
 
 /** Message to the process: load for this time. */
 export interface RunMessage {

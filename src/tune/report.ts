@@ -3,16 +3,16 @@
 
 import { median } from '../internal/index.js';
 import { asItIs, type Configuration, configurationText, type Parameter } from './configuration.js';
-import { type Goal, type RunStats, scoreOf } from './run-stats.js';
+import { type Goal, type RunStats, scoreOf } from './load/run-stats.js';
 import {
   type Candidate,
   type ConfigurationRuns,
   minGain,
   type Search,
   type Trial,
-} from './search.js';
-import type { NotTried } from './space.js';
-import { spread } from './statistics.js';
+} from './search/search.js';
+import type { NotTried } from './search/space.js';
+import { spread } from './search/statistics.js';
 
 export interface TuneReport {
   readonly program: string;

@@ -7,11 +7,13 @@ import { CodedError, hasCode } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import { allowedCores, grantedCores } from '../worker/index.js';
 import { asItIs, type Configuration, type Parameter } from './configuration.js';
-import { currentOf, launchOf } from './launch.js';
+import { lengthFor } from './load/pace.js';
+import { missingMeasure, type RunLength, scoreOf } from './load/run-stats.js';
 import { type FilledTuneOptions, fillTuneOptions, type TuneOptions } from './options.js';
-import { lengthFor } from './pace.js';
-import { type RunResult, runOnce } from './program.js';
-import { type ProgramNode, programNode } from './program-node.js';
+import { currentOf, launchOf } from './program/launch.js';
+import { type RunResult, runOnce } from './program/program.js';
+import { type ProgramNode, programNode } from './program/program-node.js';
+import { startOf } from './program/start.js';
 import {
   configurationReports,
   reasonOf,
@@ -19,10 +21,8 @@ import {
   type TuneReport,
   verdictOf,
 } from './report.js';
-import { missingMeasure, type RunLength, scoreOf } from './run-stats.js';
-import { Search } from './search.js';
-import { type Space, spaceOf } from './space.js';
-import { startOf } from './start.js';
+import { Search } from './search/search.js';
+import { type Space, spaceOf } from './search/space.js';
 
 export interface TuneHooks {
   readonly signal: AbortSignal;

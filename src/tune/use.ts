@@ -5,8 +5,8 @@
 import { statSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { type Configuration, flagName, flagNamesOf, variablesOf } from './configuration.js';
-import { type Program, programOf, withoutCounts } from './launch.js';
 import type { TuneOptions } from './options.js';
+import { type Program, programOf, withoutCounts } from './program/launch.js';
 
 /** Keys with which a configuration file names the program. */
 export interface NamedApp {

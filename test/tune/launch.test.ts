@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Configuration } from '../../src/tune/configuration.js';
-import { currentOf, type Launch, launchOf, programOf } from '../../src/tune/launch.js';
-import { startOf } from '../../src/tune/start.js';
+import { currentOf, type Launch, launchOf, programOf } from '../../src/tune/program/launch.js';
+import { startOf } from '../../src/tune/program/start.js';
 
 const main = '/bin/manycore';
 const plain = { serve: false, main };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseLoadOutput, parseResult } from '../../src/tune/load-output.js';
+import { parseLoadOutput, parseResult } from '../../src/tune/load/load-output.js';
 
 const wrkWithLatency = `Running 1s test @ http://127.0.0.1:3999/
   1 threads and 8 connections

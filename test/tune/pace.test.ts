@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lengthFor } from '../../src/tune/pace.js';
-import { runsOfPass } from '../../src/tune/search.js';
+import { lengthFor } from '../../src/tune/load/pace.js';
+import { runsOfPass } from '../../src/tune/search/search.js';
 
 test('a pass and 0.6 of another fit their time, where runs are not as short as can be', () => {
   for (const minutes of [5, 10, 30]) {

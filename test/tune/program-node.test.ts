@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { programOf } from '../../src/tune/launch.js';
-import { type ProgramNode, programNode } from '../../src/tune/program-node.js';
+import { programOf } from '../../src/tune/program/launch.js';
+import { type ProgramNode, programNode } from '../../src/tune/program/program-node.js';
 import { folderWith } from './running.js';
 
 const noShell = process.platform === 'win32' && 'there is no shell';

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { CodedError } from '../../src/errors.js';
 import type { Configuration } from '../../src/tune/configuration.js';
-import { launchOf, programOf } from '../../src/tune/launch.js';
-import { commandLoad, type Load, scriptLoad, taskCommand } from '../../src/tune/load.js';
-import { type RunResult, runOnce } from '../../src/tune/program.js';
-import { startOf } from '../../src/tune/start.js';
+import { commandLoad, type Load, scriptLoad, taskCommand } from '../../src/tune/load/load.js';
+import { launchOf, programOf } from '../../src/tune/program/launch.js';
+import { type RunResult, runOnce } from '../../src/tune/program/program.js';
+import { startOf } from '../../src/tune/program/start.js';
 import { childrenOf, waitFor } from '../support/index.js';
 import { folderWith, script, server } from './running.js';
 

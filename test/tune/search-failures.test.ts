@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CodedError } from '../../src/errors.js';
 import { asItIs, type Configuration, configurationText } from '../../src/tune/configuration.js';
+import type { Goal, RunStats } from '../../src/tune/load/run-stats.js';
 import { configurationReports, verdictOf } from '../../src/tune/report.js';
-import type { Goal, RunStats } from '../../src/tune/run-stats.js';
-import { type Candidate, runsOfHalving, Search } from '../../src/tune/search.js';
+import { type Candidate, runsOfHalving, Search } from '../../src/tune/search/search.js';
 import { seeded } from '../support/index.js';
 
 const candidates = [2, 4, 8].map(

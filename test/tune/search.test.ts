@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CodedError } from '../../src/errors.js';
 import { asItIs, type Configuration, configurationText } from '../../src/tune/configuration.js';
-import type { RunStats } from '../../src/tune/run-stats.js';
-import { type Candidate, runsOfHalving, runsOfPass, Search } from '../../src/tune/search.js';
+import type { RunStats } from '../../src/tune/load/run-stats.js';
+import { type Candidate, runsOfHalving, runsOfPass, Search } from '../../src/tune/search/search.js';
 import { type Random, seeded } from '../support/index.js';
 
 const length = { warmUpSeconds: 1, seconds: 2 };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Parameter } from '../../src/tune/configuration.js';
-import { type SpaceOptions, spaceOf } from '../../src/tune/space.js';
+import { type SpaceOptions, spaceOf } from '../../src/tune/search/space.js';
 
 const nothingSet: SpaceOptions['current'] = {
   loops: {},

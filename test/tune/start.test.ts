@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { mergedConfig } from '../../src/tune/config-file.js';
-import { programOf } from '../../src/tune/launch.js';
-import { type Start, type StartConfig, startIn, startOf } from '../../src/tune/start.js';
+import { programOf } from '../../src/tune/program/launch.js';
+import { type Start, type StartConfig, startIn, startOf } from '../../src/tune/program/start.js';
 import { folderWith } from './running.js';
 
 const nothing = { file: 'config.json', apps: [], env: {}, nodeFlags: [], affinity: [] };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { signTestP, spread } from '../../src/tune/statistics.js';
+import { signTestP, spread } from '../../src/tune/search/statistics.js';
 
 test('spread is the middle half by the median', () => {
   assert.equal(spread([90, 95, 100, 105, 110]), 0.1);

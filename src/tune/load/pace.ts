@@ -1,7 +1,7 @@
 // Length of each run, such that one pass and most of another fit the time.
 
+import { runsOfPass } from '../search/search.js';
 import type { RunLength } from './run-stats.js';
-import { runsOfPass } from './search.js';
 
 /** After a change another pass follows, with fewer candidates; some of them are skipped for time. */
 const passes = 1.6;

@@ -2,13 +2,13 @@
 // program its own load. Each runs for some seconds and returns its measurements.
 
 import { fileURLToPath } from 'node:url';
-import { CodedError } from '../errors.js';
-import { beforeDeadline } from '../internal/index.js';
-import { describeExit } from '../worker/index.js';
-import { Group, type GroupExit } from './group.js';
+import { CodedError } from '../../errors.js';
+import { beforeDeadline } from '../../internal/index.js';
+import { describeExit } from '../../worker/index.js';
+import { Group, type GroupExit } from '../program/group.js';
+import { filledLine } from '../program/shell.js';
+import { type FromRunner, parseFromRunner, type RunMessage } from '../protocol.js';
 import { type LoadResult, parseLoadOutput } from './load-output.js';
-import { type FromRunner, parseFromRunner, type RunMessage } from './protocol.js';
-import { filledLine } from './shell.js';
 
 /** Address of the program. */
 export interface Target {

@@ -4,8 +4,8 @@
 // (program.ts).
 
 import { basename } from 'node:path';
-import { CodedError } from '../errors.js';
-import { decidedBy, flagName } from './configuration.js';
+import { CodedError } from '../../errors.js';
+import { decidedBy, flagName } from '../configuration.js';
 import type { Start } from './start.js';
 
 export interface Program {

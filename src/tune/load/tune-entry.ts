@@ -4,9 +4,9 @@
 
 import { createHistogram } from 'node:perf_hooks';
 import { pathToFileURL } from 'node:url';
-import { messageOf } from '../internal/index.js';
+import { messageOf } from '../../internal/index.js';
+import { type FromRunner, parseRunMessage, type RunMessage } from '../protocol.js';
 import type { LoadResult } from './load-output.js';
-import { type FromRunner, parseRunMessage, type RunMessage } from './protocol.js';
 
 type Exported = (context: object) => unknown;
 

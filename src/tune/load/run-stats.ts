@@ -1,6 +1,6 @@
 // Length, stats and score of one run.
 
-import { CodedError } from '../errors.js';
+import { CodedError } from '../../errors.js';
 
 export interface RunStats {
   /** Requests, or calls of a task, that succeeded. */

@@ -1,7 +1,7 @@
 // CPU, memory and liveness of a process and its descendants, from /proc. On other systems nothing is known,
 // and the report omits these stats.
 
-import { bytesIn, readTree, rssBytesOf, runningStat, textOf } from '../proc/index.js';
+import { bytesIn, readTree, rssBytesOf, runningStat, textOf } from '../../proc/index.js';
 
 export interface TreeProcess {
   readonly pid: number;

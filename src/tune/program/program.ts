@@ -3,16 +3,16 @@
 
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CodedError, hasCode } from '../errors.js';
-import { abortError, messageOf } from '../internal/index.js';
-import { describeExit, mayLackHeap } from '../worker/index.js';
+import { CodedError, hasCode } from '../../errors.js';
+import { abortError, messageOf } from '../../internal/index.js';
+import { describeExit, mayLackHeap } from '../../worker/index.js';
+import { type Load, type LoadRun, runIn, type Target } from '../load/load.js';
+import type { LoadResult } from '../load/load-output.js';
+import type { RunLength, RunStats } from '../load/run-stats.js';
+import { parseFromRunner } from '../protocol.js';
 import { Group, type GroupExit } from './group.js';
 import type { Launch } from './launch.js';
-import { type Load, type LoadRun, runIn, type Target } from './load.js';
-import type { LoadResult } from './load-output.js';
 import { hasWorkers, memoryOf } from './process-tree.js';
-import { parseFromRunner } from './protocol.js';
-import type { RunLength, RunStats } from './run-stats.js';
 
 export interface RunOptions {
   readonly launch: Launch;

@@ -1,15 +1,15 @@
 // Candidates for a program on this machine, and the reasons for leaving out others: each one costs runs.
 // The first ones are tried first when time is short.
 
-import { blockingThreads, minBlockingThreads } from '../blocking-pool/index.js';
+import { blockingThreads, minBlockingThreads } from '../../blocking-pool/index.js';
 import {
   type Configuration,
   type LoopCounts,
   type Parameter,
   parameters,
-} from './configuration.js';
-import type { Current, Program } from './launch.js';
-import type { RunStats } from './run-stats.js';
+} from '../configuration.js';
+import type { RunStats } from '../load/run-stats.js';
+import type { Current, Program } from '../program/launch.js';
 import type { Candidate } from './search.js';
 
 export interface SpaceOptions {

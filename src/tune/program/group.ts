@@ -4,7 +4,7 @@
 
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startOn } from '../worker/index.js';
+import { startOn } from '../../worker/index.js';
 import { isRunning, type TreeProcess, treeOf } from './process-tree.js';
 
 export interface GroupOptions {

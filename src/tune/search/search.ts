@@ -13,10 +13,16 @@
 // One parameter at a time: each advice then has one number as its reason, and a grid of all would need
 // hundreds of runs of some seconds each. Processes × loops is one parameter, because these belong together.
 
-import { CodedError } from '../errors.js';
-import { abortError, median, messageOf, quantile } from '../internal/index.js';
-import { type Configuration, configurationText, type Parameter } from './configuration.js';
-import { type Goal, missingMeasure, type RunLength, type RunStats, scoreOf } from './run-stats.js';
+import { CodedError } from '../../errors.js';
+import { abortError, median, messageOf, quantile } from '../../internal/index.js';
+import { type Configuration, configurationText, type Parameter } from '../configuration.js';
+import {
+  type Goal,
+  missingMeasure,
+  type RunLength,
+  type RunStats,
+  scoreOf,
+} from '../load/run-stats.js';
 import { signTestP } from './statistics.js';
 
 /** A configuration of one parameter to be tried. */

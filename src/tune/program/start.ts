@@ -4,8 +4,8 @@
 
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { CodedError } from '../errors.js';
-import { type Configuration, flagsOf, variablesOf } from './configuration.js';
+import { CodedError } from '../../errors.js';
+import { type Configuration, flagsOf, variablesOf } from '../configuration.js';
 import type { Program } from './launch.js';
 
 export interface Start {
