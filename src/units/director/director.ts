@@ -361,8 +361,7 @@ export class Director {
     orphaned: readonly Placed[],
     loopOf: (deployment: DirectedDeployment) => LoopEntry | undefined,
   ): Promise<void> {
-    const settling = orphaned.map((placed) => this.#settleOne(placed, loopOf));
-    const settled = await Promise.allSettled(settling);
+    const settled = await Promise.allSettled(orphaned.map((each) => this.#settleOne(each, loopOf)));
     const failures = settled.flatMap((each, at) => {
       const placed = orphaned[at];
       return each.status === 'rejected' && placed !== undefined ? [{ placed, ...each }] : [];
