@@ -9,18 +9,18 @@ import { packageVersion } from '../internal/index.js';
 import { programStack } from '../serve/index.js';
 import { traceMethods } from '../trace/index.js';
 import { addClusterFlags } from './cluster-flags.js';
-import type { DashboardFlags } from './dashboard.js';
-import { type DoctorOptions, doctor } from './doctor.js';
+import type { DashboardFlags } from './commands/dashboard/dashboard.js';
+import { type DoctorOptions, doctor } from './commands/doctor/doctor.js';
+import { runFile } from './commands/run/run.js';
+import { hasUnitFlags, runUnit, takeUnitFlags } from './commands/run/run-unit.js';
+import { addServe, addServerCommands } from './commands/serve/serve-flags.js';
+import type { TopFlags } from './commands/top/top.js';
+import { type TraceFlags, traceProgram } from './commands/trace/trace.js';
+import { callGroups } from './commands/trace/trace-report.js';
+import { addTuneCommand } from './commands/tune/tune-flags.js';
+import { runWorker, type WorkerFlags } from './commands/worker/worker.js';
 import { wholeNumber } from './flag-values.js';
 import { handleOutputErrors, ignoreOutputErrors } from './output.js';
-import { runFile } from './run.js';
-import { hasUnitFlags, runUnit, takeUnitFlags } from './run-unit.js';
-import { addServe, addServerCommands } from './serve-flags.js';
-import type { TopFlags } from './top.js';
-import { type TraceFlags, traceProgram } from './trace.js';
-import { callGroups } from './trace-report.js';
-import { addTuneCommand } from './tune-flags.js';
-import { runWorker, type WorkerFlags } from './worker.js';
 
 const usageExitCode = 2;
 /** Commands whose programs keep running when their output is lost. */
@@ -109,7 +109,7 @@ function addTop(root: Command): void {
     .option('--json', 'print JSON once and exit')
     .showHelpAfterError('(manycore top --help shows the flags; manycore dashboard is a web page)')
     .action(async (pid: number | undefined, flags: TopFlags) => {
-      const { showPrograms } = await import('./top.js');
+      const { showPrograms } = await import('./commands/top/top.js');
       await showPrograms(pid, flags);
     });
 }
@@ -125,7 +125,7 @@ function addDashboard(root: Command): void {
     )
     .option('--host <address>', 'address to bind (default: 127.0.0.1, this machine only)')
     .action(async (flags: DashboardFlags) => {
-      const { showDashboard } = await import('./dashboard.js');
+      const { showDashboard } = await import('./commands/dashboard/dashboard.js');
       await showDashboard(flags);
     });
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { runFile } from '../../src/cli/run.js';
+import { runFile } from '../../src/cli/commands/run/run.js';
 import { library, runCommand } from '../faults/child.js';
 import { Gate } from '../pool/ways.js';
 import { readRepositoryFile } from '../support/repository.js';

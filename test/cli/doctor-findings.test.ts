@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BlockingPoolReading } from '../../src/blocking-pool/index.js';
-import { programFindings } from '../../src/cli/doctor-program.js';
-import { type Finding, isWell, report } from '../../src/cli/doctor-report.js';
-import type { ProcessSamples, SeenThread } from '../../src/cli/doctor-samples.js';
-import { loopsByProcess, serverFindings } from '../../src/cli/doctor-server.js';
+import { programFindings } from '../../src/cli/commands/doctor/doctor-program.js';
+import { type Finding, isWell, report } from '../../src/cli/commands/doctor/doctor-report.js';
+import type { ProcessSamples, SeenThread } from '../../src/cli/commands/doctor/doctor-samples.js';
+import { loopsByProcess, serverFindings } from '../../src/cli/commands/doctor/doctor-server.js';
 import type { LoopStatus, ServerStatus } from '../../src/serve/index.js';
 import { unwell } from './findings.js';
 

@@ -10,8 +10,8 @@ import {
   memoryFinding,
   poolSizeFinding,
   traceFinding,
-} from '../../src/cli/doctor-machine.js';
-import { groupsOf } from '../../src/cli/doctor-quota.js';
+} from '../../src/cli/commands/doctor/doctor-machine.js';
+import { groupsOf } from '../../src/cli/commands/doctor/doctor-quota.js';
 import { missingTraceRights } from '../../src/proc/index.js';
 import { unwell } from './findings.js';
 

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { readBlockingPool } from '../../src/blocking-pool/index.js';
-import { sampleProcess } from '../../src/cli/doctor-samples.js';
+import { sampleProcess } from '../../src/cli/commands/doctor/doctor-samples.js';
 import {
   idle,
   saturated,

@@ -1,6 +1,6 @@
 // Findings of `manycore doctor`, for tests.
 
-import type { Finding } from '../../src/cli/doctor-report.js';
+import type { Finding } from '../../src/cli/commands/doctor/doctor-report.js';
 
 /** [what it is called, its state], of those that are not well. */
 export function unwell(findings: readonly Finding[]): string[] {

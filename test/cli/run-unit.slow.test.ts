@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { takeUnitFlags } from '../../src/cli/run-unit.js';
+import { takeUnitFlags } from '../../src/cli/commands/run/run-unit.js';
 import { runCommand } from '../faults/child.js';
 import { childrenOf, isRunning, waitFor } from '../support/index.js';
 import { skip } from '../units/loops.js';

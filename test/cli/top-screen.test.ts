@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { screenOf } from '../../src/cli/top/screen.js';
-import { firstState, pressed, type State, sorted } from '../../src/cli/top/state.js';
-import { clean, type Line, tableLines } from '../../src/cli/top/table.js';
+import { screenOf } from '../../src/cli/commands/top/screen.js';
+import { firstState, pressed, type State, sorted } from '../../src/cli/commands/top/state.js';
+import { clean, type Line, tableLines } from '../../src/cli/commands/top/table.js';
 import type { ProgramView, SummaryView } from '../../src/observe/index.js';
 
 function program(pid: number, summary: Partial<SummaryView> = {}): ProgramView {

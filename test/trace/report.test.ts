@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { requestsText, textReport } from '../../src/cli/trace-report.js';
+import { requestsText, textReport } from '../../src/cli/commands/trace/trace-report.js';
 import { callNames } from '../../src/trace/calls.js';
 import { foldCounts, foldTimes } from '../../src/trace/folded.js';
 import { joinCalls, joinRoles, type TracedCall, type TraceReport } from '../../src/trace/report.js';

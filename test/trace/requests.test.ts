@@ -7,7 +7,7 @@ import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { TracedRequests } from '../../src/cli/trace-requests.js';
+import { TracedRequests } from '../../src/cli/commands/trace/trace-requests.js';
 import { remoteServers } from '../../src/serve/index.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { command, notLinux, scratch, trace } from './tracing.js';

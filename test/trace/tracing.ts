@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { CountedRequests } from '../../src/cli/trace-report.js';
+import type { CountedRequests } from '../../src/cli/commands/trace/trace-report.js';
 import { nativeBinding } from '../../src/native.js';
 import type { TraceMethod, TraceReport } from '../../src/trace/index.js';
 import { type Ended, runCommand } from '../faults/child.js';

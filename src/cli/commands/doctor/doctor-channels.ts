@@ -1,0 +1,74 @@
+// Tests which parts of manycore work here: the native binary, the inspector, and each kind of channel, by a
+// worker that answers over it.
+
+import inspector from 'node:inspector';
+import { messageOf } from '../../../internal/index.js';
+import { nativeBinding, nativeProblem } from '../../../native.js';
+import { Pool, type PoolOptions } from '../../../pool/index.js';
+import type { Finding } from './doctor-report.js';
+
+/** Findings of all parts; takes as long as the start of four workers. */
+export async function channelFindings(): Promise<Finding[]> {
+  const findings = [...native(), inspectorFinding()];
+  findings.push(await channel('shm', 'process'), await channel('socket', 'process'));
+  findings.push(await channel('shm', 'thread'), await channel('memory', 'thread'));
+  return findings;
+}
+
+function native(): Finding[] {
+  const binding = nativeBinding();
+  if (binding === undefined) {
+    return [
+      {
+        what: 'native binary',
+        state: 'missing',
+        detail: nativeProblem()?.message ?? 'not loaded',
+        cost: 'calls work over sockets, where a short one takes much longer',
+        remedy: 'npm run build:native builds it, with Rust installed',
+      },
+    ];
+  }
+  const features = Object.entries(binding.probeKernel()).map(
+    ([what, problem]): Finding =>
+      problem === ''
+        ? { what, state: 'ok', detail: 'works' }
+        : {
+            what,
+            state: 'missing',
+            detail: problem,
+            cost: 'calls work over sockets, where a short one takes much longer',
+            remedy: 'allow this system call (seccomp profile)',
+          },
+  );
+  return [{ what: 'native binary', state: 'ok', detail: 'loaded' }, ...features];
+}
+
+function inspectorFinding(): Finding {
+  const what = 'inspector';
+  try {
+    const session = new inspector.Session();
+    session.connect();
+    session.disconnect();
+    return { what, state: 'ok', detail: 'captured variables can be read' };
+  } catch (error) {
+    const cost = 'functions that capture variables cannot travel';
+    const remedy = 'allow it (--allow-inspector from Node 24 on), or pass values as arguments';
+    return { what, state: 'missing', detail: messageOf(error), cost, remedy };
+  }
+}
+
+async function channel(
+  kind: NonNullable<PoolOptions['channel']>,
+  worker: 'process' | 'thread',
+): Promise<Finding> {
+  const what = `${worker} workers over ${kind}`;
+  try {
+    await using pool = new Pool({ worker, channel: kind, size: 1, startTimeoutMs: 10_000 });
+    const answer = await pool.run((a: number, b: number) => a + b, 40, 2);
+    if (answer !== 42) throw new Error(`a worker answered ${String(answer)} for 42`);
+    return { what, state: 'ok', detail: 'a worker answered' };
+  } catch (error) {
+    const remedy = 'channel "auto" uses the next one that works';
+    return { what, state: 'missing', detail: messageOf(error), remedy };
+  }
+}

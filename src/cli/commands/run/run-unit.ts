@@ -1,0 +1,158 @@
+// `manycore run UNIT --instances N`: runs a unit on its own event loops, in the foreground. TERM and INT
+// undeploy it; a second signal ends everything at once.
+
+import { resolve } from 'node:path';
+import type { ClusterOptions } from '../../../cluster/index.js';
+import { CodedError } from '../../../errors.js';
+import { messageOf } from '../../../internal/index.js';
+import { addressText } from '../../../serve/index.js';
+import { Loops, type UnitPlacement } from '../../../units/index.js';
+import {
+  type ClusterFlags,
+  clusterFields,
+  clusterFlagIn,
+  clusterOptions,
+  plural,
+  printCluster,
+} from '../../cluster-flags.js';
+import { reportLosses } from '../../report-losses.js';
+
+export interface UnitFlags extends ClusterFlags {
+  readonly instances?: number | undefined;
+  readonly processes?: number | undefined;
+  readonly loops?: number | undefined;
+  readonly name?: string | undefined;
+  readonly on?: UnitPlacement | undefined;
+  /** Any value, from JSON. */
+  readonly config?: unknown;
+  /** URLs of NATS servers, with commas between them. */
+  readonly cluster?: string | undefined;
+}
+
+const countNames = ['instances', 'processes', 'loops'] as const;
+/** Flags with the fields that they set. */
+const textNames = new Map([
+  ['name', 'name'] as const,
+  ['cluster', 'cluster'] as const,
+  ...clusterFields,
+]);
+const flagNames: readonly string[] = [...countNames, ...textNames.keys(), 'config', 'on'];
+
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** True: the arguments of `run` contain --instances; without it a program is run. */
+export function hasUnitFlags(args: readonly string[]): boolean {
+  const end = args.indexOf('--');
+  const own = end === -1 ? args : args.slice(0, end);
+  return own.some((argument) => /^--instances(=|$)/.test(argument));
+}
+
+/**
+ * Separates the flags of a unit from the other arguments of `run`; those after `--` are never flags. Throws
+ * `OPTION_INVALID`.
+ */
+export function takeUnitFlags(args: readonly string[]): { flags: UnitFlags; rest: string[] } {
+  const flags: Writable<UnitFlags> = {};
+  const rest: string[] = [];
+  for (let at = 0; at < args.length; at += 1) {
+    const argument = args[at] ?? '';
+    if (argument === '--') {
+      rest.push(...args.slice(at + 1));
+      break;
+    }
+    const [, name = '', inline] = /^--([\w-]+)(?:=([^]*))?$/.exec(argument) ?? [];
+    if (!flagNames.includes(name)) rest.push(argument);
+    else if (inline !== undefined) setFlag(flags, name, inline);
+    else {
+      at += 1;
+      setFlag(flags, name, args[at]);
+    }
+  }
+  return { flags, rest };
+}
+
+function setFlag(flags: Writable<UnitFlags>, name: string, text: string | undefined): void {
+  if (text === undefined) throw wrongFlag(name, 'nothing');
+  const count = countNames.find((each) => each === name);
+  const [, field] = [...textNames].find(([each]) => each === name) ?? [];
+  if (field !== undefined) flags[field] = text;
+  else if (name === 'on' && (text === 'loop' || text === 'blocking')) flags.on = text;
+  else if (name === 'config') flags.config = jsonOf(text);
+  else if (count !== undefined && /^\d+$/.test(text)) flags[count] = Number(text);
+  else throw wrongFlag(name, JSON.stringify(text));
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new CodedError('OPTION_INVALID', `--config is no JSON: ${messageOf(cause)}`, { cause });
+  }
+}
+
+function wrongFlag(name: string, what: string): CodedError {
+  const isCount = countNames.some((each) => each === name);
+  const wanted = name === 'on' ? 'loop or blocking' : isCount ? 'a whole number' : 'a value';
+  return new CodedError('OPTION_INVALID', `--${name} is ${what}: it must be ${wanted}`);
+}
+
+/** Resolves when all instances run. Rejects with the errors of `Loops` and `deploy`. */
+export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
+  const { processes, loops: loopsPerProcess, instances, name: ownName, config, on } = flags;
+  const cluster = clusterOf(flags);
+  // The name of the program in `manycore status` and `manycore top`.
+  process.argv[1] = resolve(file);
+  const loops = new Loops({ processes, loops: loopsPerProcess, control: true, cluster });
+  reportLosses('units');
+  installSignalHandlers(loops);
+  try {
+    const { name } = await loops.deploy(file, { instances, name: ownName, config, on });
+    const count = instances ?? 1;
+    const status = await loops.status();
+    const pids = new Set(status.map(({ pid }) => pid)).size;
+    const where = `${plural(status.length, 'loop')} in ${plural(pids, 'process')}`;
+    console.log(`${name}: ${plural(count, 'instance')}, on ${where}`);
+    for (const address of await loops.addresses()) {
+      console.log(`listening on ${addressText(address)}`);
+    }
+    if (loops.cluster !== undefined) printCluster(loops.cluster);
+  } catch (error) {
+    await loops.close();
+    throw error;
+  }
+  loops.ended().catch((error: unknown) => {
+    console.error(`manycore: ${messageOf(error)} (SERVE_FAILED)`);
+    process.exitCode = 1;
+  });
+}
+
+function clusterOf({ cluster: nats, ...flags }: UnitFlags): ClusterOptions | undefined {
+  if (nats !== undefined) return clusterOptions(nats, flags);
+  const alone = clusterFlagIn(flags);
+  if (alone === undefined) return undefined;
+  const message = `${alone} is for a cluster: give --cluster URL, too`;
+  throw new CodedError('OPTION_INVALID', message);
+}
+
+function installSignalHandlers(loops: Loops): void {
+  let isEnding = false;
+  const end = (): void => {
+    if (isEnding) {
+      loops.kill();
+      process.exit(1);
+    }
+    isEnding = true;
+    const count = loops.deployments.length;
+    if (count > 0) console.log(`ends ${plural(count, 'unit')}; once more ends everything at once`);
+    loops.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        const code = error instanceof CodedError ? ` (${error.code})` : '';
+        console.error(`manycore: ${messageOf(error)}${code}`);
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+}

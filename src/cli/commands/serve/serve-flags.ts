@@ -1,0 +1,89 @@
+// Flags of `manycore serve`, and of the commands for running servers: status, reload, scale.
+
+import { type Command, Option } from 'commander';
+import { countOrRange, hostAndPort, wholeNumber } from '../../flag-values.js';
+import { reloadServer, scaleServer, showStatus } from '../../remote.js';
+import { type ServeFlags, serveApp } from './serve.js';
+
+/** Adds the command to `root`. */
+export function addServe(root: Command): void {
+  root
+    .command('serve')
+    .description('serve a program from several processes and event loops')
+    .argument('[app]', 'the program: it listens itself, or exports an app')
+    .argument('[args...]', 'arguments of the program; those with a dash after --')
+    .option(
+      '-P, --processes <count>',
+      'number of processes: 4, or 2..8 to follow the load',
+      countOrRange,
+    )
+    .option('--max-processes <count>', 'upper limit for manycore scale', wholeNumber)
+    .option(
+      '-L, --loops <count>',
+      'event loops per process: 2, or 1..4 to follow the load',
+      countOrRange,
+    )
+    .addOption(
+      new Option(
+        '--plan <name>',
+        'what follows the load: processes, loops or nothing (default: event)',
+      ).choices(['event', 'prefork', 'worker', 'perchild']),
+    )
+    .addOption(
+      new Option(
+        '--placement <name>',
+        'which loop gets a new connection (default: least-loaded)',
+      ).choices(['least-loaded', 'round-robin', 'kernel', 'reuseport']),
+    )
+    .option(
+      '--port <port>',
+      'port to bind for an exported app (default: PORT, else 3000)',
+      wholeNumber,
+    )
+    .option('--host <address>', 'address to bind (default: all addresses)')
+    .option('--unix <path>', 'Unix socket to bind instead of a port')
+    .option('--status <address>', 'serve a status page at PORT or HOST:PORT', hostAndPort)
+    .option('--metrics <address>', 'serve metrics for Prometheus at PORT or HOST:PORT', hostAndPort)
+    .option('--tls-cert <file>', 'TLS certificate (PEM), for an exported app')
+    .option('--tls-key <file>', 'TLS private key (PEM)')
+    .option('--http2', 'speak HTTP/2 over TLS')
+    .option('--static <folder>', 'serve the files of a folder instead of a program')
+    .option(
+      '--cgi <folder>',
+      'run the CGI programs of a folder under /cgi-bin/ instead of a program',
+    )
+    .option('--user <name>', 'run server processes as this user (root only)')
+    .option('--group <name>', 'run server processes as this group (root only)')
+    .option('--reload-on-change', 'reload when a file in the folder of the program changes')
+    .option('--config <file>', 'options file, JSON (default without an app: manycore.config.json)')
+    .option('--pid-file <path>', 'write the pid of this process to a file while it runs')
+    .showHelpAfterError(
+      '(manycore serve --help shows the flags; those of the program stand after --)',
+    )
+    .action((app: string | undefined, args: string[], options: ServeFlags) =>
+      serveApp(app, args, options),
+    );
+}
+
+/** Adds the commands to `root`. */
+export function addServerCommands(root: Command): void {
+  root
+    .command('status')
+    .description('show the loops of running servers')
+    .argument('[pid]', 'pid of one server (default: all)', wholeNumber)
+    .option('--json', 'print JSON')
+    .action((pid: number | undefined, options: { json?: boolean }) =>
+      showStatus(pid, options.json === true),
+    );
+  root
+    .command('reload')
+    .description('restart every process of a running server without losing a request')
+    .argument('[pid]', 'pid of the server, when several run', wholeNumber)
+    .action(reloadServer);
+  root
+    .command('scale')
+    .description('change the number of processes of a running server')
+    .argument('<processes>', 'number of processes: 4, or 2..8 to follow the load', countOrRange)
+    .argument('[pid]', 'pid of the server, when several run', wholeNumber)
+    .action(scaleServer);
+}

@@ -1,0 +1,272 @@
+// Plan of `manycore serve`, from its flags and a configuration file, whose keys are the options of `serve`
+// and of the command. A flag overrides the file.
+
+import { existsSync, readFileSync, type Stats, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { CodedError } from '../../../errors.js';
+import { foldersApp } from '../../../http-apps/index.js';
+import { integer, invalid, messageOf, string, strings } from '../../../internal/index.js';
+import type { EndpointOptions } from '../../../observe/index.js';
+import { fillServeOptions, type ServeOptions, type TlsOptions } from '../../../serve/index.js';
+import type { StartConfig } from '../../../tune/index.js';
+
+/** One app to serve. */
+export interface ServedApp {
+  /** Path of the program. */
+  readonly app: string;
+  /** Folder whose changes reload the app; `undefined` for folders of files and CGI programs. */
+  readonly folder: string | undefined;
+  readonly options: ServeOptions;
+}
+
+/** Options of the whole command. */
+export interface ServeSettings extends ProcessSettings {
+  readonly pidFile?: string | undefined;
+  readonly reloadOnChange?: boolean | undefined;
+  /** Endpoint for Prometheus: a port on loopback, or port and host. */
+  readonly metrics?: number | EndpointOptions | undefined;
+}
+
+/** Options for starting the processes of all apps; `manycore tune` writes such. */
+interface ProcessSettings {
+  /** Environment variables; those of the command itself override them. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Flags of Node, before those of the command itself. */
+  readonly nodeFlags?: readonly string[] | undefined;
+  /** Numbers of the cores that they may run on. */
+  readonly affinity?: readonly number[] | undefined;
+}
+
+/** Keys of an app in a configuration, besides options. */
+interface AppConfig extends ServeOptions {
+  readonly app?: string;
+  /** Folder of files to serve instead of a program. */
+  readonly static?: string;
+  /** Folder of CGI programs to run under /cgi-bin/. */
+  readonly cgi?: string;
+}
+
+export interface ServeFlags extends AppConfig, ServeSettings {
+  readonly config?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly http2?: boolean;
+}
+
+interface Config extends AppConfig, ServeSettings {
+  /** Several apps, each with its own options, which override those beside `apps`. */
+  readonly apps?: readonly AppConfig[];
+  /** Reasons of `manycore tune` for its values; ignored. */
+  readonly reasons?: unknown;
+}
+
+const defaultConfig = 'manycore.config.json';
+
+/** Combines flags and configuration. Throws `CLI_FILE_NOT_FOUND`, `OPTION_INVALID`. */
+export function servePlan(
+  app: string | undefined,
+  args: readonly string[],
+  flags: ServeFlags,
+): { apps: ServedApp[]; settings: ServeSettings } {
+  const { config: configPath, tlsCert, tlsKey, http2, ...rest } = flags;
+  const { pidFile: ownPidFile, reloadOnChange: ownReload, metrics: ownMetrics, ...given } = rest;
+  const isNamed = app !== undefined || given.static !== undefined || given.cgi !== undefined;
+  const config = readConfig(configPath, isNamed);
+  const { apps = [{}], pidFile, reloadOnChange, metrics, reasons: _, ...others } = config.content;
+  const { env, nodeFlags, affinity, ...shared } = others;
+  if (apps.length === 0) throw nothingToServe(config.file);
+  if (apps.length > 1 && (shared.status ?? given.status) !== undefined) {
+    throw new CodedError(
+      'OPTION_INVALID',
+      'each of several apps has a status of its own: give each a port in apps',
+    );
+  }
+  const tls = tlsOf(tlsCert, tlsKey, http2);
+  const own: AppConfig = {
+    ...given,
+    ...(app !== undefined && { app, args }),
+    ...(tls !== undefined && { tls }),
+  };
+  return {
+    apps: apps.map((each) => {
+      const fromFile = atFolder({ ...shared, ...each }, config.folder);
+      return appOf({ ...fromFile, ...own }, config.file);
+    }),
+    settings: {
+      pidFile: ownPidFile ?? (pidFile && resolve(config.folder, pidFile)),
+      reloadOnChange: ownReload ?? reloadOnChange,
+      metrics: ownMetrics ?? metrics,
+      env,
+      nodeFlags,
+      affinity,
+    },
+  };
+}
+
+function readConfig(
+  path: string | undefined,
+  isNamed: boolean,
+): { content: Config; folder: string; file?: string } {
+  const file = resolve(path ?? defaultConfig);
+  // A default file in this folder is not for an app named on the command line.
+  if (path === undefined && (isNamed || !existsSync(file))) {
+    return { content: {}, folder: process.cwd() };
+  }
+  try {
+    const content: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    checkConfig(content);
+    return { content, folder: dirname(file), file };
+  } catch (cause) {
+    const message = `${file} cannot be read as a configuration: ${messageOf(cause)}`;
+    throw new CodedError('OPTION_INVALID', message, { cause });
+  }
+}
+
+/**
+ * Reads from a configuration how programs are started, for a program that `manycore serve` does not start.
+ * Throws `OPTION_INVALID` for a file that `manycore serve` would reject, too.
+ */
+export function startConfig(path: string): StartConfig {
+  const { content, folder, file = path } = readConfig(path, true);
+  const { apps = [], env = {}, nodeFlags = [], affinity = [], ...shared } = content;
+  for (const each of [{}, ...apps]) checkOptions({ ...shared, ...each });
+  const programs = [shared, ...apps].map(({ app }) => app).filter((app) => app !== undefined);
+  const { processes, loops } = shared;
+  const names = programs.map((app) => resolve(folder, app));
+  return { file, apps: names, env, nodeFlags, affinity, processes, loops };
+}
+
+/** Checks the options without user, group and certificates, which only `serve` can check. */
+function checkOptions(config: Omit<Config, 'apps' | keyof ProcessSettings>): void {
+  const { app, static: files, cgi, pidFile, reloadOnChange, metrics, reasons, ...options } = config;
+  fillServeOptions({ ...options, tls: undefined, user: undefined, group: undefined });
+}
+
+const paths = ['app', 'static', 'cgi', 'unix', 'pidFile', 'cert', 'key'];
+
+/** Checks the keys that are used before `serve` checks its options. Throws `OPTION_INVALID`. */
+function checkConfig(content: unknown): asserts content is Config {
+  if (!isObject(content)) throw invalid('it', content, 'an object');
+  const { apps = [], tls = {}, reloadOnChange = false, metrics = 0 } = content;
+  if (!isObject(tls)) throw invalid('tls', tls, 'an object');
+  for (const [name, value] of Object.entries({ ...tls, ...content })) {
+    if (paths.includes(name)) string(name, value, 'a path');
+  }
+  if (typeof reloadOnChange !== 'boolean') {
+    throw invalid('reloadOnChange', reloadOnChange, 'true or false');
+  }
+  if (typeof metrics !== 'number' && !isObject(metrics)) {
+    throw invalid('metrics', metrics, 'a port, or { host, port }');
+  }
+  checkProcessSettings(content);
+  if (!Array.isArray(apps)) throw invalid('apps', apps, 'an array');
+  for (const each of apps) checkConfig(each);
+}
+
+function checkProcessSettings(content: ProcessSettings): void {
+  const { env = {}, nodeFlags = [], affinity = [] } = content;
+  if (!isObject(env)) throw invalid('env', env, 'an object');
+  for (const [name, value] of Object.entries(env)) {
+    if (typeof value !== 'string') throw invalid(`env.${name}`, value, 'a string');
+  }
+  strings('nodeFlags', nodeFlags);
+  if (!Array.isArray(affinity)) throw invalid('affinity', affinity, 'an array of numbers of cores');
+  for (const core of affinity) integer('affinity', core, 0, maxCoreNumber);
+}
+
+const maxCoreNumber = 4095;
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Resolves the paths of a configuration against its folder. */
+function atFolder(config: AppConfig, folder: string): AppConfig {
+  const at = (path: string): string => resolve(folder, path);
+  const { app, static: files, cgi, unix, tls } = config;
+  return {
+    ...config,
+    ...(app !== undefined && { app: at(app) }),
+    ...(files !== undefined && { static: at(files) }),
+    ...(cgi !== undefined && { cgi: at(cgi) }),
+    ...(unix !== undefined && { unix: at(unix) }),
+    ...(tls !== undefined && { tls: tlsAtFolder(tls, at) }),
+  };
+}
+
+/** Leaves missing paths to the checks of `serve`. */
+function tlsAtFolder(tls: TlsOptions, at: (path: string) => string): TlsOptions {
+  const { cert, key }: Partial<TlsOptions> = tls;
+  return {
+    ...tls,
+    ...(cert !== undefined && { cert: at(cert) }),
+    ...(key !== undefined && { key: at(key) }),
+  };
+}
+
+function tlsOf(
+  cert: string | undefined,
+  key: string | undefined,
+  http2: boolean | undefined,
+): TlsOptions | undefined {
+  if (cert !== undefined && key !== undefined) return { cert, key, http2 };
+  if (cert === undefined && key === undefined && http2 === undefined) return undefined;
+  throw new CodedError('OPTION_INVALID', 'give --tls-cert and --tls-key, both of them');
+}
+
+function nothingToServe(file: string | undefined): CodedError {
+  const message =
+    file === undefined
+      ? `there is nothing to serve: give a program, --static FOLDER, or a ${defaultConfig} here`
+      : `${file} has nothing to serve: give it app, static or cgi, or apps with such`;
+  return new CodedError('CLI_FILE_NOT_FOUND', message);
+}
+
+function appOf(
+  { app, static: files, cgi, ...options }: AppConfig,
+  file: string | undefined,
+): ServedApp {
+  if (app === undefined) {
+    if (files === undefined && cgi === undefined) throw nothingToServe(file);
+    const folders = {
+      ...(files !== undefined && { static: folderFor('static', files) }),
+      ...(cgi !== undefined && { cgi: folderFor('cgi', cgi) }),
+    };
+    return {
+      app: foldersApp,
+      folder: undefined,
+      options: { ...options, args: [JSON.stringify(folders)] },
+    };
+  }
+  if (files !== undefined || cgi !== undefined) {
+    throw new CodedError(
+      'OPTION_INVALID',
+      'give a program or folders: serveStatic and serveCgi serve folders in a program',
+    );
+  }
+  const path = resolve(app);
+  const stats = statsOf(path);
+  if (!stats?.isFile()) {
+    const what = stats?.isDirectory() ? `${path} is a folder` : `there is no file ${path}`;
+    throw new CodedError(
+      'CLI_FILE_NOT_FOUND',
+      `${what}: give the program to serve, or --static FOLDER for files`,
+    );
+  }
+  return { app: path, folder: dirname(path), options };
+}
+
+function folderFor(name: string, given: string): string {
+  const path = resolve(given);
+  if (statsOf(path)?.isDirectory()) return path;
+  throw new CodedError('CLI_FILE_NOT_FOUND', `there is no folder ${path}: give one for ${name}`);
+}
+
+/** `undefined`: the path does not exist, or is inaccessible. */
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
+}

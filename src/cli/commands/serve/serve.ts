@@ -1,0 +1,267 @@
+// `manycore serve`: runs the supervisor in the foreground. Signals are those of Apache and nginx: TERM and
+// INT drain and end the server, a second one ends it at once; HUP and USR2 restart every process; TTIN and
+// TTOU add or remove one process.
+
+import { subscribe } from 'node:diagnostics_channel';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  type FSWatcher,
+  readFileSync,
+  rmSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
+import { isIPv6 } from 'node:net';
+import { dirname, resolve } from 'node:path';
+import { CodedError } from '../../../errors.js';
+import { messageOf, type ServerChangedMessage } from '../../../internal/index.js';
+import { type MetricsEndpoint, serveMetrics } from '../../../observe/index.js';
+import {
+  addressText,
+  programStack,
+  type ServeOptions,
+  type ServedApp as Server,
+  serve,
+} from '../../../serve/index.js';
+import { keepTo } from '../../../worker/index.js';
+import { reportLosses } from '../../report-losses.js';
+import { type ServedApp, type ServeFlags, type ServeSettings, servePlan } from './serve-plan.js';
+import { listenFds, type Notifier, notifier } from './systemd.js';
+
+export type { ServeFlags } from './serve-plan.js';
+
+/** Resolves when the server listens. Rejects with the errors of `servePlan` and `serve`. */
+export async function serveApp(
+  app: string | undefined,
+  args: readonly string[],
+  flags: ServeFlags,
+): Promise<void> {
+  const { apps, settings } = servePlan(app, args, flags);
+  prepareProcesses(settings);
+  const command = new ServeCommand(apps);
+  await command.start(settings);
+}
+
+/** Applies settings that started processes inherit; environment and flags of this command override them. */
+function prepareProcesses({ env = {}, nodeFlags = [], affinity = [] }: ServeSettings): void {
+  for (const [name, value] of Object.entries(env)) process.env[name] ??= value;
+  process.execArgv.unshift(...nodeFlags);
+  if (affinity.length > 0) keepTo(affinity);
+}
+
+class ServeCommand {
+  readonly #apps: readonly ServedApp[];
+  readonly #servers: Server[] = [];
+  readonly #notifier: Notifier = notifier();
+
+  constructor(apps: readonly ServedApp[]) {
+    this.#apps = apps;
+  }
+
+  async start({ pidFile, reloadOnChange, metrics }: ServeSettings): Promise<void> {
+    const fds = listenFds();
+    if (pidFile !== undefined) checkPidFile(pidFile);
+    let endpoint: MetricsEndpoint | undefined;
+    try {
+      // First, so that a failure leaves nothing to close.
+      if (metrics !== undefined) {
+        endpoint = await serveMetrics(typeof metrics === 'number' ? { port: metrics } : metrics);
+      }
+      for (const { app, options } of this.#apps) {
+        const server = serve(app, { control: true, listenFds: fds, ...options });
+        this.#servers.push(await server.catch((error: unknown) => this.#refuse(app, error)));
+      }
+      if (pidFile !== undefined) keepPidFile(pidFile);
+    } catch (error) {
+      await Promise.all(this.#servers.map((server) => server.close()));
+      await endpoint?.close();
+      throw error;
+    }
+    this.#installSignalHandlers(); // before the addresses are printed
+    for (const [at, server] of this.#servers.entries()) {
+      this.#printAddresses(server, this.#apps[at]?.options ?? {});
+    }
+    if (endpoint !== undefined) console.log(`metrics at ${endpoint.url}`);
+    if (reloadOnChange === true) this.#watchFolders();
+    this.#notifier.ready(this.#size());
+  }
+
+  /** Rethrows an error, with the name of its app when there are several. */
+  #refuse(app: string, error: unknown): never {
+    if (this.#apps.length === 1 || !(error instanceof CodedError)) throw error;
+    throw new CodedError(error.code, `${app}: ${error.message}`, { cause: error.cause });
+  }
+
+  #printAddresses(server: Server, { serverNames: names = [], status }: ServeOptions): void {
+    const whose = names.length === 0 ? '' : ` for ${names.join(' ')}`;
+    for (const address of server.addresses) {
+      console.log(`listening on ${addressText(address)}${whose}`);
+    }
+    if (server.statusPort !== undefined) {
+      const host = typeof status === 'object' ? status.host : '127.0.0.1';
+      const name = isIPv6(host) ? `[${host}]` : host;
+      console.log(`status at http://${name}:${server.statusPort}/`);
+    }
+    server.closed.catch((error: unknown) => {
+      console.error(`manycore: ${messageOf(error)} (SERVE_FAILED)`);
+      process.exitCode = 1;
+    });
+  }
+
+  #size(): string {
+    return `serving from ${processes(this.#servers.flatMap(({ pids }) => pids).length)}`;
+  }
+
+  /** Prefix with the app of a message; empty for a single app. */
+  #nameOf(message: unknown): string {
+    const { app }: Partial<ServerChangedMessage> = Object(message);
+    return this.#apps.length === 1 ? '' : `${app}: `;
+  }
+
+  #installSignalHandlers(): void {
+    reportLosses('server');
+    subscribe('manycore:server:reloaded', (message) => {
+      console.log(`${this.#nameOf(message)}reloaded`);
+    });
+    subscribe('manycore:server:scaled', (message) => {
+      const { pids = [] }: Partial<ServerChangedMessage> = Object(message);
+      console.log(`${this.#nameOf(message)}serving from ${processes(pids.length)}`);
+    });
+    process.on('SIGTERM', this.#end);
+    process.on('SIGINT', this.#end);
+    for (const signal of ['SIGHUP', 'SIGUSR2'] as const) process.on(signal, this.#reload);
+    process.on('SIGTTIN', () => this.#grow(1));
+    process.on('SIGTTOU', () => this.#grow(-1));
+  }
+
+  #isEnding = false;
+  readonly #end = (): void => {
+    if (this.#isEnding) this.#endAtOnce();
+    this.#isEnding = true;
+    this.#notifier.stopping();
+    const lines = this.#servers.flatMap((server) => server.status());
+    const open = lines.reduce((sum, { openConnections }) => sum + openConnections, 0);
+    if (open > 0)
+      console.log(
+        `closing ${open} connection${open === 1 ? '' : 's'}; once more ends them at once`,
+      );
+    Promise.all(this.#servers.map((server) => server.close())).then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  };
+
+  #endAtOnce(): void {
+    const pids = new Set(this.#servers.flatMap((server) => server.status().map(({ pid }) => pid)));
+    for (const pid of pids) {
+      if (pid !== undefined) process.kill(pid, 'SIGKILL');
+    }
+    process.exit(1);
+  }
+
+  readonly #reload = (): void => {
+    this.#notifier.reloading();
+    const reloaded = this.#servers.map(async (server, at) => {
+      await server
+        .reload()
+        .catch((error: unknown) => this.#refuse(this.#apps[at]?.app ?? '', error));
+    });
+    void this.#change('reload', Promise.all(reloaded));
+  };
+
+  /** Target counts of processes while they are not reached: signals arrive faster than processes start. */
+  readonly #wanted = new Map<Server, number>();
+
+  #grow(count: number): void {
+    const scaled = this.#servers.map(async (server) => {
+      const wanted = (this.#wanted.get(server) ?? server.pids.length) + count;
+      this.#wanted.set(server, wanted);
+      await server.scale(wanted).finally(() => {
+        if (this.#wanted.get(server) === wanted) this.#wanted.delete(server);
+      });
+    });
+    void this.#change('scale', Promise.all(scaled));
+  }
+
+  async #change(what: string, work: Promise<unknown>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      if (this.#isEnding) return;
+      const stack = programStack(error);
+      if (stack !== undefined) console.error(stack);
+      const code = error instanceof CodedError ? ` (${error.code})` : '';
+      console.error(`manycore: the server did not ${what}: ${messageOf(error)}${code}`);
+    }
+    if (!this.#isEnding) this.#notifier.ready(this.#size());
+  }
+
+  /** Reloads when the files of a program have not changed for a moment. */
+  #watchFolders(): void {
+    let timer: NodeJS.Timeout | undefined;
+    for (const { folder } of this.#apps) {
+      if (folder === undefined) continue;
+      watchFolder(folder, () => {
+        clearTimeout(timer);
+        timer = setTimeout(this.#reload, quietMs);
+      });
+    }
+  }
+}
+
+/** Delay after the last change: editors and compilers write several times. */
+const quietMs = 200;
+/** Paths that programs write, or package managers install while they run. */
+const unwatched = /(^|[\\/])(node_modules|\.git)([\\/]|$)|\.(log|pid|sock)$|~$/;
+
+function watchFolder(folder: string, onChange: () => void): FSWatcher {
+  const watcher = watch(folder, { recursive: true, persistent: false }, (_event, file) => {
+    if (file === null || !unwatched.test(file)) onChange();
+  });
+  watcher.on('error', (error) => {
+    console.error(`manycore: ${folder} is not watched any more: ${messageOf(error)}`);
+  });
+  return watcher;
+}
+
+/** Removes a file, or empties it when the folder is not writable. */
+function removeOrEmpty(path: string): void {
+  try {
+    rmSync(path);
+  } catch {
+    writeFileSync(path, '');
+  }
+}
+
+function processes(count: number): string {
+  return `${count} process${count === 1 ? '' : 'es'}`;
+}
+
+/** Checks that the pid file is writable, before anything is started. */
+function checkPidFile(path: string): void {
+  try {
+    accessSync(existsSync(path) ? path : dirname(resolve(path)), constants.W_OK);
+  } catch (cause) {
+    throw badPidFile(cause);
+  }
+}
+
+function badPidFile(cause: unknown): CodedError {
+  const message = `the pid file cannot be written: ${messageOf(cause)}; name one that can`;
+  return new CodedError('OPTION_INVALID', message, { cause });
+}
+
+/** Writes the pid file for init systems and scripts, and removes it at exit. */
+function keepPidFile(path: string): void {
+  try {
+    writeFileSync(path, `${process.pid}\n`);
+  } catch (cause) {
+    throw badPidFile(cause);
+  }
+  process.on('exit', () => {
+    const isOurs = existsSync(path) && Number(readFileSync(path, 'utf8')) === process.pid;
+    if (isOurs) removeOrEmpty(path);
+  });
+}
