@@ -30,7 +30,7 @@ prepare();
 const { interleave, judge, settingTable, verdictTable } = await import(
   '../dist/bench/report/index.js'
 );
-const { replaceFile } = await import('../dist/src/internal/replace-file.js');
+const { replaceFile } = await import('../dist/src/lib/files/replace-file.js');
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, () => {
     endAll();

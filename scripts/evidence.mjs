@@ -2,7 +2,7 @@
 // the exit code says whether they are in step with the stored results. Needs the build (dist/).
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { evidenceCases, evidenceOf } from '../dist/bench/report/index.js';
-import { replaceFile } from '../dist/src/internal/replace-file.js';
+import { replaceFile } from '../dist/src/lib/files/replace-file.js';
 
 const results = evidenceCases
   .map((name) => `bench/results/${name}.json`)

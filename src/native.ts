@@ -6,7 +6,7 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { CodedError, type ErrorCode, errorCodes } from './errors.js';
-import { messageOf, prototypeRemedy } from './internal/index.js';
+import { messageOf, prototypeRemedy } from './lib/index.js';
 
 /** A mapped segment (crates/node/src/segment.rs). */
 export interface NativeSegment {

@@ -54,7 +54,7 @@ export type {
   WorkerMessage,
   WorkerReadyMessage,
   WorkerRestartMessage,
-} from './internal/index.js';
+} from './lib/index.js';
 export {
   type FillOptions,
   hasItemIndex,

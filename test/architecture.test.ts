@@ -11,10 +11,9 @@ import { filesBelow, readRepositoryFile, sourceFiles } from './support/repositor
 /** Imports go down only, from a larger number to a smaller one; within one number not at all. */
 const layers: Readonly<Record<string, number>> = {
   errors: 0,
-  internal: 0,
+  lib: 0,
   native: 1,
   proc: 1,
-  supervise: 1,
   'blocking-pool': 2,
   channels: 2,
   context: 2,
@@ -159,11 +158,11 @@ test('types are asserted only where messages and bytes are parsed', () => {
 const partsOfCall = /^src\/(?:channels|context|worker|internal|pmap|pool)\//;
 /** What programs replace, or spoil by what they add to `Object.prototype`, and where ours of it is. */
 const replaceable: readonly (readonly [pattern: RegExp, ours: string])[] = [
-  [/^(Object|Reflect)\.(definePropert|getOwnPropertyDescriptor)/, 'internal/descriptors.ts'],
-  [/^JSON\.stringify$/, 'internal/json.ts'],
-  [/^(performance|Date)\.now$/, 'internal/timers.ts'],
-  [/^process\.hrtime/, 'internal/timers.ts'],
-  [/^Function\.prototype\.toString/, 'internal/source-text.ts'],
+  [/^(Object|Reflect)\.(definePropert|getOwnPropertyDescriptor)/, 'lib/input/descriptors.ts'],
+  [/^JSON\.stringify$/, 'lib/input/json.ts'],
+  [/^(performance|Date)\.now$/, 'lib/node/timers.ts'],
+  [/^process\.hrtime/, 'lib/node/timers.ts'],
+  [/^Function\.prototype\.toString/, 'lib/node/source-text.ts'],
 ];
 
 test('the parts of a call take nothing that programs replace, but by src/internal', () => {
@@ -196,9 +195,9 @@ const loadsLate: Readonly<Record<string, string>> = {
   'src/context/text/parser.ts': 'the first snapshot: a call',
   'src/context/decode/recreate.ts': 'what a result needs',
   'src/context/modules/references.ts': 'a snapshot: a call',
-  'src/internal/timers.ts': 'when the library is loaded',
-  'src/internal/version.ts': 'the command, and a call',
-  'src/internal/worker-data.ts': 'in threads of ours',
+  'src/lib/node/timers.ts': 'when the library is loaded',
+  'src/lib/version.ts': 'the command, and a call',
+  'src/lib/node/worker-data.ts': 'in threads of ours',
   'src/native.ts': 'the first pool: a call',
   'src/observe/metrics/endpoint.ts': 'a call',
   'src/observe/opentelemetry/api.ts': 'a call',

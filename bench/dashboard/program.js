@@ -4,7 +4,7 @@
 // what the system tells of it.
 import { spawn } from 'node:child_process';
 import { addSource } from '../../dist/src/agent/index.js';
-import { announcements } from '../../dist/src/internal/index.js';
+import { announcements } from '../../dist/src/lib/index.js';
 
 const workers = Number(process.argv[2] ?? 64);
 const tasksPerSecond = 10_000;

@@ -3,7 +3,7 @@
 // registry does not keep a source alive. In a context of node:vm nothing starts: no sampler follows a test
 // file, and its loader may be gone a second later.
 
-import { clearTimeout, isMainRealm, setTimeout } from '../internal/index.js';
+import { clearTimeout, isMainRealm, setTimeout } from '../lib/index.js';
 import type { SampleOptions } from './sampler.js';
 import type { SourceKind, SourceStats, ThreadStats } from './stats.js';
 

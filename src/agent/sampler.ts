@@ -13,7 +13,7 @@ import {
   packageVersion,
   setInterval,
   setTimeout,
-} from '../internal/index.js';
+} from '../lib/index.js';
 import type { LagStats, SourceStats, ThreadStats } from './stats.js';
 
 const windowMs = 1000;

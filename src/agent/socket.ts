@@ -5,7 +5,7 @@
 import { rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { threadId } from 'node:worker_threads';
-import { onLines, socketPath } from '../internal/index.js';
+import { onLines, socketPath } from '../lib/index.js';
 import { agentServers, mayBlock } from './own-thread.js';
 import { agentSocket, maxQuestionChars, parseQuestion } from './protocol.js';
 import { type SampleOptions, threadSampler } from './sampler.js';

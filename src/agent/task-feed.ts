@@ -3,7 +3,7 @@
 // longest tasks. A slow sampler gets one longer slice later, and nothing grows meanwhile. A sampler that reads
 // nothing for seconds is disconnected.
 
-import { announcements, clearInterval, setInterval } from '../internal/index.js';
+import { announcements, clearInterval, setInterval } from '../lib/index.js';
 import type { Bucket, TaskSlice, TaskSpan, WorkerSlice } from './stats.js';
 
 const sliceMs = 100;

@@ -20,7 +20,7 @@ import {
   nextTick,
   oneOf,
   string,
-} from '../internal/index.js';
+} from '../lib/index.js';
 import { BusAddress } from './address.js';
 import { Consumer } from './delivery/consumer.js';
 import {

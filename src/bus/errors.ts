@@ -1,7 +1,7 @@
 // Errors of the bus that several of its files throw.
 
 import { CodedError } from '../errors.js';
-import { messageOf } from '../internal/index.js';
+import { messageOf } from '../lib/index.js';
 
 export function busClosed(): CodedError {
   return new CodedError('BUS_CLOSED', 'the bus is closed');

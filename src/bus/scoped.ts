@@ -4,7 +4,7 @@
 
 import type { Duplex } from 'node:stream';
 import { CodedError } from '../errors.js';
-import { string } from '../internal/index.js';
+import { string } from '../lib/index.js';
 import { BusAddress } from './address.js';
 import type { EventBus } from './bus.js';
 import type { Consumer } from './delivery/consumer.js';

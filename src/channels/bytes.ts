@@ -4,7 +4,7 @@
 // Not here: what the bytes mean (codec/), where they go (shm/, socket/, memory/).
 
 import { CodedError } from '../errors.js';
-import { messageOf } from '../internal/index.js';
+import { messageOf } from '../lib/index.js';
 
 const growthFactor = 2;
 

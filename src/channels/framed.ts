@@ -6,7 +6,7 @@
 // Not here: the carriers (socket/, memory/), the bytes of a frame (frames.ts).
 
 import { CodedError } from '../errors.js';
-import { errorOf, nextTick } from '../internal/index.js';
+import { errorOf, nextTick } from '../lib/index.js';
 import { FrameBatch, FrameParser, type FrameSink } from './frames.js';
 import type { BodyWriter, Channel, ChannelKind, FrameListener, SendOutcome } from './types.js';
 

@@ -2,7 +2,7 @@
 // drains): it may be slow and easy to read. Not here: the messages.
 
 import { CodedError, hasCode } from '../errors.js';
-import { jsonOf } from '../internal/index.js';
+import { jsonOf } from '../lib/index.js';
 import type { ByteWriter } from './bytes.js';
 import type { Channel } from './types.js';
 

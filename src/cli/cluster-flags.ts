@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Cluster, ClusterNode, ClusterOptions, NatsOptions } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
-import { messageOf } from '../internal/index.js';
+import { messageOf } from '../lib/index.js';
 
 const secretVariable = 'MANYCORE_CLUSTER_SECRET';
 const passwordVariable = 'MANYCORE_CLUSTER_PASSWORD';

@@ -5,7 +5,7 @@
 
 import { Command, CommanderError, Option } from 'commander';
 import { CodedError } from '../errors.js';
-import { packageVersion } from '../internal/index.js';
+import { packageVersion } from '../lib/index.js';
 import { programStack } from '../serve/index.js';
 import { traceMethods } from '../trace/index.js';
 import { addClusterFlags } from './cluster-flags.js';

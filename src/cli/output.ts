@@ -4,7 +4,7 @@
 // for programs that we run, and servers: they behave as under Node itself.
 
 import { CodedError } from '../errors.js';
-import { defer, messageOf } from '../internal/index.js';
+import { defer, messageOf } from '../lib/index.js';
 
 const failedExitCode = 2;
 const lost = defer<void>();

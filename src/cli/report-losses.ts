@@ -9,7 +9,7 @@ import type {
   ServerLostMessage,
   UnitBlockedMessage,
   UnitLostMessage,
-} from '../internal/index.js';
+} from '../lib/index.js';
 
 /** A shorter callback, in ms, is reported without its stack. */
 const stackFromMs = 5000;

@@ -6,7 +6,7 @@ import { EventEmitter } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { EventBus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
-import { integer, invalid } from '../internal/index.js';
+import { integer, invalid } from '../lib/index.js';
 import { grantedCores, type RemoteWorkers } from '../worker/index.js';
 import { type ClusterNode, Nodes } from './bus/nodes.js';
 import { ClusterPeer } from './bus/peer.js';

@@ -1,7 +1,7 @@
 // Errors that several files of the cluster create, and the meaning of errors of the NATS client.
 
 import { CodedError } from '../errors.js';
-import { messageOf } from '../internal/index.js';
+import { messageOf } from '../lib/index.js';
 
 export function clusterClosed(): CodedError {
   const message = 'the connection to the NATS server is closed: join the cluster again';

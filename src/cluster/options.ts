@@ -1,15 +1,7 @@
 // Options of `cluster`, checked and filled. All are plain data: each loop makes its own connection to the
 // NATS server from the same options.
 
-import {
-  boolean,
-  integer,
-  invalid,
-  oneOf,
-  ownOptions,
-  string,
-  strings,
-} from '../internal/index.js';
+import { boolean, integer, invalid, oneOf, ownOptions, string, strings } from '../lib/index.js';
 
 /** Addresses of the NATS servers and credentials, with the names of the NATS client, except `credsFile`. */
 export interface NatsOptions {

@@ -2,7 +2,7 @@
 // on channels, workers or pools; they carry the bytes made here.
 
 import type { Transferable } from 'node:worker_threads';
-import type { Parcel } from '../internal/index.js';
+import type { Parcel } from '../lib/index.js';
 import type { Largest } from './closures/largest.js';
 import type { CallSite } from './toolchains/stack.js';
 

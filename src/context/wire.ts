@@ -7,7 +7,7 @@
 import { isSharedArrayBuffer } from 'node:util/types';
 import v8 from 'node:v8';
 import { CodedError } from '../errors.js';
-import { descriptorOf, messageOf } from '../internal/index.js';
+import { descriptorOf, messageOf } from '../lib/index.js';
 import type { BufferCarrier, BufferName } from './types.js';
 import { isResizable } from './values/plain.js';
 import { adopt } from './values/realms.js';

@@ -4,7 +4,7 @@ import { realpathSync, statSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { invalid, messageOf, nodeHttp } from '../internal/index.js';
+import { invalid, messageOf, nodeHttp } from '../lib/index.js';
 
 /** `next`, as in Connect and Express, is called when the folder has nothing for the request. */
 export type FolderListener = (

@@ -3,7 +3,7 @@
 
 import { createConnection, type Socket } from 'node:net';
 import { agentNameOf, parseStats, type ThreadStats } from '../agent/index.js';
-import { onLines, removeLeftSocket } from '../internal/index.js';
+import { onLines, removeLeftSocket } from '../lib/index.js';
 
 const answerLimitMs = 1000;
 /** A longer answer is not parsed. */

@@ -3,7 +3,7 @@
 // program are grouped here.
 
 import { agentSockets, type ThreadStats } from '../agent/index.js';
-import { socketPaths } from '../internal/index.js';
+import { socketPaths } from '../lib/index.js';
 import { programPath } from '../proc/index.js';
 import { remoteServers, type ServerStatus } from '../serve/index.js';
 import { AgentLinks, type Answer } from './agent-link.js';

@@ -2,7 +2,7 @@
 
 import { createConnection } from 'node:net';
 import { agentNameOf, agentSockets, parseSlice, type TaskSlice } from '../agent/index.js';
-import { onLines, socketPath, socketPaths } from '../internal/index.js';
+import { onLines, socketPath, socketPaths } from '../lib/index.js';
 
 /** A longer slice is dropped. */
 const maxSliceChars = 2 ** 20;

@@ -3,7 +3,7 @@
 
 import { type CallSite, joinStacks } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { defineOwn, descriptorOf, inWords } from '../internal/index.js';
+import { defineOwn, descriptorOf, inWords } from '../lib/index.js';
 import type { ChunkFailure } from '../pool/index.js';
 
 /**

@@ -11,7 +11,7 @@
 
 import type { CallSite } from '../context/index.js';
 import { hasCode } from '../errors.js';
-import { abortError, nowMs, unwatchAbort, watchAbort } from '../internal/index.js';
+import { abortError, nowMs, unwatchAbort, watchAbort } from '../lib/index.js';
 import { ChunkFailure, callDefaults } from '../pool/index.js';
 import type { Cells, Chunk } from '../worker/index.js';
 import {

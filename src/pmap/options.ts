@@ -9,7 +9,7 @@ import {
   number,
   oneOf,
   ownOptions,
-} from '../internal/index.js';
+} from '../lib/index.js';
 import { Pool } from '../pool/index.js';
 
 /** An array over a buffer: its items reach workers without being copied when the buffer is `shared()`. */

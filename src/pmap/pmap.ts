@@ -3,7 +3,7 @@
 
 import { type AnyFunction, captureSite } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { invalid } from '../internal/index.js';
+import { invalid } from '../lib/index.js';
 import { asTheyCome, type Collector, inOrder, keeping } from './collect.js';
 import type { MapRun } from './map.js';
 import { type FillOptions, fillMapOptions, type MapOptions, type TypedArray } from './options.js';

@@ -2,7 +2,7 @@
 // is sent here, and a call that throws leaves nothing pinned or open behind.
 
 import type { AnyFunction, CallSite } from '../context/index.js';
-import { abortError, functionName, invalid, notFunction, ownOf } from '../internal/index.js';
+import { abortError, functionName, invalid, notFunction, ownOf } from '../lib/index.js';
 import { traceMap } from '../pool/index.js';
 import type { Cells } from '../worker/index.js';
 import { chooseRunner } from './choose.js';

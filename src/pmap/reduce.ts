@@ -3,7 +3,7 @@
 // are ever combined, so `combine` must be associative, and need not be commutative.
 
 import { type AnyFunction, captureSite } from '../context/index.js';
-import { invalid, notFunction } from '../internal/index.js';
+import { invalid, notFunction } from '../lib/index.js';
 import { chooseRunner } from './choose.js';
 import type { Collector } from './collect.js';
 import type { MapRun } from './map.js';

@@ -3,7 +3,7 @@
 
 import type { AnyFunction } from '../context/index.js';
 import { hasCode } from '../errors.js';
-import { nowMs } from '../internal/index.js';
+import { nowMs } from '../lib/index.js';
 import { type ChunkCall, ChunkFailure } from '../pool/index.js';
 import { type Chunk, ItemFailure, type Relay, type RelayedFunction } from '../worker/index.js';
 import { type ChunkRunner, InlineRunner, type MappedChunk, notBegun } from './runner.js';

@@ -4,7 +4,7 @@
 
 import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction } from '../context/index.js';
-import { nowMs, setImmediate } from '../internal/index.js';
+import { nowMs, setImmediate } from '../lib/index.js';
 import { type ChunkCall, ChunkFailure, type PinnedFunction, type Pool } from '../pool/index.js';
 import {
   type Chunk,

@@ -3,7 +3,7 @@
 // put in order, and the part that a worker did not reach can be sent again.
 // Not here: how large a piece should be (chunk.ts), sending it (map.ts).
 
-import { clearImmediate, nowMs, setImmediate } from '../internal/index.js';
+import { clearImmediate, nowMs, setImmediate } from '../lib/index.js';
 import type { Cells } from '../worker/index.js';
 import { isTypedArray } from './typed.js';
 

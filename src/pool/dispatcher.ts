@@ -25,7 +25,7 @@ import {
   watchAbort,
   whileHeld,
   withoutStack,
-} from '../internal/index.js';
+} from '../lib/index.js';
 import { isCrash, type NestedOwner, type SharedWorkers, type WorkerExit } from '../worker/index.js';
 import type { FilledPoolOptions } from './options.js';
 import { TaskQueue } from './queue.js';

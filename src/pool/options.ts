@@ -19,7 +19,7 @@ import {
   ownOptions,
   string,
   strings,
-} from '../internal/index.js';
+} from '../lib/index.js';
 import {
   grantedCores,
   isInsideWorker,

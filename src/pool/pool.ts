@@ -20,7 +20,7 @@ import {
   ownOf,
   ownOptions,
   startTimer,
-} from '../internal/index.js';
+} from '../lib/index.js';
 import {
   type Chunk,
   chunkArgs,

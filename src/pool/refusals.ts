@@ -1,7 +1,7 @@
 // Errors for calls that a pool refuses, or does not finish.
 
 import { CodedError } from '../errors.js';
-import { messageOf } from '../internal/index.js';
+import { messageOf } from '../lib/index.js';
 
 export function closedError(): CodedError {
   return new CodedError('POOL_CLOSED', 'the pool is closed: make a new Pool for further calls');

@@ -4,15 +4,7 @@ import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { domainToASCII } from 'node:url';
-import {
-  boolean,
-  integer,
-  invalid,
-  oneOf,
-  ownOptions,
-  string,
-  strings,
-} from '../internal/index.js';
+import { boolean, integer, invalid, oneOf, ownOptions, string, strings } from '../lib/index.js';
 import { grantedCores } from '../worker/index.js';
 import type { TlsFiles } from './protocol.js';
 import { type Owner, ownerOf } from './supervisor/owner.js';

@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { CodedError } from '../errors.js';
-import { exitCodeOf, messageOf } from '../internal/index.js';
+import { exitCodeOf, messageOf } from '../lib/index.js';
 import { hasOnlyCounters, type TraceMethod } from './methods.js';
 import { PreloadCounts } from './preload.js';
 import type { ProcessIdentity } from './proc.js';

@@ -3,7 +3,7 @@
 
 import { readlinkSync } from 'node:fs';
 import { CodedError } from '../errors.js';
-import { messageOf } from '../internal/index.js';
+import { messageOf } from '../lib/index.js';
 import { callNative, type NativeTracer, nativeBinding, nativeProblem } from '../native.js';
 import { missingTraceRights, readText, textOf } from '../proc/index.js';
 

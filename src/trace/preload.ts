@@ -5,7 +5,7 @@
 import { closeSync, existsSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { messageOf } from '../internal/index.js';
+import { messageOf } from '../lib/index.js';
 import { type NativeTracedCall, type NativeTracedRecord, preloadPath } from '../native.js';
 
 /** "MCTC", little-endian. */

@@ -7,7 +7,7 @@ import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { messageOf } from '../internal/index.js';
+import { messageOf } from '../lib/index.js';
 
 /** Requests answered by one thread. */
 export interface ThreadRequests {

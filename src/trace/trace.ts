@@ -4,7 +4,7 @@
 import { cpus } from 'node:os';
 import { basename } from 'node:path';
 import { CodedError } from '../errors.js';
-import { defer } from '../internal/index.js';
+import { defer } from '../lib/index.js';
 import type { NativeTracedRecord } from '../native.js';
 import { type CpuTimes, findProcess, processRefused } from '../proc/index.js';
 import { assembleThreads } from './assemble.js';

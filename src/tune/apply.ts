@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process';
 import { CodedError } from '../errors.js';
-import { exitCodeOf } from '../internal/index.js';
+import { exitCodeOf } from '../lib/index.js';
 import { startOn } from '../worker/index.js';
 import type { TuneOptions } from './options.js';
 import { launchOf, type Program, programOf } from './program/launch.js';

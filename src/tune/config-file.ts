@@ -5,7 +5,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CodedError } from '../errors.js';
-import { messageOf, replaceFile } from '../internal/index.js';
+import { messageOf, replaceFile } from '../lib/index.js';
 import {
   type Configuration,
   flagName,

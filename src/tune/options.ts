@@ -3,7 +3,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CodedError } from '../errors.js';
-import { boolean, integer, invalid, number, oneOf, string } from '../internal/index.js';
+import { boolean, integer, invalid, number, oneOf, string } from '../lib/index.js';
 import { type Parameter, parameters } from './configuration.js';
 import { commandLoad, type Load, scriptLoad, taskCommand } from './load/load.js';
 import { type Goal, goals } from './load/run-stats.js';

@@ -1,7 +1,7 @@
 // The result of a search as one value, with every number on which the advice rests. As JSON it is the
 // report file, and the output of `--json`. Not here: the text for a terminal (cli/).
 
-import { median } from '../internal/index.js';
+import { median } from '../lib/index.js';
 import { asItIs, type Configuration, configurationText, type Parameter } from './configuration.js';
 import { type Goal, type RunStats, scoreOf } from './load/run-stats.js';
 import {

@@ -4,7 +4,7 @@
 
 import { totalmem } from 'node:os';
 import { CodedError, hasCode } from '../errors.js';
-import { messageOf } from '../internal/index.js';
+import { messageOf } from '../lib/index.js';
 import { allowedCores, grantedCores } from '../worker/index.js';
 import { asItIs, type Configuration, type Parameter } from './configuration.js';
 import { lengthFor } from './load/pace.js';

@@ -1,7 +1,7 @@
 // Errors of deployments that several files of this part throw.
 
 import { CodedError } from '../errors.js';
-import { messageOf } from '../internal/index.js';
+import { messageOf } from '../lib/index.js';
 
 export function startFailed(name: string, cause: unknown): CodedError {
   if (cause instanceof CodedError && /^(UNIT|TRANSFER)_/.test(cause.code)) return cause;

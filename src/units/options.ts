@@ -4,7 +4,7 @@ import { existsSync, statSync } from 'node:fs';
 import { basename, extname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CodedError } from '../errors.js';
-import { integer, invalid, oneOf, ownOptions, string } from '../internal/index.js';
+import { integer, invalid, oneOf, ownOptions, string } from '../lib/index.js';
 import { grantedCores } from '../worker/index.js';
 import type { UnitSource } from './protocol.js';
 import type { DeployOptions, UnitPlacement } from './types.js';

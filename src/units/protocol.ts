@@ -3,7 +3,7 @@
 
 import { type HandOffTarget, reservedPrefix } from '../bus/index.js';
 import { CodedError } from '../errors.js';
-import type { ServerBlockedMessage } from '../internal/index.js';
+import type { ServerBlockedMessage } from '../lib/index.js';
 import type { DeployOptions, InstanceHealth, InstanceStatus, UnitPlacement } from './types.js';
 
 /** The director's address; it lives in the process that started the loops. */

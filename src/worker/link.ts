@@ -21,7 +21,7 @@ import type {
 import { ByteReader, Codec } from '../channels/index.js';
 import type { Exporter, Importer, ValueSnapshot } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { messageOf, type Parcel } from '../internal/index.js';
+import { messageOf, type Parcel } from '../lib/index.js';
 import { type HeldFrame, holdFrame } from './held-frames.js';
 import { frame } from './protocol.js';
 import { readBlock, writeBlock } from './shared/block-frames.js';

@@ -9,7 +9,7 @@ import { type TestContext, test } from 'node:test';
 import type { TaskSlice } from '../../src/agent/index.js';
 import { openSocket } from '../../src/agent/socket.js';
 import { TaskFeed } from '../../src/agent/task-feed.js';
-import { announcements } from '../../src/internal/index.js';
+import { announcements } from '../../src/lib/index.js';
 import { ownRuntime } from '../observe/runtime.js';
 import { waitFor } from '../support/index.js';
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type BusCodec, EventBus, ScopedBus } from '../../src/bus/index.js';
-import { announcements } from '../../src/internal/index.js';
+import { announcements } from '../../src/lib/index.js';
 
 /** Ends with the test. */
 function openBus(t: TestContext): EventBus {

@@ -9,7 +9,7 @@ import { EventBus } from '../../src/bus/index.js';
 import { busFrame } from '../../src/bus/protocol.js';
 import { BusLink } from '../../src/bus/transports/link.js';
 import { acceptChannel, type ChannelKind, offerChannel } from '../../src/channels/index.js';
-import { announcements } from '../../src/internal/index.js';
+import { announcements } from '../../src/lib/index.js';
 import { nativeBinding } from '../../src/native.js';
 import { shared } from '../../src/public.js';
 import { waitFor } from '../support/index.js';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { defer } from '../../src/internal/index.js';
+import { defer } from '../../src/lib/index.js';
 import { Pool, pmap } from '../../src/public.js';
 import { secret, startDurable, startNode } from './durables.js';
 import { joinBus, skip, startServer } from './server.js';

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { maxAgeMs } from '../../src/cluster/bus/signature.js';
-import { announcements } from '../../src/internal/index.js';
+import { announcements } from '../../src/lib/index.js';
 import { library, runProgram } from '../faults/child.js';
 import { cert, key } from '../serve/apps/certificate.js';
 import { waitFor } from '../support/index.js';

@@ -15,7 +15,7 @@ import {
   joinCluster,
 } from '../../src/cluster/index.js';
 import { connectNats, type NatsConnection } from '../../src/cluster/nats/nats.js';
-import { announcements } from '../../src/internal/index.js';
+import { announcements } from '../../src/lib/index.js';
 import { waitFor } from '../support/index.js';
 
 /** Set by scripts/test.mjs; empty where no server can be had. */

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { announcements } from '../../src/internal/index.js';
+import { announcements } from '../../src/lib/index.js';
 import { startProxy } from './proxy.js';
 import { eventually, joinBus, refusals, skip, startServer } from './server.js';
 

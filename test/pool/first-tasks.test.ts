@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { announcements } from '../../src/internal/index.js';
+import { announcements } from '../../src/lib/index.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { openPool, type Way } from './ways.js';
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { announcements } from '../../src/internal/index.js';
+import { announcements } from '../../src/lib/index.js';
 import { type CallOptions, perWorker, report, workerNumber } from '../../src/public.js';
 import { random, waitFor } from '../support/index.js';
 import { Gate, openPool, ways } from './ways.js';

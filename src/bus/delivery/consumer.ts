@@ -3,7 +3,7 @@
 // handing off to another loop, which holds the consumer and then forwards (hand-offs.ts).
 
 import { CodedError } from '../../errors.js';
-import { integer } from '../../internal/index.js';
+import { integer } from '../../lib/index.js';
 import type { Outlet } from '../transports/peer.js';
 import { Fifo } from './fifo.js';
 import { type Delivery, trySettle } from './message.js';

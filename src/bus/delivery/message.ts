@@ -2,7 +2,7 @@
 // that wait (bus.ts).
 
 import { CodedError } from '../../errors.js';
-import { announcements, integer, invalid, messageOf } from '../../internal/index.js';
+import { announcements, integer, invalid, messageOf } from '../../lib/index.js';
 import { noRequester } from '../errors.js';
 
 /** Names are case-sensitive. */

@@ -2,7 +2,7 @@
 // those that they may reach. An uplink carries everything, also to near receivers: only the servers have all
 // consumers, so only they can give each its turn. Not here: choosing among known receivers (routes.ts).
 
-import { beforeDeadline, setImmediate } from '../../internal/index.js';
+import { beforeDeadline, setImmediate } from '../../lib/index.js';
 import { reservedPrefix, streamPrefix } from '../reserved.js';
 import type { Outlet, Peer, Uplink } from '../transports/peer.js';
 import { Consumer } from './consumer.js';

@@ -1,7 +1,7 @@
 // Requests of a bus that wait for replies, with their time limits. Not here: sending and replying.
 
 import { CodedError } from '../../errors.js';
-import { abortError, beforeDeadline, defer, integer } from '../../internal/index.js';
+import { abortError, beforeDeadline, defer, integer } from '../../lib/index.js';
 import { noRequester } from '../errors.js';
 import type { Delivery, Outcome, ReplyRequestOptions, Waiter } from './message.js';
 

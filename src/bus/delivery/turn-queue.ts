@@ -2,7 +2,7 @@
 // code that fills it returns.
 
 import { CodedError } from '../../errors.js';
-import { setImmediate } from '../../internal/index.js';
+import { setImmediate } from '../../lib/index.js';
 
 /** Messages for consumers of this loop that may be sent in one turn of it. */
 const maxQueuedWorks = 100_000;

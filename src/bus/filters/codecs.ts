@@ -3,7 +3,7 @@
 // the arguments of `run` do (context/).
 
 import { CodedError } from '../../errors.js';
-import { checkFunction, messageOf, string } from '../../internal/index.js';
+import { checkFunction, messageOf, string } from '../../lib/index.js';
 import { type Content, codecHeader } from '../delivery/message.js';
 
 export interface BusCodec<Value = unknown, Encoded = unknown> {

@@ -3,7 +3,7 @@
 // They do not see replies, nor messages between parts of manycore.
 
 import { CodedError } from '../../errors.js';
-import { checkFunction, ownOptions } from '../../internal/index.js';
+import { checkFunction, ownOptions } from '../../lib/index.js';
 import { type BusHeaders, type Delivery, headersOf } from '../delivery/message.js';
 import type { Registration } from './codecs.js';
 

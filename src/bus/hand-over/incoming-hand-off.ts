@@ -3,7 +3,7 @@
 // reported that it forwarded all of that sender's. Messages from other machines wait until the source has
 // begun to forward: before that the consumer may still stay there.
 
-import { defer } from '../../internal/index.js';
+import { defer } from '../../lib/index.js';
 import { type Consumer, maxHeldMessages } from '../delivery/consumer.js';
 import type { Delivery } from '../delivery/message.js';
 import { Publications } from '../delivery/publications.js';

@@ -6,7 +6,7 @@
 
 import { Duplex } from 'node:stream';
 import { CodedError, hasCode } from '../../errors.js';
-import { abortError, errorOf, nextTick, unwatchAbort, watchAbort } from '../../internal/index.js';
+import { abortError, errorOf, nextTick, unwatchAbort, watchAbort } from '../../lib/index.js';
 import { parseStreamFrame, type StreamFrame } from '../protocol.js';
 
 /** Items that an end takes before it has to be read. */

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import { invalid } from '../../internal/index.js';
+import { invalid } from '../../lib/index.js';
 import type { Consumer } from '../delivery/consumer.js';
 import type { BusHeaders, BusMessage, ReplyRequestOptions } from '../delivery/message.js';
 import { parseAddress, type StreamFrame } from '../protocol.js';

@@ -4,7 +4,7 @@
 import type { ByteReader, ChannelEnd } from '../../channels/index.js';
 import { createExporter, createImporter } from '../../context/index.js';
 import { CodedError } from '../../errors.js';
-import { announcements, defer } from '../../internal/index.js';
+import { announcements, defer } from '../../lib/index.js';
 import { bufferCarrier, Link, readError } from '../../worker/index.js';
 import type { EventBus } from '../bus.js';
 import { type Delivery, noHeaders, type Outcome, type Waiter } from '../delivery/message.js';

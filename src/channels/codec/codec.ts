@@ -2,7 +2,7 @@
 // other values. One codec per channel for sending and reading; one without a channel for `pack`.
 // Not here: what can travel at all and in what bytes (the slow codec: context/).
 
-import { ownOf, type Parcel } from '../../internal/index.js';
+import { ownOf, type Parcel } from '../../lib/index.js';
 import { type ByteReader, ByteWriter } from '../bytes.js';
 import type { Block, BlockStore } from '../types.js';
 import { ValueReader } from './read.js';

@@ -7,7 +7,7 @@
 // that code only through JSON.stringify.
 
 import { CodedError } from '../../errors.js';
-import { defineOwn, jsonOf } from '../../internal/index.js';
+import { defineOwn, jsonOf } from '../../lib/index.js';
 import { ByteReader } from '../bytes.js';
 import { readKey } from './strings.js';
 

@@ -1,5 +1,5 @@
 // Writes plain data: primitives, strings, byte views, arrays without holes, plain objects, nested. "Plain"
-// means nothing but enumerable data (internal/plain.ts). The writer returns false for the rest, which goes by
+// means nothing but enumerable data (lib/input/plain.ts). The writer returns false for the rest, which goes by
 // the slow codec: functions, class instances, accessors, frozen objects, the same object twice (its identity
 // must survive), cycles, holes, names on arrays. No code of the user's runs.
 //
@@ -16,7 +16,7 @@ import {
   isSameClass,
   isUsualArray,
   modelOf,
-} from '../../internal/index.js';
+} from '../../lib/index.js';
 import type { ByteWriter } from '../bytes.js';
 import type { Block, BlockStore } from '../types.js';
 import { Pieces } from './pieces.js';

@@ -3,7 +3,7 @@
 // Not here: batching and the states of a channel (framed.ts).
 
 import type { MessagePort } from 'node:worker_threads';
-import { errorOf } from '../../internal/index.js';
+import { errorOf } from '../../lib/index.js';
 import { type Carrier, type CarrierListener, FramedChannel } from '../framed.js';
 import type { Channel, ChannelEnd, ChannelOffer } from '../types.js';
 import { parsePortMessage } from './protocol.js';

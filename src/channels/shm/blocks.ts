@@ -6,7 +6,7 @@
 // blocks that came through an event loop that has ended (orphan-reclaim.ts).
 
 import { CodedError } from '../../errors.js';
-import { rememberShared } from '../../internal/index.js';
+import { rememberShared } from '../../lib/index.js';
 import { callNative, type NativeArena } from '../../native.js';
 import type { Block, BlockStore } from '../types.js';
 

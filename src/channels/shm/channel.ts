@@ -4,7 +4,7 @@
 // Not here: ring format (ring-writer, ring-reader), sleeping (native), blocks for payloads (blocks).
 
 import { CodedError } from '../../errors.js';
-import { errorOf, setImmediate } from '../../internal/index.js';
+import { errorOf, setImmediate } from '../../lib/index.js';
 import type { NativeSegment } from '../../native.js';
 import type { ByteReader } from '../bytes.js';
 import type { BodyWriter, Channel, FrameListener, SendOutcome } from '../types.js';

@@ -1,7 +1,7 @@
 // This thread's event loop, as its shm channels use it: one native hook for all of them. The hook calls
 // `deliver` when any ring may have frames; finding the ring is cheap here.
 
-import { setImmediate } from '../../internal/index.js';
+import { setImmediate } from '../../lib/index.js';
 import { callNative, type NativeLoop, requireNative } from '../../native.js';
 
 /** A channel, as the loop calls it: it takes what is there, within limits. */

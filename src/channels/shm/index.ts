@@ -2,7 +2,7 @@
 // thread workers alike. The parent offers, the worker accepts; descriptors travel as inherited `stdio`
 // (process) or as plain numbers (thread). `docs/design/shared-memory.md` states the protocol.
 
-import { ownOf } from '../../internal/index.js';
+import { ownOf } from '../../lib/index.js';
 import {
   callNative,
   type NativeBinding,

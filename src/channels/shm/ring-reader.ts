@@ -2,7 +2,7 @@
 // protocol is that of crates/core/src/ring/spsc.rs. Every number in the ring is input: a size is read
 // once, checked, and then only the copy counts.
 
-import { nowMs } from '../../internal/index.js';
+import { nowMs } from '../../lib/index.js';
 import { ByteReader } from '../bytes.js';
 import type { FrameListener } from '../types.js';
 import {

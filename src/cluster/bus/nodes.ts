@@ -9,7 +9,7 @@
 import { EventEmitter } from 'node:events';
 import { hostname } from 'node:os';
 import type { CodedError } from '../../errors.js';
-import { announcements, messageOf, packageVersion } from '../../internal/index.js';
+import { announcements, messageOf, packageVersion } from '../../lib/index.js';
 import { refused } from '../errors.js';
 import { follow, listen } from '../nats/listen.js';
 import type { Connected, NatsConnection, NatsMessage } from '../nats/nats.js';

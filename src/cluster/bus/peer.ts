@@ -22,7 +22,7 @@ import {
   type Waiter,
 } from '../../bus/index.js';
 import { CodedError, hasCode } from '../../errors.js';
-import { announcements, messageOf } from '../../internal/index.js';
+import { announcements, messageOf } from '../../lib/index.js';
 import { readError } from '../../worker/index.js';
 import { clusterClosed, refused } from '../errors.js';
 import { listen } from '../nats/listen.js';

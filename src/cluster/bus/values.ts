@@ -11,7 +11,7 @@ import {
   reduceError,
 } from '../../context/index.js';
 import { CodedError } from '../../errors.js';
-import { announcements, beforeDeadline, messageOf } from '../../internal/index.js';
+import { announcements, beforeDeadline, messageOf } from '../../lib/index.js';
 import { encodedOf } from '../../worker/index.js';
 import { refused } from '../errors.js';
 import { guarded } from '../nats/listen.js';

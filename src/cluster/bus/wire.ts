@@ -4,7 +4,7 @@
 
 import { ByteReader } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
-import { announcements, messageOf } from '../../internal/index.js';
+import { announcements, messageOf } from '../../lib/index.js';
 import { follow } from '../nats/listen.js';
 import type { NatsConnection, NatsMessage, NatsStatus } from '../nats/nats.js';
 import { Outbox } from '../nats/outbox.js';

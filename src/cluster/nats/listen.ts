@@ -1,7 +1,7 @@
 // Callbacks of the NATS client. An error thrown into the client ends its connection and is printed, so no
 // error leaves these callbacks.
 
-import { announcements, messageOf } from '../../internal/index.js';
+import { announcements, messageOf } from '../../lib/index.js';
 import type { NatsConnection, NatsMessage, NatsStatus, NatsSubscription } from './nats.js';
 
 function publishRefusal(error: unknown): void {

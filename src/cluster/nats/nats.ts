@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { CodedError } from '../../errors.js';
-import { beforeDeadline, messageOf, prototypeRemedy } from '../../internal/index.js';
+import { beforeDeadline, messageOf, prototypeRemedy } from '../../lib/index.js';
 import { certificateMissing, connectError } from '../errors.js';
 import { type FilledClusterOptions, type NatsOptions, serversOf } from '../options.js';
 import { parseNatsClient } from '../protocol.js';

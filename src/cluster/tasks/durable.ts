@@ -7,13 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { ByteReader } from '../../channels/index.js';
 import { type AnyFunction, taskTarget } from '../../context/index.js';
 import { CodedError, hasCode } from '../../errors.js';
-import {
-  abortError,
-  type Deferred,
-  defer,
-  unwatchAbort,
-  watchAbort,
-} from '../../internal/index.js';
+import { abortError, type Deferred, defer, unwatchAbort, watchAbort } from '../../lib/index.js';
 import type { DurableOptions } from '../../worker/index.js';
 import { verified } from '../bus/signature.js';
 import { ClusterValues } from '../bus/values.js';

@@ -3,7 +3,7 @@
 // peer, like the NATS client. Not here: the content of tasks and results (task-frames.ts).
 
 import { CodedError, hasCode } from '../../errors.js';
-import { messageOf, prototypeRemedy } from '../../internal/index.js';
+import { messageOf, prototypeRemedy } from '../../lib/index.js';
 import { notDurable } from '../errors.js';
 import type { NatsConnection } from '../nats/nats.js';
 import { tokensOf } from '../nats/subjects.js';

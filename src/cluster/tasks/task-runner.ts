@@ -5,7 +5,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { task } from '../../context/index.js';
 import { CodedError, hasCode } from '../../errors.js';
-import { announcements, messageOf } from '../../internal/index.js';
+import { announcements, messageOf } from '../../lib/index.js';
 import { Pool } from '../../pool/index.js';
 import { verified } from '../bus/signature.js';
 import { ClusterValues } from '../bus/values.js';

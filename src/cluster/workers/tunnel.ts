@@ -12,7 +12,7 @@
 
 import { Duplex } from 'node:stream';
 import { CodedError } from '../../errors.js';
-import { announcements, errorOf, messageOf } from '../../internal/index.js';
+import { announcements, errorOf, messageOf } from '../../lib/index.js';
 import { type Signer, verified } from '../bus/signature.js';
 import { clusterClosed } from '../errors.js';
 import { listen } from '../nats/listen.js';

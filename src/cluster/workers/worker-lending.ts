@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { offerChannel } from '../../channels/index.js';
-import { defer, messageOf } from '../../internal/index.js';
+import { defer, messageOf } from '../../lib/index.js';
 import { startProcess, type WorkerHandle } from '../../worker/index.js';
 import { maxAgeMs, verified } from '../bus/signature.js';
 import { listen } from '../nats/listen.js';

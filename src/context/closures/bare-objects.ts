@@ -5,7 +5,7 @@
 // Not here: our own code, which reads own properties only.
 
 import vm from 'node:vm';
-import { defineOwn, descriptorOf, type OwnDescriptor, standardKeys } from '../../internal/index.js';
+import { defineOwn, descriptorOf, type OwnDescriptor, standardKeys } from '../../lib/index.js';
 
 /** The prototype of Node's own code, which differs from ours in a context of node:vm. */
 const prototypeOfNode: object = Object(vm.runInThisContext('Object.prototype'));

@@ -2,7 +2,7 @@
 // snapshot would be visible in calls that take a microsecond (bench/cases/metrics.js). A constant snapshot,
 // which costs nothing, is not counted.
 
-import { nowMs } from '../../internal/index.js';
+import { nowMs } from '../../lib/index.js';
 
 /** Totals of this thread since its start, without the times in which nothing subscribed. */
 export interface CaptureStats {

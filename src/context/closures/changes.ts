@@ -3,7 +3,7 @@
 // Not here: whose properties the code of a snapshot can see (exporter.ts), what is written of them
 // (additions.ts, classes.ts).
 
-import { descriptorOf, type OwnDescriptor } from '../../internal/index.js';
+import { descriptorOf, type OwnDescriptor } from '../../lib/index.js';
 import type { AnyFunction } from '../types.js';
 import { isSame } from '../values/versions.js';
 

@@ -4,13 +4,7 @@
 // that has the class takes over exactly what changed since.
 // Not here: what the text states (members.ts), writing functions (functions.ts).
 
-import {
-  descriptorOf,
-  type OwnDescriptor,
-  ownOf,
-  ownValue,
-  sourceText,
-} from '../../internal/index.js';
+import { descriptorOf, type OwnDescriptor, ownOf, ownValue, sourceText } from '../../lib/index.js';
 import type { Place } from '../modules/scripts.js';
 import type { Code } from '../text/code.js';
 import type { Member } from '../text/members.js';

@@ -2,7 +2,7 @@
 // cannot be compiled elsewhere. Replacements have the same length, so that columns stay.
 // Not here: compiling it (recreate.ts).
 
-import { descriptorOf } from '../../internal/index.js';
+import { descriptorOf } from '../../lib/index.js';
 import { copyPrefix, isStrictAt, type Place } from '../modules/scripts.js';
 import type { CodeDefinition } from '../protocol.js';
 import { cellEdits, type Edit } from '../text/cells.js';

@@ -3,7 +3,7 @@
 // because what is read of a function is one list, and each part has a reason of its own.
 // Not here: writing it (functions.ts), refusals (hazards.ts).
 
-import { hasPrivateMembers, sourceText } from '../../internal/index.js';
+import { hasPrivateMembers, sourceText } from '../../lib/index.js';
 import { compileFailed, originOf } from '../decode/recreate.js';
 import { isLiveCell, liveImport } from '../modules/live-imports.js';
 import type { Around } from '../modules/owners.js';

@@ -6,7 +6,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { CodedError } from '../../errors.js';
-import { descriptorOf } from '../../internal/index.js';
+import { descriptorOf } from '../../lib/index.js';
 import type { Edit } from '../text/cells.js';
 import { shownMember } from '../text/global-keys.js';
 

@@ -2,7 +2,7 @@
 // written.
 // Not here: values (refuse.ts), shared variables (sharing.ts).
 
-import { functionName } from '../../internal/index.js';
+import { functionName } from '../../lib/index.js';
 import type { Code } from '../text/code.js';
 import type { AnyFunction } from '../types.js';
 import { isBuiltinGlobal } from '../values/intrinsics.js';

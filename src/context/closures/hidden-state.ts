@@ -4,7 +4,7 @@
 // Not here: what code of a class can reach (keepers.ts).
 
 import * as types from 'node:util/types';
-import { sourceText } from '../../internal/index.js';
+import { sourceText } from '../../lib/index.js';
 import { originOf } from '../decode/recreate.js';
 import { ownerOf } from '../encode/encode.js';
 import { isCopying } from '../modules/copies.js';

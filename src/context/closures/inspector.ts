@@ -8,7 +8,7 @@
 import type { Debugger, Runtime, Session } from 'node:inspector';
 import { createRequire } from 'node:module';
 import { CodedError } from '../../errors.js';
-import { defineOwn, jsonOf } from '../../internal/index.js';
+import { defineOwn, jsonOf } from '../../lib/index.js';
 import type { AnyFunction } from '../types.js';
 import { withBareObjects } from './bare-objects.js';
 

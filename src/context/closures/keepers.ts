@@ -6,7 +6,7 @@
 // Not here: which values a worker imports again (hidden-state.ts).
 
 import * as types from 'node:util/types';
-import { descriptorOf, descriptorsOf, sourceText } from '../../internal/index.js';
+import { descriptorOf, descriptorsOf, sourceText } from '../../lib/index.js';
 import type { Around } from '../modules/owners.js';
 import { bindingAt, type Place } from '../modules/scripts.js';
 import { type Code, readCode } from '../text/code.js';

@@ -1,6 +1,6 @@
 // The captured variable that takes most bytes in a snapshot, and the place of its function, for a warning.
 
-import { functionName } from '../../internal/index.js';
+import { functionName } from '../../lib/index.js';
 import { shownFunction } from '../toolchains/shown.js';
 import type { AnyFunction } from '../types.js';
 import type { Described } from './describe.js';

@@ -1,6 +1,6 @@
 // The variables of a scope as the inspector shows it. Not here: getting scopes (inspector.ts).
 
-import { descriptorOf } from '../../internal/index.js';
+import { descriptorOf } from '../../lib/index.js';
 
 /** Names and values; one before its declaration has run is `undefined`; newer Node versions throw there. */
 export function variablesIn(scope: object): (readonly [name: string, value: unknown])[] {

@@ -6,7 +6,7 @@
 // Not here: captured variables (describe.ts).
 
 import * as types from 'node:util/types';
-import { descriptorOf, ownValue, sourceText } from '../../internal/index.js';
+import { descriptorOf, ownValue, sourceText } from '../../lib/index.js';
 import { originOf } from '../decode/recreate.js';
 import { cjsThis } from '../modules/references.js';
 import { type Place, placeAt, scopeAround } from '../modules/scripts.js';

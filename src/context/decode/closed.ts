@@ -2,7 +2,7 @@
 // payload. Such a class cannot take the update over, and is made anew.
 // Not here: making it (decode.ts), versions (versions.ts).
 
-import { descriptorOf } from '../../internal/index.js';
+import { descriptorOf } from '../../lib/index.js';
 import { memberIn } from '../closures/classes.js';
 import { listAt, numberAt, type Payload, propertyFlags, special } from '../protocol.js';
 import type { AnyFunction } from '../types.js';

@@ -9,7 +9,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
 import { CodedError } from '../../errors.js';
-import { descriptorsOf, messageOf } from '../../internal/index.js';
+import { descriptorsOf, messageOf } from '../../lib/index.js';
 import { memberIn } from '../closures/classes.js';
 import { isOnlyText } from '../encode/additions.js';
 import { metaFor } from '../modules/meta.js';

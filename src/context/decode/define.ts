@@ -2,7 +2,7 @@
 // assigned: `__proto__` is a key like any other, and no setter of the user runs.
 // Not here: the order (decode.ts).
 
-import { descriptorOf, tryDefineOwn } from '../../internal/index.js';
+import { descriptorOf, tryDefineOwn } from '../../lib/index.js';
 import { pristineOf } from '../closures/classes.js';
 import { propertyFlags } from '../protocol.js';
 import { corrupt } from '../wire.js';

@@ -3,7 +3,7 @@
 
 import { createRequire, isBuiltin } from 'node:module';
 import { CodedError } from '../../errors.js';
-import { messageOf } from '../../internal/index.js';
+import { messageOf } from '../../lib/index.js';
 import { type ModuleDefinition, namespaceType, parseDefinition } from '../protocol.js';
 import type { Exporter } from '../types.js';
 import { loadNodeModule } from '../values/intrinsics.js';

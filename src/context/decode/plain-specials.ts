@@ -2,7 +2,7 @@
 // Not here: functions and classes, and specials that hold others (decode.ts).
 
 import { isNativeError } from 'node:util/types';
-import { defineOwn, withoutStack } from '../../internal/index.js';
+import { defineOwn, withoutStack } from '../../lib/index.js';
 import { listAt, numberAt, special, stringAt } from '../protocol.js';
 import { unmarked } from '../toolchains/stack.js';
 import { followPath } from '../values/intrinsics.js';

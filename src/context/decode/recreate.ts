@@ -10,7 +10,7 @@ import { isBuiltin } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { CodedError } from '../../errors.js';
-import { defineOwn, descriptorsOf, isMainRealm, jsonOf, messageOf } from '../../internal/index.js';
+import { defineOwn, descriptorsOf, isMainRealm, jsonOf, messageOf } from '../../lib/index.js';
 import { checkImport } from '../modules/guard.js';
 import { metaFor } from '../modules/meta.js';
 import { copyPrefix, noteMark, withoutWarnings } from '../modules/scripts.js';

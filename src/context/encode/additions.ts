@@ -3,7 +3,7 @@
 // Not here: how a class differs from its text (classes.ts), code and captures (functions.ts).
 
 import * as types from 'node:util/types';
-import { descriptorOf, ownValue } from '../../internal/index.js';
+import { descriptorOf, ownValue } from '../../lib/index.js';
 import type { ClassState, ClassStates } from '../closures/classes.js';
 import { usualName } from '../closures/definition.js';
 import type { Described } from '../closures/describe.js';

@@ -3,7 +3,7 @@
 // Not here: functions among the arguments, which are always sent along with the function (exporter.ts).
 
 import * as types from 'node:util/types';
-import { isPlainArray, ownValue } from '../../internal/index.js';
+import { isPlainArray, ownValue } from '../../lib/index.js';
 import { paramsOf } from '../values/urls.js';
 import type { Graph } from './encode.js';
 

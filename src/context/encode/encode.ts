@@ -22,7 +22,7 @@ import {
   type OwnDescriptor,
   ownValue,
   Parcel,
-} from '../../internal/index.js';
+} from '../../lib/index.js';
 import type { Sharer, User } from '../closures/sharing.js';
 import type { Around } from '../modules/owners.js';
 import { Roads } from '../modules/roads.js';

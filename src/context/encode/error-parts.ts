@@ -1,7 +1,7 @@
 // Parts of errors, for their writing: the built-in class, the stack, accessors that Node makes.
 // Not here: errors that cannot travel whole (error.ts), the classes of Node's errors (node-errors.ts).
 
-import { descriptorOf, type OwnDescriptor, ownOf } from '../../internal/index.js';
+import { descriptorOf, type OwnDescriptor, ownOf } from '../../lib/index.js';
 import { propertyFlags, special } from '../protocol.js';
 import { isSystemError } from '../values/node-errors.js';
 import { isPlain } from '../values/plain.js';

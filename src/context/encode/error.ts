@@ -2,7 +2,7 @@
 // one, and the rest is sent. Non-errors travel too.
 
 import * as types from 'node:util/types';
-import { defineOwn, hasPrivateMembers, withoutStack } from '../../internal/index.js';
+import { defineOwn, hasPrivateMembers, withoutStack } from '../../lib/index.js';
 import type { Exporter, ValueSnapshot } from '../types.js';
 import { refusalOf } from '../values/refuse.js';
 

@@ -8,7 +8,7 @@
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../../errors.js';
-import { inheritedElement } from '../../internal/index.js';
+import { inheritedElement } from '../../lib/index.js';
 import { beginCapture, endCapture } from '../closures/captures.js';
 import { watch } from '../closures/changes.js';
 import { type Described, slotValues } from '../closures/describe.js';

@@ -3,7 +3,7 @@
 // getter of the user. So the inspector reads the object from its scope.
 
 import * as types from 'node:util/types';
-import { sourceText } from '../../internal/index.js';
+import { sourceText } from '../../lib/index.js';
 import { canInspect, inspectSelf } from '../closures/inspector.js';
 import type { AnyFunction } from '../types.js';
 

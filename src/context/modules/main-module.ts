@@ -5,7 +5,7 @@
 import { Module } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { defineOwn } from '../../internal/index.js';
+import { defineOwn } from '../../lib/index.js';
 
 /** The file of the program that Node runs as CommonJS; `undefined`: it is none, or an ES module. */
 export function mainFile(): string | undefined {

@@ -6,7 +6,7 @@ import * as nodeModule from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CodedError } from '../../errors.js';
-import { descriptorsOf, jsonOf } from '../../internal/index.js';
+import { descriptorsOf, jsonOf } from '../../lib/index.js';
 import type { AnyFunction } from '../types.js';
 import { packageTextAround } from './package-text.js';
 import { isEntry } from './program.js';

@@ -8,7 +8,7 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as types from 'node:util/types';
-import { ownValue } from '../../internal/index.js';
+import { ownValue } from '../../lib/index.js';
 import { variablesIn } from '../closures/scopes.js';
 import type { Analysis, Binding } from '../text/scope.js';
 import type { AnyFunction } from '../types.js';

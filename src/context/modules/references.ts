@@ -13,7 +13,7 @@ import {
   type OwnDescriptor,
   ownValue,
   sourceText,
-} from '../../internal/index.js';
+} from '../../lib/index.js';
 import { inspectSelf } from '../closures/inspector.js';
 import { isConstant } from '../text/scope.js';
 import { isLoadedByNode, rememberForeignModule } from '../toolchains/jest.js';

@@ -4,7 +4,7 @@
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { descriptorOf } from '../../internal/index.js';
+import { descriptorOf } from '../../lib/index.js';
 import type { AnyFunction } from '../types.js';
 
 const require = createRequire(import.meta.url);

@@ -7,7 +7,7 @@
 // Not here: reading modules (reach.ts, outline.ts).
 
 import * as types from 'node:util/types';
-import { descriptorOf, descriptorsOf } from '../../internal/index.js';
+import { descriptorOf, descriptorsOf } from '../../lib/index.js';
 import { outlineOf } from '../text/outline.js';
 import type { Binding } from '../text/scope.js';
 import type { AnyFunction } from '../types.js';

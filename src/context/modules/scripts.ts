@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import * as util from 'node:util';
 import vm from 'node:vm';
 import { CodedError } from '../../errors.js';
-import { isMainRealm } from '../../internal/index.js';
+import { isMainRealm } from '../../lib/index.js';
 import { type FunctionLocation, inspectSelf, type RunningSource } from '../closures/inspector.js';
 import { parse } from '../text/parser.js';
 import { type Analysis, analyse, type Binding, resolve, type Scope } from '../text/scope.js';

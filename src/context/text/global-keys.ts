@@ -3,7 +3,7 @@
 // Not here: the use of the member (global-uses.ts), computed keys (global-guard.ts).
 
 import type { AnyNode } from 'acorn';
-import { jsonOf } from '../../internal/index.js';
+import { jsonOf } from '../../lib/index.js';
 import { type Expression, isNamed, type TextNames } from './text-names.js';
 
 /** A key as the text has it, from `start` to `end`. */

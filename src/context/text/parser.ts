@@ -4,7 +4,7 @@
 import { createRequire } from 'node:module';
 import type * as Acorn from 'acorn';
 import { CodedError } from '../../errors.js';
-import { prototypeRemedy } from '../../internal/index.js';
+import { prototypeRemedy } from '../../lib/index.js';
 
 const require = createRequire(import.meta.url);
 let acorn: typeof Acorn | undefined;

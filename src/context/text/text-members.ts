@@ -4,7 +4,7 @@
 // Not here: whether a function is the text's own (classes.ts), writing it (additions.ts).
 
 import * as types from 'node:util/types';
-import { descriptorOf, type OwnDescriptor, ownOf, ownValue } from '../../internal/index.js';
+import { descriptorOf, type OwnDescriptor, ownOf, ownValue } from '../../lib/index.js';
 import type { AnyFunction } from '../types.js';
 import type { Member } from './members.js';
 

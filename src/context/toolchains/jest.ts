@@ -3,7 +3,7 @@
 
 import { isBuiltin } from 'node:module';
 import * as types from 'node:util/types';
-import { isMainRealm } from '../../internal/index.js';
+import { isMainRealm } from '../../lib/index.js';
 import type { AnyFunction } from '../types.js';
 import { loadNodeModule } from '../values/intrinsics.js';
 import { partOf, travelling, usedMembers } from './toolchains.js';

@@ -2,7 +2,7 @@
 // of code that the user has never seen.
 // Not here: frames of stacks (stack.ts).
 
-import { functionName } from '../../internal/index.js';
+import { functionName } from '../../lib/index.js';
 import type { Described } from '../closures/describe.js';
 import type { Script } from '../modules/scripts.js';
 import type { AnyFunction } from '../types.js';

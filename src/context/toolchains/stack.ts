@@ -3,7 +3,7 @@
 // worker runs re-created code and has none.
 
 import { isNativeError } from 'node:util/types';
-import { defineOwn } from '../../internal/index.js';
+import { defineOwn } from '../../lib/index.js';
 import { copyPrefix, isMarkedByPeer, runningText } from '../modules/scripts.js';
 import { isRelative, isSameFile, originalPlace } from './source-maps.js';
 

@@ -4,7 +4,7 @@
 
 import * as types from 'node:util/types';
 import vm from 'node:vm';
-import { defineOwn, descriptorOf, functionName, sourceText } from '../../internal/index.js';
+import { defineOwn, descriptorOf, functionName, sourceText } from '../../lib/index.js';
 import type { AnyFunction } from '../types.js';
 import { mockWayOut, type Path, transferError } from '../values/refuse.js';
 

@@ -4,7 +4,7 @@
 // private fields, and for handles of this process.
 
 import { CodedError } from '../../errors.js';
-import { messageOf } from '../../internal/index.js';
+import { messageOf } from '../../lib/index.js';
 import type { AnyFunction } from '../types.js';
 import { nameOfClass, type Path, transferError } from './refuse.js';
 

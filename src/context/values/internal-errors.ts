@@ -4,7 +4,7 @@
 
 import { EventEmitter, on } from 'node:events';
 import { getPriority } from 'node:os';
-import { functionName, ownValue, withoutStack } from '../../internal/index.js';
+import { functionName, ownValue, withoutStack } from '../../lib/index.js';
 import { canInspect, inspectSelf } from '../closures/inspector.js';
 import type { AnyFunction } from '../types.js';
 

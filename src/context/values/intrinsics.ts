@@ -7,7 +7,7 @@
 import { builtinModules, createRequire, isBuiltin } from 'node:module';
 import vm from 'node:vm';
 import { CodedError } from '../../errors.js';
-import { descriptorOf, functionName, ownValue, sourceText } from '../../internal/index.js';
+import { descriptorOf, functionName, ownValue, sourceText } from '../../lib/index.js';
 import { guardGlobals } from '../closures/global-guard.js';
 import { canInspect, inspectSelf } from '../closures/inspector.js';
 import { scriptUrl } from '../modules/scripts.js';

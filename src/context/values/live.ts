@@ -3,7 +3,7 @@
 
 import { isCryptoKey, isSharedArrayBuffer } from 'node:util/types';
 import type { Transferable } from 'node:worker_threads';
-import { ownValue } from '../../internal/index.js';
+import { ownValue } from '../../lib/index.js';
 
 type How = 'clone' | 'transfer';
 

@@ -3,13 +3,7 @@
 // peer makes one with the same effect, and has one for all errors of a code.
 // Not here: classes of Node that can be reached (intrinsics.ts), properties of errors (encode.ts).
 
-import {
-  defineOwn,
-  descriptorOf,
-  jsonOf,
-  type OwnDescriptor,
-  ownValue,
-} from '../../internal/index.js';
+import { defineOwn, descriptorOf, jsonOf, type OwnDescriptor, ownValue } from '../../lib/index.js';
 import type { AnyFunction } from '../types.js';
 import { internalErrors, nameOfMark } from './internal-errors.js';
 import { builtinPath, followPath, nodeModulePath } from './intrinsics.js';

@@ -11,7 +11,7 @@ import {
   isPlainArray,
   isPlainRecord,
   modelOf,
-} from '../../internal/index.js';
+} from '../../lib/index.js';
 
 /** Longer arrays may be all holes: the slow path reads their keys. */
 const maxElements = 10_000_000;

@@ -11,7 +11,7 @@ import {
 import { Dirent } from 'node:fs';
 import { BlockList, SocketAddress } from 'node:net';
 import * as types from 'node:util/types';
-import { defineOwn, ownValue } from '../../internal/index.js';
+import { defineOwn, ownValue } from '../../lib/index.js';
 import { unmarked } from '../toolchains/stack.js';
 import { corrupt } from '../wire.js';
 import { builtinPath } from './intrinsics.js';

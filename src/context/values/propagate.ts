@@ -4,7 +4,7 @@
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../../errors.js';
-import { defineOwn } from '../../internal/index.js';
+import { defineOwn } from '../../lib/index.js';
 import type { AnyFunction } from '../types.js';
 
 /** A storage with its key, if it was announced, and its store. */

@@ -4,7 +4,7 @@
 
 import * as types from 'node:util/types';
 import vm from 'node:vm';
-import { isMainRealm, ownValue, sourceText } from '../../internal/index.js';
+import { isMainRealm, ownValue, sourceText } from '../../lib/index.js';
 import type { AnyFunction } from '../types.js';
 
 const names = new Set(

@@ -14,7 +14,7 @@ import {
   messageOf,
   ownValue,
   sourceText,
-} from '../../internal/index.js';
+} from '../../lib/index.js';
 import { canInspect, inspectSelf } from '../closures/inspector.js';
 import { originOf } from '../decode/recreate.js';
 import { scriptUrl } from '../modules/scripts.js';

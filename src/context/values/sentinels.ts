@@ -6,7 +6,7 @@
 // sees.
 
 import * as types from 'node:util/types';
-import { descriptorOf, ownValue, sourceText } from '../../internal/index.js';
+import { descriptorOf, ownValue, sourceText } from '../../lib/index.js';
 import { type ModuleReference, sentinelOfCjs } from '../modules/references.js';
 
 /** An import as a module wrote it. */

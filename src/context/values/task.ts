@@ -2,7 +2,7 @@
 // and the module keeps its own state in each worker.
 
 import { CodedError } from '../../errors.js';
-import { jsonOf, messageOf } from '../../internal/index.js';
+import { jsonOf, messageOf } from '../../lib/index.js';
 import { importerFor } from '../decode/recreate.js';
 import { isEntry } from '../modules/program.js';
 import type { AnyFunction } from '../types.js';

@@ -1,6 +1,6 @@
 // A URL and its `searchParams` are two objects with one state: each changes with the other.
 
-import { descriptorOf } from '../../internal/index.js';
+import { descriptorOf } from '../../lib/index.js';
 
 const read = descriptorOf(URL.prototype, 'searchParams')?.get;
 

@@ -4,7 +4,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import * as types from 'node:util/types';
-import { descriptorOf, type OwnDescriptor, ownOf } from '../../internal/index.js';
+import { descriptorOf, type OwnDescriptor, ownOf } from '../../lib/index.js';
 
 type Key = string | symbol;
 

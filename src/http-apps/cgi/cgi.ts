@@ -5,7 +5,7 @@ import { constants, type Stats } from 'node:fs';
 import { access, realpath, stat } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
-import { integer, invalid, messageOf, ownOptions, strings } from '../../internal/index.js';
+import { integer, invalid, messageOf, ownOptions, strings } from '../../lib/index.js';
 import { answerStatus, type FolderListener, isInside, realFolder } from '../folder-listener.js';
 import { type CgiScript, metaVariables } from './environment.js';
 import { type CgiHead, CgiHeadReader } from './head.js';

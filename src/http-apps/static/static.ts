@@ -18,7 +18,7 @@ import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:h
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import send from 'send';
-import { boolean, integer, oneOf, ownOptions } from '../../internal/index.js';
+import { boolean, integer, oneOf, ownOptions } from '../../lib/index.js';
 import { answerStatus, type FolderListener, isInside, realFolder } from '../folder-listener.js';
 import { listingPage } from './listing.js';
 import { plainDescriptor, sendFile } from './send-file.js';

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import { CodedError } from '../../errors.js';
-import { integer, messageOf, nodeHttp } from '../../internal/index.js';
+import { integer, messageOf, nodeHttp } from '../../lib/index.js';
 import { isLoopback } from '../host-names.js';
 import { Access } from './access.js';
 import { Feed } from './feed.js';

@@ -1,7 +1,7 @@
 // Events for pages: one poll a second for all of them, and the tasks in workers of opened programs. Nothing
 // is polled while no page is open.
 
-import { messageOf, packageVersion } from '../../internal/index.js';
+import { messageOf, packageVersion } from '../../lib/index.js';
 import { ProgramSampler } from '../sampler.js';
 import { followTasks } from '../tasks.js';
 import type { ProgramView } from '../view-types.js';

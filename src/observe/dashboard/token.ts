@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { CodedError } from '../../errors.js';
-import { messageOf, socketPath } from '../../internal/index.js';
+import { messageOf, socketPath } from '../../lib/index.js';
 
 const tokenBytes = 32;
 const tokenText = /^[\w-]{43}$/;

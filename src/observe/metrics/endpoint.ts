@@ -7,7 +7,7 @@ import { isIPv6 } from 'node:net';
 import type { Registry } from 'prom-client';
 import { agentServers } from '../../agent/index.js';
 import { CodedError } from '../../errors.js';
-import { integer, messageOf, nodeHttp, ownOptions, string } from '../../internal/index.js';
+import { integer, messageOf, nodeHttp, ownOptions, string } from '../../lib/index.js';
 import { isLoopback, isOurHost } from '../host-names.js';
 
 export interface EndpointOptions {

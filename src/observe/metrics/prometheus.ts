@@ -11,7 +11,7 @@ import {
   Registry,
 } from 'prom-client';
 import { CodedError } from '../../errors.js';
-import { ownOptions, string } from '../../internal/index.js';
+import { ownOptions, string } from '../../lib/index.js';
 import { metricDefinitions, prometheusName } from './definitions.js';
 import { readProgram } from './reading.js';
 import type { DurationSample, MetricDefinition } from './scopes.js';

@@ -13,7 +13,7 @@ import {
   type ThreadStats,
 } from '../../agent/index.js';
 import { canCountJobs } from '../../blocking-pool/index.js';
-import { isLeftSocket, socketPaths } from '../../internal/index.js';
+import { isLeftSocket, socketPaths } from '../../lib/index.js';
 import { readStat } from '../../proc/index.js';
 import { programLoop } from '../../serve/index.js';
 import { AgentLinks } from '../agent-link.js';

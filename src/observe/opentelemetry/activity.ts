@@ -1,7 +1,7 @@
 // A span and the work in it. Errors are recorded where they pass, whoever handles them later.
 
 import type { Context, Span } from '@opentelemetry/api';
-import { messageOf } from '../../internal/index.js';
+import { messageOf } from '../../lib/index.js';
 import { generatorOf } from '../../worker/index.js';
 import type { Api } from './api.js';
 

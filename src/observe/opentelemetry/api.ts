@@ -3,7 +3,7 @@
 
 import { createRequire } from 'node:module';
 import { CodedError } from '../../errors.js';
-import { messageOf, prototypeRemedy } from '../../internal/index.js';
+import { messageOf, prototypeRemedy } from '../../lib/index.js';
 
 export type Api = typeof import('@opentelemetry/api');
 

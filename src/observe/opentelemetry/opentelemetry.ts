@@ -4,7 +4,7 @@
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
 import { traceMessages } from '../../bus/index.js';
 import { propagate } from '../../context/index.js';
-import { ownOptions, packageVersion } from '../../internal/index.js';
+import { ownOptions, packageVersion } from '../../lib/index.js';
 import { traceCalls } from '../../pool/index.js';
 import { beforeLeaving } from '../../worker/index.js';
 import { type Api, openTelemetryApi } from './api.js';

@@ -11,7 +11,7 @@ import {
   notFunction,
   optionsAlone,
   ownOf,
-} from '../../internal/index.js';
+} from '../../lib/index.js';
 import { isInsideWorker } from '../../worker/index.js';
 import {
   type CallOptions,

@@ -4,7 +4,7 @@
 import { setMaxListeners } from 'node:events';
 import type { AnyFunction } from '../../context/index.js';
 import type { CodedError } from '../../errors.js';
-import { invalid } from '../../internal/index.js';
+import { invalid } from '../../lib/index.js';
 import type { FilledCallOptions, FilledPoolOptions } from '../options.js';
 import { isByPlace } from '../workers/by-place.js';
 

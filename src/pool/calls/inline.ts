@@ -4,13 +4,7 @@
 // interrupted at all.
 
 import type { AnyFunction } from '../../context/index.js';
-import {
-  abortError,
-  beforeDeadline,
-  functionName,
-  nowMs,
-  timeoutError,
-} from '../../internal/index.js';
+import { abortError, beforeDeadline, functionName, nowMs, timeoutError } from '../../lib/index.js';
 import { type AnyGenerator, generatorOf, InlineReports } from '../../worker/index.js';
 import type { FilledCallOptions } from '../options.js';
 import { unwantedValue } from '../tasks/stream.js';

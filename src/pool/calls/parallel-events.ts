@@ -4,7 +4,7 @@
 
 import type { EventEmitter } from 'node:events';
 import { CodedError } from '../../errors.js';
-import { invalid } from '../../internal/index.js';
+import { invalid } from '../../lib/index.js';
 import { type RunOptions, run } from './default.js';
 
 /**

@@ -3,7 +3,7 @@
 
 import { emitWarning } from 'node:process';
 import { type AnyFunction, type FunctionSnapshot, fingerprint } from '../../context/index.js';
-import { sourceText } from '../../internal/index.js';
+import { sourceText } from '../../lib/index.js';
 import { parentBuffers, parentExporter } from '../../worker/index.js';
 
 const largeBytes = 64 * 1024;

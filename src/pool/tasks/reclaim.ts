@@ -3,7 +3,7 @@
 // tasks are reclaimed from the stalled worker, or sent to the idle one after all.
 // Not here: requeueing reclaimed tasks (dispatcher.ts), deciding a claim (worker/parent/worker.ts).
 
-import { clearTimeout, setTimeout } from '../../internal/index.js';
+import { clearTimeout, setTimeout } from '../../lib/index.js';
 import type { Task } from '../task.js';
 import type { TaskWorker, WorkerManager } from '../workers/worker-manager.js';
 

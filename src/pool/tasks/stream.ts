@@ -5,7 +5,7 @@
 
 import { type CallSite, joinStacks } from '../../context/index.js';
 import { CodedError, hasCode } from '../../errors.js';
-import { clearTimeout, type Deferred, defer, inWords, startTimer } from '../../internal/index.js';
+import { clearTimeout, type Deferred, defer, inWords, startTimer } from '../../lib/index.js';
 import { streamLeadItems } from '../../worker/index.js';
 
 /**

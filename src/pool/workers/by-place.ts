@@ -4,7 +4,7 @@
 
 import { isPromise } from 'node:util/types';
 import { CodedError } from '../../errors.js';
-import { invalid, messageOf } from '../../internal/index.js';
+import { invalid, messageOf } from '../../lib/index.js';
 
 /** One value for all workers of a pool, or a function that returns it for each. */
 export type ByPlace<T> = T | ((place: number) => T);

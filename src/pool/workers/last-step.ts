@@ -3,7 +3,7 @@
 // The worker gets no new tasks; the worker manager may start another for it meanwhile. A loop that does not
 // turn cannot finish the neighbours either. Tasks that had not begun were requeued before.
 
-import { startTimer } from '../../internal/index.js';
+import { startTimer } from '../../lib/index.js';
 import type { Task } from '../task.js';
 import type { TaskWorker } from './worker-manager.js';
 

@@ -2,7 +2,7 @@
 // stay in the ring of its worker and are loaded all the same.
 // Not here: loads for a call that was given up, which is the ladder's (dispatcher.ts, last-step.ts).
 
-import { startTimer } from '../../internal/index.js';
+import { startTimer } from '../../lib/index.js';
 import type { TaskWorker } from './worker-manager.js';
 
 /** Minimum time between two checks, in ms. */

@@ -4,8 +4,14 @@
 
 import { emitWarning } from 'node:process';
 import { CodedError } from '../../errors.js';
-import { announcements, clearTimeout, nowMs, setTimeout } from '../../internal/index.js';
-import { Patience, patienceDefaults } from '../../supervise/index.js';
+import {
+  announcements,
+  clearTimeout,
+  nowMs,
+  Patience,
+  patienceDefaults,
+  setTimeout,
+} from '../../lib/index.js';
 import type { StartFailure, WorkerKind } from '../../worker/index.js';
 
 /** Health of the starts of a pool's workers. */

@@ -14,7 +14,7 @@ import {
   nowMs,
   startTimer,
   whileHeld,
-} from '../../internal/index.js';
+} from '../../lib/index.js';
 import {
   allowedCores,
   coresToPin,

@@ -6,7 +6,7 @@ import { rmSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { CodedError } from '../../errors.js';
-import { messageOf, nodeHttp, socketPath } from '../../internal/index.js';
+import { messageOf, nodeHttp, socketPath } from '../../lib/index.js';
 import type { Range, StatusAddress } from '../options.js';
 import { programStack } from '../process/program-stack.js';
 import type { BoundAddress } from '../protocol.js';

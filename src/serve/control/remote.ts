@@ -2,7 +2,7 @@
 
 import { json } from 'node:stream/consumers';
 import { CodedError } from '../../errors.js';
-import { nodeHttp, removeLeftSocket, socketPaths } from '../../internal/index.js';
+import { nodeHttp, removeLeftSocket, socketPaths } from '../../lib/index.js';
 import type { Range } from '../options.js';
 import { privateSocketNames, type ServerStatus } from './control.js';
 import { loopsIn } from './status.js';

@@ -10,7 +10,7 @@ import { Server } from 'node:net';
 import { dirname, extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CodedError } from '../../errors.js';
-import { nodeHttp, nodeHttps } from '../../internal/index.js';
+import { nodeHttp, nodeHttps } from '../../lib/index.js';
 import type { AppSettings, TlsFiles } from '../protocol.js';
 import { fetchListener } from './fetch.js';
 

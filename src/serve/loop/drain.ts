@@ -11,7 +11,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
 import { Server as NetServer } from 'node:net';
-import { announcements, isWebServer } from '../../internal/index.js';
+import { announcements, isWebServer } from '../../lib/index.js';
 import type { Connections, SessionUse } from './connections.js';
 
 /** Idle time after which a connection is closed, in ms. */

@@ -4,7 +4,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { inspect } from 'node:util';
-import { nodeHttp } from '../../internal/index.js';
+import { nodeHttp } from '../../lib/index.js';
 
 export type FetchHandler = (request: Request) => unknown;
 

@@ -2,7 +2,7 @@
 // them, and they are members of the mesh like loops, so that their messages never wait for the loop.
 // Not here: the process's side (process-threads.ts), the thread's side (side-thread.ts).
 
-import { defer } from '../../internal/index.js';
+import { defer } from '../../lib/index.js';
 import type { FromLoop, ToLoop, TravelledError } from '../protocol.js';
 
 export interface SideThread {

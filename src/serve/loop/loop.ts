@@ -6,7 +6,7 @@ import { Server as NetServer } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { addSource } from '../../agent/index.js';
 import { CodedError } from '../../errors.js';
-import { nodeHttp } from '../../internal/index.js';
+import { nodeHttp } from '../../lib/index.js';
 import type { NativeLoopInbox } from '../../native.js';
 import { callNative, requireNative } from '../../native.js';
 import { finishWork, useSharedWorkers } from '../../worker/index.js';

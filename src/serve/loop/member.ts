@@ -2,7 +2,7 @@
 // accepts the offers of later ones. Not here: the list of members (mesh.ts), the messages (bus/).
 
 import { type ChannelEnd, type MemberName, Members } from '../../channels/index.js';
-import { defer, messageOf } from '../../internal/index.js';
+import { defer, messageOf } from '../../lib/index.js';
 import type { FromLoop, ToLoop } from '../protocol.js';
 import type { OnMember } from '../supervisor/mesh.js';
 

@@ -5,7 +5,7 @@
 import { constants } from 'node:http2';
 import { Server as NetServer } from 'node:net';
 import { Duplex } from 'node:stream';
-import { nodeHttp } from '../../internal/index.js';
+import { nodeHttp } from '../../lib/index.js';
 
 const misdirected = constants.HTTP_STATUS_MISDIRECTED_REQUEST;
 const answer = `HTTP/1.1 ${misdirected} Misdirected Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`;

@@ -1,7 +1,7 @@
 // Access of a thread beside a loop to the mesh, through its process. The other end is process-threads.ts.
 
 import { acceptChannel, Wire } from '../../channels/index.js';
-import { takeWorkerData } from '../../internal/index.js';
+import { takeWorkerData } from '../../lib/index.js';
 import { type FromLoop, parseTicket, parseToLoop } from '../protocol.js';
 import type { OnMember } from '../supervisor/mesh.js';
 import { Member } from './member.js';

@@ -3,7 +3,7 @@
 // which worker a lease is granted in (workers.ts), how a loop uses it (leases.ts).
 
 import { closeSync } from 'node:fs';
-import { messageOf } from '../../internal/index.js';
+import { messageOf } from '../../lib/index.js';
 import { callNative, requireNative } from '../../native.js';
 import { isAlive } from '../../proc/index.js';
 import type { FromLoop, FromProcess, ToLoop, ToProcess } from '../protocol.js';

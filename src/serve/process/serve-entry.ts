@@ -2,7 +2,7 @@
 
 import { isMainThread } from 'node:worker_threads';
 import { acceptChannel, Wire } from '../../channels/index.js';
-import { takeWorkerData } from '../../internal/index.js';
+import { takeWorkerData } from '../../lib/index.js';
 import { Loop } from '../loop/loop.js';
 import { markAsServed } from '../loop/program-loop.js';
 import { type FromLoop, type LoopTicket, parseTicket } from '../protocol.js';

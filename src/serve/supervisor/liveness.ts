@@ -3,7 +3,7 @@
 // which its process was stopped (SIGSTOP, a debugger) does not count: no callback ran then either.
 // Not here: how both are detected (watch.ts), and how processes are replaced.
 
-import { announcements } from '../../internal/index.js';
+import { announcements } from '../../lib/index.js';
 import { requireNative } from '../../native.js';
 import type { FilledServeOptions } from '../options.js';
 import type { Row } from '../shared/board.js';

@@ -1,7 +1,7 @@
 // User and group by name, from passwd(5) and group(5).
 
 import { readFileSync } from 'node:fs';
-import { invalid } from '../../internal/index.js';
+import { invalid } from '../../lib/index.js';
 
 export interface Owner {
   readonly uid: number | undefined;

@@ -3,7 +3,7 @@
 // Long (over 400 lines), because every message of a process, and its end, may change its one state.
 
 import { CodedError } from '../../errors.js';
-import { defer, Lifecycle, messageOf } from '../../internal/index.js';
+import { defer, Lifecycle, messageOf } from '../../lib/index.js';
 import type { WiredProcess, WorkerExit } from '../../worker/index.js';
 import type { StackWatch } from '../process/stack-watch.js';
 import {

@@ -5,7 +5,7 @@
 import { closeSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { CodedError } from '../../errors.js';
-import { messageOf } from '../../internal/index.js';
+import { messageOf } from '../../lib/index.js';
 import { callNative, type NativeDescriptors, requireNative } from '../../native.js';
 import type { BoundAddress, ListenAnswer, ListenQuery } from '../protocol.js';
 import { maxSockets } from '../shared/board.js';

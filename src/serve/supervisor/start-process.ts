@@ -2,7 +2,7 @@
 
 import { blockingThreads } from '../../blocking-pool/index.js';
 import { CodedError } from '../../errors.js';
-import { messageOf } from '../../internal/index.js';
+import { messageOf } from '../../lib/index.js';
 import { grantedCores, WiredProcess, type WireTicket } from '../../worker/index.js';
 import type { FilledServeOptions } from '../options.js';
 import { StackWatch } from '../process/stack-watch.js';

@@ -8,7 +8,7 @@
 // Long (over 400 lines), because starting, replacing and ending processes depend on each other.
 
 import { CodedError } from '../../errors.js';
-import { announcements, defer, messageOf } from '../../internal/index.js';
+import { announcements, defer, messageOf, RestartPolicy } from '../../lib/index.js';
 import {
   callNative,
   type NativeBoard,
@@ -16,7 +16,6 @@ import {
   requireNative,
 } from '../../native.js';
 import { rssBytesOf } from '../../proc/index.js';
-import { RestartPolicy } from '../../supervise/index.js';
 import { type LoopStatus, rowStatus } from '../control/status.js';
 import type { FilledServeOptions, Range } from '../options.js';
 import type { AppSettings, BoundAddress } from '../protocol.js';

@@ -5,7 +5,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { CodedError } from '../../errors.js';
-import { errorOf } from '../../internal/index.js';
+import { errorOf } from '../../lib/index.js';
 import { callNative, type NativeBoard, requireNative } from '../../native.js';
 import { rssBytesOf } from '../../proc/index.js';
 import {

@@ -3,7 +3,7 @@
 
 import { fileURLToPath } from 'node:url';
 import { CodedError } from '../../errors.js';
-import { beforeDeadline } from '../../internal/index.js';
+import { beforeDeadline } from '../../lib/index.js';
 import { describeExit } from '../../worker/index.js';
 import { Group, type GroupExit } from '../program/group.js';
 import { filledLine } from '../program/shell.js';

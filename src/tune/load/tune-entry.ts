@@ -4,7 +4,7 @@
 
 import { createHistogram } from 'node:perf_hooks';
 import { pathToFileURL } from 'node:url';
-import { messageOf } from '../../internal/index.js';
+import { messageOf } from '../../lib/index.js';
 import { type FromRunner, parseRunMessage, type RunMessage } from '../protocol.js';
 import type { LoadResult } from './load-output.js';
 

@@ -4,7 +4,7 @@
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CodedError, hasCode } from '../../errors.js';
-import { abortError, messageOf } from '../../internal/index.js';
+import { abortError, messageOf } from '../../lib/index.js';
 import { describeExit, mayLackHeap } from '../../worker/index.js';
 import { type Load, type LoadRun, runIn, type Target } from '../load/load.js';
 import type { LoadResult } from '../load/load-output.js';

@@ -14,7 +14,7 @@
 // hundreds of runs of some seconds each. Processes × loops is one parameter, because these belong together.
 
 import { CodedError } from '../../errors.js';
-import { abortError, median, messageOf, quantile } from '../../internal/index.js';
+import { abortError, median, messageOf, quantile } from '../../lib/index.js';
 import { type Configuration, configurationText, type Parameter } from '../configuration.js';
 import {
   type Goal,

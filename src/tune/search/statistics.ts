@@ -2,7 +2,7 @@
 // which side was better. The size of a difference is what a disturbed run gets wrong, and tests of ranks or
 // means let one such run decide. These few lines need no library.
 
-import { median, quantile } from '../../internal/index.js';
+import { median, quantile } from '../../lib/index.js';
 
 /** Interquartile range divided by the median: the variation between runs of one configuration. */
 export function spread(values: readonly number[]): number {

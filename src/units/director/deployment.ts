@@ -1,7 +1,7 @@
 // A deployment on the director's side: its instances, with their loops, and one change at a time.
 
 import { CodedError } from '../../errors.js';
-import { invalid, Lifecycle } from '../../internal/index.js';
+import { invalid, Lifecycle } from '../../lib/index.js';
 import { checkInstances, type FilledDeployOptions, healthTimeoutMs } from '../options.js';
 import type { InstanceId, UnitSource } from '../protocol.js';
 import type { Deployment, InstanceHealth, InstanceState, InstanceStatus } from '../types.js';

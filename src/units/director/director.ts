@@ -7,12 +7,7 @@
 import type { Bus } from '../../bus/index.js';
 import type { ClusterTicket } from '../../cluster/index.js';
 import { CodedError } from '../../errors.js';
-import {
-  announcements,
-  invalid,
-  messageOf,
-  type ServerBlockedMessage,
-} from '../../internal/index.js';
+import { announcements, invalid, messageOf, type ServerBlockedMessage } from '../../lib/index.js';
 import { ask } from '../ask.js';
 import { startFailed, stopFailed } from '../errors.js';
 import { blame } from '../loop/blame.js';

@@ -12,7 +12,7 @@ import {
   joinCluster,
 } from '../../cluster/index.js';
 import { CodedError } from '../../errors.js';
-import { announcements, ownOptions } from '../../internal/index.js';
+import { announcements, ownOptions } from '../../lib/index.js';
 import {
   type BoundAddress,
   fillServeOptions,

@@ -7,7 +7,7 @@
 
 import type { Bus } from '../../bus/index.js';
 import { CodedError } from '../../errors.js';
-import { messageOf } from '../../internal/index.js';
+import { messageOf } from '../../lib/index.js';
 import { ask } from '../ask.js';
 import { stopFailed } from '../errors.js';
 import { loopAddress, type ToUnits } from '../protocol.js';

@@ -1,7 +1,6 @@
 // Restart limits of an instance whose thread has ended: with growing delays, and not endlessly.
 
-import { announcements } from '../../internal/index.js';
-import { RestartPolicy } from '../../supervise/index.js';
+import { announcements, RestartPolicy } from '../../lib/index.js';
 import type { Placed } from './deployment.js';
 
 /** An instance that has run for so long has started well, in ms. */

@@ -1,6 +1,6 @@
 // The units whose code blocks a loop: those whose modules are on its stack.
 
-import type { ServerBlockedMessage } from '../../internal/index.js';
+import type { ServerBlockedMessage } from '../../lib/index.js';
 import { placesIn } from '../../serve/index.js';
 import type { DirectedDeployment } from '../director/deployment.js';
 

@@ -2,7 +2,7 @@
 // and that are started on demand. Not here: how functions travel (pool/).
 
 import { CodedError } from '../../errors.js';
-import { ownOptions } from '../../internal/index.js';
+import { ownOptions } from '../../lib/index.js';
 import { Pool, type TaskResult } from '../../pool/index.js';
 import type { BlockingOptions } from '../types.js';
 

@@ -10,7 +10,7 @@ import {
   parseTicket,
 } from '../../cluster/index.js';
 import { hasCode } from '../../errors.js';
-import { announcements, beforeDeadline, messageOf } from '../../internal/index.js';
+import { announcements, beforeDeadline, messageOf } from '../../lib/index.js';
 import { ask } from '../ask.js';
 import { directorAddress, farewellAddress } from '../protocol.js';
 

@@ -5,7 +5,7 @@
 
 import type { Bus } from '../../bus/index.js';
 import { CodedError, hasCode } from '../../errors.js';
-import { beforeDeadline, defer, errorOf, messageOf } from '../../internal/index.js';
+import { beforeDeadline, defer, errorOf, messageOf } from '../../lib/index.js';
 import type { SideThread } from '../../serve/index.js';
 import { ask } from '../ask.js';
 import { directorAddress, loopAddress, parseHealth, type ToUnits } from '../protocol.js';

@@ -6,7 +6,7 @@ import { setMaxListeners } from 'node:events';
 import type { Server } from 'node:net';
 import { type Bus, type EventBus, type HandOffTarget, ScopedBus } from '../../bus/index.js';
 import { CodedError } from '../../errors.js';
-import { beforeDeadline, isWebServer, Lifecycle, messageOf } from '../../internal/index.js';
+import { beforeDeadline, isWebServer, Lifecycle, messageOf } from '../../lib/index.js';
 import { closeServer } from '../../serve/index.js';
 import { BlockingQueue, type BlockingThreads } from '../loop/blocking.js';
 import type { InstanceId } from '../protocol.js';

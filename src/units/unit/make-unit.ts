@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { CodedError } from '../../errors.js';
-import { messageOf } from '../../internal/index.js';
+import { messageOf } from '../../lib/index.js';
 import { checkUnit } from '../options.js';
 import type { UnitSource } from '../protocol.js';
 import type { UnitObject } from '../types.js';

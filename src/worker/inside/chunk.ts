@@ -8,7 +8,7 @@
 // some nanoseconds an item, so the plainest kind has a loop that V8 can inline the mapper in (hot-loop.ts).
 // Not here: which items make a chunk (pmap/), how chunk and answer travel (runner.ts, link.ts).
 
-import { nowMs } from '../../internal/index.js';
+import { nowMs } from '../../lib/index.js';
 import {
   type Cells,
   type Chunk,

@@ -6,7 +6,7 @@
 
 import { acceptChannel } from '../../channels/index.js';
 import { disposePerWorker } from '../../context/index.js';
-import { takeWorkerData } from '../../internal/index.js';
+import { takeWorkerData } from '../../lib/index.js';
 import { nativeBinding } from '../../native.js';
 import { parseTicket, type WorkerTicket } from '../protocol.js';
 import { ConcurrencyLimit } from '../shared/concurrency-limit.js';

@@ -2,7 +2,7 @@
 // task is mostly the same copy. Another copy (two versions in a program) finds the worker on the global
 // object, which must be readable by any version: names and types there stay.
 
-import { defineOwn } from '../../internal/index.js';
+import { defineOwn } from '../../lib/index.js';
 
 /** Services of the copy of manycore that runs a worker, for other copies in it. */
 export interface WorkerFacade {

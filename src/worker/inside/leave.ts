@@ -1,6 +1,6 @@
 // The end of a worker, or a loop: its output is written first, and registered work is done.
 
-import { clearTimeout, nextTick, setImmediate, setTimeout } from '../../internal/index.js';
+import { clearTimeout, nextTick, setImmediate, setTimeout } from '../../lib/index.js';
 
 /** Default maximum time for that work; then the worker leaves anyway. */
 const shortMs = 500;

@@ -2,7 +2,7 @@
 // from the first request on, until no request came for a while. Without requests a worker observes nothing.
 
 import { GcPauses, heapStats, watchMs } from '../../heap/index.js';
-import { nowMs, setImmediate, setTimeout } from '../../internal/index.js';
+import { nowMs, setImmediate, setTimeout } from '../../lib/index.js';
 import type { WorkerMemory } from '../protocol.js';
 
 /** One for this thread: parents that share a worker get the same statistics. */

@@ -6,7 +6,7 @@
 import type { BlockStore, ByteReader } from '../../channels/index.js';
 import type { AnyFunction, Exporter, FunctionSnapshot } from '../../context/index.js';
 import { CodedError } from '../../errors.js';
-import { unwatchAbort, watchAbort } from '../../internal/index.js';
+import { unwatchAbort, watchAbort } from '../../lib/index.js';
 import { type Link, rest } from '../link.js';
 import { type Chunk, type ChunkAnswer, chunkArgs, frame, parseChunkAnswer } from '../protocol.js';
 import { blocksOf } from '../shared/buffers.js';

@@ -6,7 +6,7 @@
 import { ByteReader, type Claims } from '../../channels/index.js';
 import { type Exporter, exportError, type Importer, reduceError } from '../../context/index.js';
 import { CodedError } from '../../errors.js';
-import { nowMs } from '../../internal/index.js';
+import { nowMs } from '../../lib/index.js';
 import { type Link, rest } from '../link.js';
 import {
   abortsNext,

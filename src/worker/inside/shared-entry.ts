@@ -4,7 +4,7 @@
 
 import { closeSync } from 'node:fs';
 import { acceptChannel, Wire } from '../../channels/index.js';
-import { clearInterval, nowMs, setInterval } from '../../internal/index.js';
+import { clearInterval, nowMs, setInterval } from '../../lib/index.js';
 import { callNative, requireNative } from '../../native.js';
 import { isAlive } from '../../proc/index.js';
 import { ActiveLeases } from '../shared/active-leases.js';

@@ -2,7 +2,7 @@
 // the reader has granted (credit), so that a fast generator beside a slow reader stays small. The parent's
 // half is pool/tasks/stream.ts.
 
-import { ownValue } from '../../internal/index.js';
+import { ownValue } from '../../lib/index.js';
 import type { Link } from '../link.js';
 import { frame, streamLeadItems } from '../protocol.js';
 

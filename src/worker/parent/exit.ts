@@ -1,7 +1,7 @@
 // The end of a worker, in words and as facts. Not here: the consequences for its tasks (pool/).
 
 import { hasCode } from '../../errors.js';
-import { messageOf } from '../../internal/index.js';
+import { messageOf } from '../../lib/index.js';
 import type { WorkerExit } from '../types.js';
 
 /** Returns "with exit code 3" or "by SIGKILL". */

@@ -1,7 +1,7 @@
 // The parent's half of the memory statistics of a worker: one request at a time, because a busy worker answers
 // when its loop turns. Until then the last answer counts. The worker's half is own-memory.ts.
 
-import { type Deferred, defer } from '../../internal/index.js';
+import { type Deferred, defer } from '../../lib/index.js';
 import type { Link } from '../link.js';
 import { frame, type WorkerMemory } from '../protocol.js';
 

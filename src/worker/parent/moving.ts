@@ -6,7 +6,7 @@ import { isArrayBuffer } from 'node:util/types';
 import threads, { type Transferable } from 'node:worker_threads';
 import { isHandle } from '../../context/index.js';
 import { CodedError } from '../../errors.js';
-import { isDetached, type Parcel } from '../../internal/index.js';
+import { isDetached, type Parcel } from '../../lib/index.js';
 import { untransferable } from '../shared/parcels.js';
 
 export class Moving {

@@ -2,7 +2,7 @@
 
 import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { clearTimeout, setImmediate, startTimer } from '../../internal/index.js';
+import { clearTimeout, setImmediate, startTimer } from '../../lib/index.js';
 
 export interface OutputSource {
   /** The `workerNumber()` of that worker. */

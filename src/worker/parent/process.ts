@@ -7,7 +7,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { Duplex } from 'node:stream';
 import { minBlockingThreads, withBlockingThreads } from '../../blocking-pool/index.js';
 import type { ChannelOffer } from '../../channels/index.js';
-import { jsonOf, ownOf } from '../../internal/index.js';
+import { jsonOf, ownOf } from '../../lib/index.js';
 import type { WorkerTicket } from '../protocol.js';
 import type { WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
 import { entryFile } from './entry-file.js';

@@ -10,7 +10,7 @@
 // A killed program runs neither: its workers watch it and leave by themselves (entry.ts).
 
 import { isMainThread } from 'node:worker_threads';
-import { nowMs, setTimeout } from '../../internal/index.js';
+import { nowMs, setTimeout } from '../../lib/index.js';
 import { isAlive } from '../../proc/index.js';
 
 /** The part of a worker that this file needs. */

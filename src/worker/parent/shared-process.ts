@@ -4,7 +4,7 @@
 import { minBlockingThreads } from '../../blocking-pool/index.js';
 import type { Wire } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
-import { defer } from '../../internal/index.js';
+import { defer } from '../../lib/index.js';
 import {
   parseFromSharedWorker,
   type SharedWorkerTicket,

@@ -3,7 +3,7 @@
 // Not here: how long starts are repeated (pool/workers/starts.ts).
 
 import { CodedError, hasCode } from '../../errors.js';
-import { messageOf, prototypeRemedy } from '../../internal/index.js';
+import { messageOf, prototypeRemedy } from '../../lib/index.js';
 import type { WorkerExit, WorkerOptions } from '../types.js';
 import { EntryMissingError } from './entry-file.js';
 import { describeExit, isCrash, mayLackHeap } from './exit.js';

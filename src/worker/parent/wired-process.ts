@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { withBlockingThreads } from '../../blocking-pool/index.js';
 import { offerChannel, Wire } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
-import { jsonOf, ownOf } from '../../internal/index.js';
+import { jsonOf, ownOf } from '../../lib/index.js';
 import { callNative, type NativeDescriptors, requireNative } from '../../native.js';
 import { inheritedEnvironment, inheritedFlags } from './flags.js';
 

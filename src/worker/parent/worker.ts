@@ -18,7 +18,7 @@ import {
   nowMs,
   setTimeout,
   startTimer,
-} from '../../internal/index.js';
+} from '../../lib/index.js';
 import { nativeBinding } from '../../native.js';
 import { Link, readError, rest } from '../link.js';
 import {

@@ -2,7 +2,7 @@
 
 import type { Packed } from '../../channels/index.js';
 import type { FunctionSnapshot } from '../../context/index.js';
-import type { Parcel } from '../../internal/index.js';
+import type { Parcel } from '../../lib/index.js';
 
 /** A call, which the pool keeps until it is answered. */
 export interface Call {

@@ -2,7 +2,7 @@
 // while it loads modules leaves their files open in the process, so its parent waits for a moment without
 // loads. A process needs none of this: its files close with it.
 
-import { nowMs, setTimeout } from '../../internal/index.js';
+import { nowMs, setTimeout } from '../../lib/index.js';
 
 /** Indices of the words: definitions sent and not learnt yet, and modules being loaded. */
 const pendingAt = 0;

@@ -5,7 +5,7 @@
 import type * as WorkerThreads from 'node:worker_threads';
 import type { MessagePort } from 'node:worker_threads';
 import { CodedError } from '../../errors.js';
-import { messageOf, type Parcel } from '../../internal/index.js';
+import { messageOf, type Parcel } from '../../lib/index.js';
 import { parseParcel } from '../protocol.js';
 
 export class Parcels {

@@ -4,7 +4,7 @@
 
 import { type BlockStore, shareBlocks } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
-import { inWords } from '../../internal/index.js';
+import { inWords } from '../../lib/index.js';
 import { nativeBinding, nativeProblem } from '../../native.js';
 import { textOf } from '../../proc/index.js';
 import { parentBuffers } from '../parent/exporter.js';

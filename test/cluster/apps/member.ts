@@ -4,7 +4,7 @@
 
 import { createCopy, EventBus } from '../../../src/bus/index.js';
 import { fillClusterOptions, joinCluster } from '../../../src/cluster/index.js';
-import { announcements } from '../../../src/internal/index.js';
+import { announcements } from '../../../src/lib/index.js';
 import { Pool } from '../../../src/public.js';
 import type { Inside, Told } from '../member.js';
 

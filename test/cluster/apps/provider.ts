@@ -3,7 +3,7 @@
 
 import { createCopy, EventBus } from '../../../src/bus/index.js';
 import { fillClusterOptions, joinCluster } from '../../../src/cluster/index.js';
-import { announcements } from '../../../src/internal/index.js';
+import { announcements } from '../../../src/lib/index.js';
 
 const [, , nats = '', secret, workers, tasks] = process.argv;
 const bus = new EventBus({ copy: createCopy() });

@@ -2,7 +2,7 @@
 // worker that answers over it.
 
 import inspector from 'node:inspector';
-import { messageOf } from '../../../internal/index.js';
+import { messageOf } from '../../../lib/index.js';
 import { nativeBinding, nativeProblem } from '../../../native.js';
 import { Pool, type PoolOptions } from '../../../pool/index.js';
 import type { Finding } from './doctor-report.js';

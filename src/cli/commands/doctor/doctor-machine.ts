@@ -5,7 +5,7 @@
 import { accessSync, constants, statfsSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
-import { packageVersion } from '../../../internal/index.js';
+import { packageVersion } from '../../../lib/index.js';
 import { missingTraceRights, textOf } from '../../../proc/index.js';
 import { hasOuterPids } from '../../../trace/index.js';
 import { type GrantedCores, grantedCores } from '../../../worker/index.js';

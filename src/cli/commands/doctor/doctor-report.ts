@@ -1,7 +1,7 @@
 // Report of `manycore doctor` as text: lines of at most 80 columns, with cost and remedy under each finding
 // that is not well.
 
-import { median } from '../../../internal/index.js';
+import { median } from '../../../lib/index.js';
 
 /**
  * `ok`, `info`: nothing to do; `advice`: room for improvement; `problem`: costs something now; `missing`:

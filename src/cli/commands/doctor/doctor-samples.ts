@@ -12,7 +12,7 @@ import {
   readBlockingPool,
 } from '../../../blocking-pool/index.js';
 import { hasCode } from '../../../errors.js';
-import { messageOf } from '../../../internal/index.js';
+import { messageOf } from '../../../lib/index.js';
 import { type PolledThread, ProcessThreads, roleOf } from '../../../observe/index.js';
 import { bytesIn, namesIn, readStat, textOf } from '../../../proc/index.js';
 import { type HeapLimit, heapLimitFromOutside } from './doctor-heap-limit.js';

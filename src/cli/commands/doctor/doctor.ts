@@ -2,7 +2,7 @@
 // Findings are made in the files beside this one. Exit code 1: something is missing, or is a problem now.
 
 import { CodedError, hasCode } from '../../../errors.js';
-import { messageOf } from '../../../internal/index.js';
+import { messageOf } from '../../../lib/index.js';
 import { remoteServers, type ServerStatus } from '../../../serve/index.js';
 import { grantedCores } from '../../../worker/index.js';
 import { channelFindings } from './doctor-channels.js';

@@ -4,7 +4,7 @@
 import { resolve } from 'node:path';
 import type { ClusterOptions } from '../../../cluster/index.js';
 import { CodedError } from '../../../errors.js';
-import { messageOf } from '../../../internal/index.js';
+import { messageOf } from '../../../lib/index.js';
 import { addressText } from '../../../serve/index.js';
 import { Loops, type UnitPlacement } from '../../../units/index.js';
 import {

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { CodedError } from '../../../errors.js';
 import { foldersApp } from '../../../http-apps/index.js';
-import { integer, invalid, messageOf, string, strings } from '../../../internal/index.js';
+import { integer, invalid, messageOf, string, strings } from '../../../lib/index.js';
 import type { EndpointOptions } from '../../../observe/index.js';
 import { fillServeOptions, type ServeOptions, type TlsOptions } from '../../../serve/index.js';
 import type { StartConfig } from '../../../tune/index.js';

@@ -16,7 +16,7 @@ import {
 import { isIPv6 } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { CodedError } from '../../../errors.js';
-import { messageOf, type ServerChangedMessage } from '../../../internal/index.js';
+import { messageOf, type ServerChangedMessage } from '../../../lib/index.js';
 import { type MetricsEndpoint, serveMetrics } from '../../../observe/index.js';
 import {
   addressText,

@@ -5,7 +5,7 @@
 // Not here: the text of the report (trace-report.ts), counting requests (trace-requests.ts).
 
 import { CodedError } from '../../../errors.js';
-import { startTimer } from '../../../internal/index.js';
+import { startTimer } from '../../../lib/index.js';
 import {
   endProcesses,
   foldCounts,

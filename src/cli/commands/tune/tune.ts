@@ -4,7 +4,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { CodedError } from '../../../errors.js';
-import { messageOf } from '../../../internal/index.js';
+import { messageOf } from '../../../lib/index.js';
 import {
   configurationText,
   type Goal,

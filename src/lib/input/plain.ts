@@ -4,9 +4,9 @@
 // Not here: what lies inside (channels/codec/write.ts, context/values/plain.ts).
 
 import * as types from 'node:util/types';
-import { isSharedByOtherCopy } from './copies.js';
+import { isSharedByOtherCopy } from '../copies.js';
+import { hasPrivateMembers, isSameClass } from '../node/hidden-class.js';
 import { descriptorOf } from './descriptors.js';
-import { hasPrivateMembers, isSameClass } from './hidden-class.js';
 import { jsonOf } from './json.js';
 
 const objectPrototype: object = Object.prototype;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Patience, patienceDefaults } from '../../src/supervise/index.js';
+import { Patience, patienceDefaults } from '../../../src/lib/index.js';
 
 const options = { firstDelayMs: 10, maxDelayMs: 50, patienceMs: 1_000, quietMs: 500 };
 

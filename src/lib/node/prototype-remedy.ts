@@ -3,7 +3,7 @@
 // index there is an element of each list that lacks it, of Node's lists and ours.
 
 import { isNativeError } from 'node:util/types';
-import { isIndex } from './plain.js';
+import { isIndex } from '../input/plain.js';
 
 /** Keys that every `Object.prototype` has. */
 export const standardKeys: ReadonlySet<string | symbol> = new Set(

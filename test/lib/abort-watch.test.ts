@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { unwatchAbort, watchAbort } from '../../src/internal/index.js';
+import { unwatchAbort, watchAbort } from '../../src/lib/index.js';
 
 test('a signal has one listener for all who watch it, and none after the last', () => {
   const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RestartPolicy, restartDefaults } from '../../src/supervise/index.js';
+import { RestartPolicy, restartDefaults } from '../../../src/lib/index.js';
 
 test('delays double from failure to failure, up to the longest', () => {
   const policy = new RestartPolicy({ firstDelayMs: 10, maxDelayMs: 50, maxFailures: 9 });

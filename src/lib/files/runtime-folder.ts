@@ -5,8 +5,8 @@
 import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { CodedError } from '../errors.js';
-import { messageOf } from './message.js';
+import { CodedError } from '../../errors.js';
+import { messageOf } from '../message.js';
 
 /** Creates it where it is missing. Throws `RUNTIME_FOLDER_REFUSED`. */
 function runtimeFolder(): string {

@@ -2,7 +2,7 @@
 // for each that is added or removed, so thousands of calls on one signal would cost seconds; and from the
 // eleventh on it warns of a leak that is none.
 
-import { ownOf } from './check.js';
+import { ownOf } from './input/check.js';
 
 interface Watch {
   readonly listeners: Set<() => void>;

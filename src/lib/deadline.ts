@@ -5,7 +5,7 @@
 import { CodedError } from '../errors.js';
 import { unwatchAbort, watchAbort } from './abort-watch.js';
 import { messageOf } from './message.js';
-import { clearTimeout, setTimeout } from './timers.js';
+import { clearTimeout, setTimeout } from './node/timers.js';
 
 /** The longest delay that a timer of Node takes (25 days); a longer one would fire at once. */
 const maxTimerMs = 2 ** 31 - 1;

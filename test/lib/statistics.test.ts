@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { median, quantile } from '../../src/internal/index.js';
+import { median, quantile } from '../../src/lib/index.js';
 
 test('a median lies between the two values in the middle, and there is none of nothing', () => {
   assert.equal(median([3, 1, 2]), 2);

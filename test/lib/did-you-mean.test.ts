@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hintFor } from '../../src/internal/did-you-mean.js';
+import { hintFor } from '../../src/lib/input/did-you-mean.js';
 import { hasCode, Pool, pmap, run } from '../../src/public.js';
 import { random } from '../support/index.js';
 

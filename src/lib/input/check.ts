@@ -2,7 +2,7 @@
 // option, what came and what it must be.
 
 import { isPromise, isTypedArray } from 'node:util/types';
-import { CodedError } from '../errors.js';
+import { CodedError } from '../../errors.js';
 import { hintFor } from './did-you-mean.js';
 import { jsonOf } from './json.js';
 

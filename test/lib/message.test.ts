@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import vm from 'node:vm';
-import { errorOf, messageOf } from '../../src/internal/index.js';
+import { errorOf, messageOf } from '../../src/lib/index.js';
 
 test('an error of another realm is quoted without its class', () => {
   const error: unknown = vm.runInNewContext('new TypeError("why")');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { hasCode } from '../../src/errors.js';
-import { abortError, beforeDeadline, defer, startTimer } from '../../src/internal/index.js';
+import { abortError, beforeDeadline, defer, startTimer } from '../../src/lib/index.js';
 
 const never = { deadlineMs: Number.POSITIVE_INFINITY, onDeadline: () => new Error('too late') };
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Lifecycle } from '../../src/internal/index.js';
+import { Lifecycle } from '../../src/lib/index.js';
 
 type Phase = 'new' | 'running' | 'over';
 

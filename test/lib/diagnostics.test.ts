@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { test } from 'node:test';
-import { announcements } from '../../src/internal/index.js';
+import { announcements } from '../../src/lib/index.js';
 
 test('what is announced reaches a listener that knows only the name of the channel', () => {
   const heard: unknown[] = [];

@@ -1,0 +1,101 @@
+// Small things that every part may use; no part of manycore is known here.
+export { unwatchAbort, watchAbort } from './abort-watch.js';
+export { isSharedByOtherCopy, rememberShared } from './copies.js';
+export {
+  abortError,
+  beforeDeadline,
+  type Deadline,
+  startTimer,
+  timeoutError,
+} from './deadline.js';
+export { type Deferred, defer } from './deferred.js';
+export {
+  type Announcement,
+  announcements,
+  type ClusterLostMessage,
+  type ClusterRefusedMessage,
+  type PoolDegradedMessage,
+  type PoolMessage,
+  type PoolRecoveredMessage,
+  type PoolResizeMessage,
+  type ServerBlockedMessage,
+  type ServerChangedMessage,
+  type ServerDrainMessage,
+  type ServerLoopFailedMessage,
+  type ServerLostMessage,
+  type TaskEndMessage,
+  type TaskErrorMessage,
+  type TaskMessage,
+  type TaskQueuedMessage,
+  type TaskStartMessage,
+  type UnitBlockedMessage,
+  type UnitLostMessage,
+  type WorkerExitMessage,
+  type WorkerMessage,
+  type WorkerReadyMessage,
+  type WorkerRestartMessage,
+} from './diagnostics.js';
+export { exitCodeOf } from './exit-code.js';
+export { replaceFile } from './files/replace-file.js';
+export { isLeftSocket, removeLeftSocket, socketPath, socketPaths } from './files/runtime-folder.js';
+export {
+  abortSignal,
+  boolean,
+  checkFunction,
+  integer,
+  invalid,
+  inWords,
+  notFunction,
+  number,
+  oneOf,
+  optionsAlone,
+  ownOf,
+  ownOptions,
+  string,
+  strings,
+} from './input/check.js';
+export {
+  defineOwn,
+  descriptorOf,
+  descriptorsOf,
+  functionName,
+  type OwnDescriptor,
+  ownValue,
+  tryDefineOwn,
+} from './input/descriptors.js';
+export { jsonOf } from './input/json.js';
+export {
+  isBare,
+  isDetached,
+  isIndex,
+  isPlainArray,
+  isPlainRecord,
+  isUsualArray,
+  modelOf,
+} from './input/plain.js';
+export { Lifecycle, type Steps } from './lifecycle.js';
+export { onLines } from './lines.js';
+export { errorOf, messageOf } from './message.js';
+export { hasMorePrivates, hasPrivateMembers, isSameClass } from './node/hidden-class.js';
+export { isWebServer, nodeHttp, nodeHttps } from './node/http.js';
+export { LoopHold, whileHeld } from './node/loop-hold.js';
+export { isMainRealm } from './node/main-realm.js';
+export { Parcel } from './node/parcel.js';
+export { inheritedElement, prototypeRemedy, standardKeys } from './node/prototype-remedy.js';
+export { sourceText } from './node/source-text.js';
+export {
+  clearImmediate,
+  clearInterval,
+  clearTimeout,
+  nextTick,
+  nowMs,
+  setImmediate,
+  setInterval,
+  setTimeout,
+} from './node/timers.js';
+export { withoutStack } from './node/without-stack.js';
+export { takeWorkerData } from './node/worker-data.js';
+export { Patience, patienceDefaults } from './restart/patience.js';
+export { type RestartOptions, RestartPolicy, restartDefaults } from './restart/restart.js';
+export { median, quantile } from './statistics.js';
+export { packageVersion } from './version.js';

@@ -1,2 +1,0 @@
-export { Patience, patienceDefaults } from './patience.js';
-export { type RestartOptions, RestartPolicy, restartDefaults } from './restart.js';
