@@ -18,7 +18,7 @@ const layers: Readonly<Record<string, number>> = {
   channels: 2,
   context: 2,
   heap: 2,
-  trace: 2,
+  syscalls: 2,
   agent: 3,
   worker: 3,
   bus: 4,
@@ -202,7 +202,7 @@ const loadsLate: Readonly<Record<string, string>> = {
   'src/observe/metrics/endpoint.ts': 'a call',
   'src/observe/opentelemetry/api.ts': 'a call',
   'src/serve/loop/app.ts': 'in processes of servers',
-  'src/trace/count-requests.cts': 'in commands that are traced',
+  'src/syscalls/count-requests.cts': 'in commands that are traced',
   'src/tune/load/tune-entry.ts': 'in processes of tune',
   'src/units/unit/make-unit.ts': 'in loops',
 };

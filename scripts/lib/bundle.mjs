@@ -62,7 +62,7 @@ const programs = {
 };
 
 /** Loaded by --require into whatever Node `manycore trace` finds in a command. */
-const requestCounter = 'dist/src/trace/count-requests.cjs';
+const requestCounter = 'dist/src/syscalls/count-requests.cjs';
 
 /** Paths in dist/src by their URLs in the bundle, which is one folder. */
 const bundledPlaces = new Map([

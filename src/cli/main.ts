@@ -7,7 +7,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { CodedError } from '../errors.js';
 import { packageVersion } from '../lib/index.js';
 import { programStack } from '../serve/index.js';
-import { traceMethods } from '../trace/index.js';
+import { traceMethods } from '../syscalls/index.js';
 import { addClusterFlags } from './cluster-flags.js';
 import type { DashboardFlags } from './commands/dashboard/dashboard.js';
 import { type DoctorOptions, doctor } from './commands/doctor/doctor.js';

@@ -8,7 +8,7 @@
 //! `malloc`, reads of `fopen`), programs without a compatible C library, and programs with more rights
 //! than their user. A forked process has a row from its first call on, and another one from the first
 //! call of the program that it runs.
-//! Not here: reading the file (`src/trace/preload.ts`, which has the same numbers).
+//! Not here: reading the file (`src/syscalls/preload.ts`, which has the same numbers).
 
 // The loader and the file are Linux's; elsewhere the library is empty.
 #![cfg(target_os = "linux")]

@@ -3,7 +3,7 @@
 //! There are two programs for the kernel. The better one is compiled (`trace.bpf.c`, its object is in
 //! this binary) and separates the time on the CPU from the time off it. It needs the kernel's BTF. The
 //! other is assembled here, instruction by instruction (`raw_program.rs`), and needs only bpf(2). This
-//! module uses neither the file system nor names of calls: `src/trace/` does. Not here: the calls to
+//! module uses neither the file system nor names of calls: `src/syscalls/` does. Not here: the calls to
 //! the kernel (`sys/linux_ebpf.rs`, `sys/linux_raw_trace.rs`).
 
 pub mod raw_program;

@@ -7,7 +7,7 @@ import { availableParallelism, cpus, release, totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { packageVersion } from '../../../lib/index.js';
 import { missingTraceRights, textOf } from '../../../proc/index.js';
-import { hasOuterPids } from '../../../trace/index.js';
+import { hasOuterPids } from '../../../syscalls/index.js';
 import { type GrantedCores, grantedCores } from '../../../worker/index.js';
 import { counted, type Finding } from './doctor-report.js';
 

@@ -1,7 +1,7 @@
 // Report of `manycore trace` as text for a terminal of 80 columns: CPU time by machine, role and call, and
 // the tracing method. --json has the parts that do not fit.
 
-import type { TracedCall, TracedThread, TraceReport } from '../../../trace/index.js';
+import type { TracedCall, TracedThread, TraceReport } from '../../../syscalls/index.js';
 
 /** HTTP requests that were answered during the trace. */
 export interface CountedRequests {

@@ -1,9 +1,9 @@
 // Counts the requests that are answered during a trace. Servers of `manycore serve` have counts on
 // scoreboards, readable by their user. In other programs requests are counted inside when the trace starts
-// them as a command (trace/request-counts.ts); for processes that ran before the count is unknown.
+// them as a command (syscalls/request-counts.ts); for processes that ran before the count is unknown.
 
 import { type LoopStatus, remoteServers } from '../../../serve/index.js';
-import type { ThreadRequests, Trace } from '../../../trace/index.js';
+import type { ThreadRequests, Trace } from '../../../syscalls/index.js';
 import type { CountedRequests } from './trace-report.js';
 
 /** Poll interval: the requests of a process since the last poll are lost at its end. */

@@ -17,7 +17,7 @@ import {
   type TraceMethod,
   type TraceReport,
   writeTraceFile,
-} from '../../../trace/index.js';
+} from '../../../syscalls/index.js';
 import { FileWrites } from '../../file-writes.js';
 import { needsForwarding } from '../../terminal.js';
 import { type CallGroup, type CountedRequests, requestsText, textReport } from './trace-report.js';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { test } from 'node:test';
 import { preloadPath } from '../../src/native.js';
-import type { TraceReport } from '../../src/trace/index.js';
+import type { TraceReport } from '../../src/syscalls/index.js';
 import { withDeadline } from '../support/index.js';
 import { cannotCount, countOf, notRoot, scratch, start, trace, traceText } from './tracing.js';
 

@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { RequestCounts, withPreload } from '../../src/trace/request-counts.js';
+import { RequestCounts, withPreload } from '../../src/syscalls/request-counts.js';
 import { runCommand } from '../faults/child.js';
 import { command, notLinux, notRoot, scratch, type Traced, trace } from './tracing.js';
 

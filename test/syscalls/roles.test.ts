@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { threadsOf } from '../../src/proc/index.js';
 import { Pool } from '../../src/public.js';
-import { isNode, rolesOf, workerRole } from '../../src/trace/roles.js';
+import { isNode, rolesOf, workerRole } from '../../src/syscalls/roles.js';
 import { library } from '../faults/child.js';
 import { cannotCount, notLinux, start, trace } from './tracing.js';
 

@@ -10,7 +10,7 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { CountedRequests } from '../../src/cli/commands/trace/trace-report.js';
 import { nativeBinding } from '../../src/native.js';
-import type { TraceMethod, TraceReport } from '../../src/trace/index.js';
+import type { TraceMethod, TraceReport } from '../../src/syscalls/index.js';
 import { type Ended, runCommand } from '../faults/child.js';
 import { withDeadline } from '../support/index.js';
 

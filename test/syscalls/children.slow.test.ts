@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseStat } from '../../src/proc/index.js';
-import type { TraceReport } from '../../src/trace/index.js';
+import type { TraceReport } from '../../src/syscalls/index.js';
 import { cannotCount, compile, countOf, noCompiler, trace } from './tracing.js';
 
 function roleIn({ roles }: TraceReport, name: string) {

@@ -6,7 +6,7 @@ import { chownSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { pidNamespace } from '../../src/trace/methods.js';
+import { pidNamespace } from '../../src/syscalls/methods.js';
 import { runCommand } from '../faults/child.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import {

@@ -5,9 +5,14 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { requestsText, textReport } from '../../src/cli/commands/trace/trace-report.js';
-import { callNames } from '../../src/trace/calls.js';
-import { foldCounts, foldTimes } from '../../src/trace/folded.js';
-import { joinCalls, joinRoles, type TracedCall, type TraceReport } from '../../src/trace/report.js';
+import { callNames } from '../../src/syscalls/calls.js';
+import { foldCounts, foldTimes } from '../../src/syscalls/folded.js';
+import {
+  joinCalls,
+  joinRoles,
+  type TracedCall,
+  type TraceReport,
+} from '../../src/syscalls/report.js';
 import { notLinux } from './tracing.js';
 
 function call(name: string, count: number, onCpuMs: number, blockedMs = 0): TracedCall {
