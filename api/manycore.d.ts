@@ -125,6 +125,7 @@ declare class Consumer {
     close(): void;
     [Symbol.dispose](): void;
 }
+type Locality = "only" | "prefer" | undefined;
 interface BusCodec<Value = unknown, Encoded = unknown> {
     readonly name: string;
     readonly type?: (new (...args: never[]) => Value) | undefined;
@@ -150,7 +151,6 @@ interface Interceptors {
     readonly outbound?: Interceptor | undefined;
     readonly inbound?: Interceptor | undefined;
 }
-type Locality = "only" | "prefer" | undefined;
 interface StreamOptions extends ReplyRequestOptions, SendOptions {
     readonly signal?: AbortSignal | undefined;
 }
@@ -270,12 +270,6 @@ interface LendOptions {
     readonly modules?: readonly (string | URL)[] | undefined;
     readonly drainTimeoutMs?: number | undefined;
 }
-interface ClusterNode {
-    readonly id: string;
-    readonly host: string;
-    readonly pid: number;
-    readonly version: string;
-}
 declare class WorkerProvider implements AsyncDisposable {
     #private;
     get lentWorkers(): number;
@@ -303,16 +297,20 @@ declare class Cluster extends EventEmitter<ClusterEvents> implements AsyncDispos
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
 }
+interface ClusterNode {
+    readonly id: string;
+    readonly host: string;
+    readonly pid: number;
+    readonly version: string;
+}
 declare const send: unique symbol;
 declare function perWorker<T>(factory: () => T): () => T;
 declare function propagate<T>(storage: AsyncLocalStorage<T>, key?: string): AsyncLocalStorage<T>;
 declare function task<F extends (...args: never[]) => unknown = (...args: unknown[]) => unknown>(moduleUrl: string | URL, exportName: string): (...args: Parameters<F>) => Promise<Awaited<ReturnType<F>>>;
-type ByPlace<T> = T | ((place: number) => T);
-interface GrantedCores {
-    readonly count: number;
-    readonly reason: string;
-}
 declare function taskSignal(): AbortSignal | undefined;
+declare function workerNumber(): number | undefined;
+declare function isInsideWorker(): boolean;
+declare function report(value: unknown): Promise<void>;
 interface OutputSource {
     readonly worker: number;
     readonly stream: "stdout" | "stderr";
@@ -325,10 +323,12 @@ interface WorkerExit {
     readonly error: Error | undefined;
     readonly isUncaught?: boolean;
 }
-declare function workerNumber(): number | undefined;
-declare function isInsideWorker(): boolean;
-declare function report(value: unknown): Promise<void>;
+interface GrantedCores {
+    readonly count: number;
+    readonly reason: string;
+}
 declare function shared(source: number | Uint8Array): Buffer;
+type ByPlace<T> = T | ((place: number) => T);
 type Environment = Readonly<Record<string, string | undefined>>;
 interface PoolOptions {
     readonly worker?: WorkerKind | undefined;
@@ -378,10 +378,11 @@ interface CallOptions {
         readonly id: string;
     } | undefined;
 }
-declare class WorkerExitedError extends CodedError {
-    readonly exitCode: number | null;
-    readonly signal: string | null;
-    constructor(message: string, { exitCode, signal, error }: WorkerExit);
+interface TaskStream<T> extends AsyncIterable<T> {
+    next(): Promise<IteratorResult<T, unknown>>;
+    return(value?: unknown): Promise<IteratorResult<T, unknown>>;
+    throw(error?: unknown): Promise<IteratorResult<T, unknown>>;
+    [Symbol.asyncIterator](): TaskStream<T>;
 }
 interface HistogramSummary {
     readonly count: number;
@@ -397,12 +398,6 @@ interface HistogramSummary {
         number,
         number
     ])[];
-}
-interface TaskStream<T> extends AsyncIterable<T> {
-    next(): Promise<IteratorResult<T, unknown>>;
-    return(value?: unknown): Promise<IteratorResult<T, unknown>>;
-    throw(error?: unknown): Promise<IteratorResult<T, unknown>>;
-    [Symbol.asyncIterator](): TaskStream<T>;
 }
 interface PoolHealth {
     readonly state: "ok" | "degraded";
@@ -437,6 +432,11 @@ interface PoolStats {
     readonly receivedBytes: number;
     readonly waited: HistogramSummary;
     readonly ran: HistogramSummary;
+}
+declare class WorkerExitedError extends CodedError {
+    readonly exitCode: number | null;
+    readonly signal: string | null;
+    constructor(message: string, { exitCode, signal, error }: WorkerExit);
 }
 type TaskResult<R> = R extends AsyncGenerator<infer T> ? TaskStream<T> : R extends Generator<infer T> ? TaskStream<T> : Awaited<R>;
 interface Caller {
@@ -618,12 +618,12 @@ interface Deployment extends AsyncDisposable {
 declare function deploy<Config = unknown>(unit: UnitLike<Config>, options?: DeployOptions<Config>): Promise<Deployment>;
 declare function cluster(options: ClusterOptions): Promise<Cluster>;
 declare const bus: Bus;
-type LoopState = "free" | "starting" | "ready" | "draining";
 type BoundAddress = {
     readonly address: string;
     readonly port: number;
     readonly family: "IPv4" | "IPv6";
 } | string;
+type LoopState = "free" | "starting" | "ready" | "draining";
 interface LoopStatus {
     readonly process: number;
     readonly pid: number | undefined;

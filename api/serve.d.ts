@@ -1,4 +1,24 @@
 type LoopState = "free" | "starting" | "ready" | "draining";
+interface LoopStatus {
+    readonly process: number;
+    readonly pid: number | undefined;
+    readonly generation: number;
+    readonly ageMs: number;
+    readonly rssBytes: number;
+    readonly lastExit: string | undefined;
+    readonly loop: number;
+    readonly state: LoopState;
+    readonly utilization: number;
+    readonly openConnections: number;
+    readonly connections: number;
+    readonly requestsInFlight: number;
+    readonly requests: number;
+    readonly bytesWritten: number;
+    readonly acceptsItself: boolean;
+    readonly lagMs: number;
+    readonly blockedMs: number;
+    readonly turnedAway: number;
+}
 type BoundAddress = {
     readonly address: string;
     readonly port: number;
@@ -45,26 +65,6 @@ interface TlsOptions {
 interface StatusAddress {
     readonly host: string;
     readonly port: number;
-}
-interface LoopStatus {
-    readonly process: number;
-    readonly pid: number | undefined;
-    readonly generation: number;
-    readonly ageMs: number;
-    readonly rssBytes: number;
-    readonly lastExit: string | undefined;
-    readonly loop: number;
-    readonly state: LoopState;
-    readonly utilization: number;
-    readonly openConnections: number;
-    readonly connections: number;
-    readonly requestsInFlight: number;
-    readonly requests: number;
-    readonly bytesWritten: number;
-    readonly acceptsItself: boolean;
-    readonly lagMs: number;
-    readonly blockedMs: number;
-    readonly turnedAway: number;
 }
 interface ServedApp extends AsyncDisposable {
     readonly addresses: readonly BoundAddress[];

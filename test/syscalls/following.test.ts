@@ -40,8 +40,8 @@ for (const method of ['raw', 'ebpf'] as const) {
     const binding = nativeBinding();
     assert.ok(binding !== undefined);
     const ignore = () => {};
-    process.on('SIGUSR2', ignore);
-    t.after(() => process.off('SIGUSR2', ignore));
+    process.on('SIGWINCH', ignore);
+    t.after(() => process.off('SIGWINCH', ignore));
     // Signals arrive during the starts alone: an event loop that gets too many does not go on.
     const [goes, sent] = [0, 1];
     const state = new Int32Array(new SharedArrayBuffer(8));
@@ -49,7 +49,7 @@ for (const method of ['raw', 'ebpf'] as const) {
       `const { workerData: state } = require('node:worker_threads');
       Atomics.wait(state, ${goes}, 0);
       while (Atomics.wait(state, ${goes}, 1, 0.1) === 'timed-out') {
-        process.kill(process.pid, 'SIGUSR2');
+        process.kill(process.pid, 'SIGWINCH');
         Atomics.add(state, ${sent}, 1);
       }`,
       { eval: true, workerData: state },
