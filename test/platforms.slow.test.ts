@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { nativeBinding } from '../src/native.js';
 import { library, runCommand, runProgram } from './faults/child.js';
-import { Gate } from './pool/ways.js';
+import { Gate } from './pool/calls/ways.js';
 import { readRepositoryFile } from './support/repository.js';
 
 const libraries = {

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { runFile } from '../../src/cli/commands/run/run.js';
 import { library, runCommand } from '../faults/child.js';
-import { Gate } from '../pool/ways.js';
+import { Gate } from '../pool/calls/ways.js';
 import { readRepositoryFile } from '../support/repository.js';
 
 const command = [

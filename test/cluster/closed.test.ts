@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defer } from '../../src/lib/index.js';
 import { Pool, pmap } from '../../src/public.js';
-import { secret, startDurable, startNode } from './durables.js';
 import { joinBus, skip, startServer } from './server.js';
+import { secret, startDurable, startNode } from './tasks/durables.js';
 
 const closed = { code: 'CLUSTER_CLOSED' };
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
+import { deadlineMs, Gate, openPool, processWays, type Way, ways } from '../pool/calls/ways.js';
 import { blockUntil } from '../pool/tasks.js';
-import { deadlineMs, Gate, openPool, processWays, type Way, ways } from '../pool/ways.js';
 import { isRunning, waitFor, withDeadline } from '../support/index.js';
 
 const library = new URL('../../src/public.js', import.meta.url).href;

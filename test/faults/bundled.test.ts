@@ -9,10 +9,12 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Programs } from '../../src/observe/index.js';
 import { ownRuntime } from '../observe/runtime.js';
-import { Gate } from '../pool/ways.js';
+import { Gate } from '../pool/calls/ways.js';
 import { waitFor } from '../support/index.js';
-import { library, runCommand } from './child.js';
+import { runCommand } from './child.js';
 
+/** What the package ships: a user's bundler reads it. */
+const library = new URL('../../bundle/index.js', import.meta.url);
 const libraryFile = JSON.stringify(fileURLToPath(library));
 
 /** Joins a program and the library to one file of this name, in a folder of its own; returns the file. */

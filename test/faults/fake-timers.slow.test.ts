@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ways } from '../pool/ways.js';
+import { ways } from '../pool/calls/ways.js';
 import { readRepositoryFile, sourceFiles } from '../support/repository.js';
 import { library, runProgram } from './child.js';
 

@@ -12,7 +12,7 @@ import {
   run,
   task,
 } from '../../src/public.js';
-import { Gate, openPool, ways } from '../pool/ways.js';
+import { Gate, openPool, ways } from '../pool/calls/ways.js';
 import { library, runProgram } from './child.js';
 
 const poolOptions: [name: string, value: unknown][] = [

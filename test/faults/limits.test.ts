@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openPool } from '../pool/ways.js';
+import { openPool } from '../pool/calls/ways.js';
 import { library, runProgram } from './child.js';
 
 for (const limit of ['0', '100']) {

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { Gate } from '../pool/ways.js';
+import { Gate } from '../pool/calls/ways.js';
 import { library, runProgram } from './child.js';
 
 const twoPools = `

@@ -13,7 +13,7 @@ import {
   shared,
   task,
 } from '../../src/public.js';
-import { openPool } from '../pool/ways.js';
+import { openPool } from '../pool/calls/ways.js';
 
 /** Called with arguments that types would not allow. */
 function call(fn: (...args: never[]) => unknown, ...args: unknown[]): unknown {

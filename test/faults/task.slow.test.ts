@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { wordAt } from '../../src/channels/shm/layout.js';
-import { deadlineMs, openPool, processWays, ways } from '../pool/ways.js';
+import { deadlineMs, openPool, processWays, ways } from '../pool/calls/ways.js';
 import { isRunning, waitFor, withDeadline } from '../support/index.js';
 
 function throwingGetter(key: PropertyKey): object {

@@ -9,7 +9,7 @@ import { after, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as own from '../../src/public.js';
 import { hasCode, type Pool, shared } from '../../src/public.js';
-import { openPool, ways } from '../pool/ways.js';
+import { openPool, ways } from '../pool/calls/ways.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type TestContext, test } from 'node:test';
 import { WorkerExitedError } from '../../src/public.js';
-import { deadlineMs, openPool, ways } from '../pool/ways.js';
+import { deadlineMs, openPool, ways } from '../pool/calls/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
 
 class Refused extends Error {

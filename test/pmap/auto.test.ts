@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { poolFor } from '../../src/pool/index.js';
 import { pmap } from '../../src/public.js';
-import { deadlineMs } from '../pool/ways.js';
+import { deadlineMs } from '../pool/calls/ways.js';
 import { waitFor } from '../support/index.js';
 import { count } from './ways.js';
 

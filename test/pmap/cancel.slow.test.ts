@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { pmap, taskSignal } from '../../src/public.js';
+import { deadlineMs, Gate, openPool } from '../pool/calls/ways.js';
 import { spinMs } from '../pool/tasks.js';
-import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { count, mapWays, turns, via, workerWays } from './ways.js';
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { pmap, shared } from '../../src/public.js';
-import { deadlineMs, Gate, openPool, processWays } from '../pool/ways.js';
+import { deadlineMs, Gate, openPool, processWays } from '../pool/calls/ways.js';
 import { random, waitFor, withDeadline } from '../support/index.js';
 import { crash, isFirst, spinFor } from './mappers.js';
 import { count, workerWays } from './ways.js';

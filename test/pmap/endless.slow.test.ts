@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { pmap } from '../../src/public.js';
-import { openPool } from '../pool/ways.js';
+import { openPool } from '../pool/calls/ways.js';
 
 const mib = 2 ** 20;
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { hasItemIndex, pmap, taskSignal } from '../../src/public.js';
-import { deadlineMs, Gate, openPool } from '../pool/ways.js';
+import { deadlineMs, Gate, openPool } from '../pool/calls/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { OddError, Point, spinFor } from './mappers.js';
 import { count, mapWays, sharedPool, via, workerWays } from './ways.js';

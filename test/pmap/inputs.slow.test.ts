@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { pmap } from '../../src/public.js';
-import { openPool } from '../pool/ways.js';
+import { openPool } from '../pool/calls/ways.js';
 import { Point } from './mappers.js';
 import { count, mapWays, via, workerWays } from './ways.js';
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pmap } from '../../src/public.js';
-import { deadlineMs } from '../pool/ways.js';
+import { deadlineMs } from '../pool/calls/ways.js';
 import { withDeadline } from '../support/index.js';
 import { count, via, workerWays } from './ways.js';
 

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pmap } from '../../src/public.js';
+import { deadlineMs, Gate, openPool } from '../pool/calls/ways.js';
 import { blockUntil, crowd, currentTenant, spinMs, tenants } from '../pool/tasks.js';
-import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { random, waitFor, withDeadline } from '../support/index.js';
 import { countHere, spinFor } from './mappers.js';
 import { count, type MapWay, mapWays, turns, via, workerWays } from './ways.js';

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { threadId } from 'node:worker_threads';
 import { Pool, pmap, run } from '../../src/public.js';
-import { deadlineMs, openPool } from '../pool/ways.js';
+import { deadlineMs, openPool } from '../pool/calls/ways.js';
 import { withDeadline } from '../support/index.js';
 import { count, mapWays, via, workerWays } from './ways.js';
 

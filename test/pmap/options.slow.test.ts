@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Pool, pmap } from '../../src/public.js';
 import { library, runProgram } from '../faults/child.js';
-import { openPool } from '../pool/ways.js';
+import { openPool } from '../pool/calls/ways.js';
 import { mapWays, sharedPool, via, workerWays } from './ways.js';
 
 /** Called with arguments that types would not allow. */

@@ -9,7 +9,7 @@ import { runInNewContext } from 'node:vm';
 import { shareBlocks } from '../../src/channels/index.js';
 import { type Pool, pmap, shared } from '../../src/public.js';
 import { parentExporter } from '../../src/worker/index.js';
-import { deadlineMs, openPool } from '../pool/ways.js';
+import { deadlineMs, openPool } from '../pool/calls/ways.js';
 import { waitFor } from '../support/index.js';
 import { Counted } from './mappers.js';
 import { count, sharedPool, via, workerWays } from './ways.js';

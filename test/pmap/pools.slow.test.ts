@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pmap } from '../../src/public.js';
+import { deadlineMs, openPool } from '../pool/calls/ways.js';
 import { spinMs } from '../pool/tasks.js';
-import { deadlineMs, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { count, workerWays } from './ways.js';
 

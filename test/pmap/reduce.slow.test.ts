@@ -5,7 +5,7 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { pmap } from '../../src/public.js';
-import { deadlineMs, Gate, openPool } from '../pool/ways.js';
+import { deadlineMs, Gate, openPool } from '../pool/calls/ways.js';
 import { random, waitFor, withDeadline } from '../support/index.js';
 import { Point } from './mappers.js';
 import { count, mapWays, via, workerWays } from './ways.js';

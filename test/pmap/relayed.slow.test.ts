@@ -6,7 +6,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { threadId } from 'node:worker_threads';
 import { type Pool, pmap, shared } from '../../src/public.js';
-import { deadlineMs, Gate, openPool, processWays } from '../pool/ways.js';
+import { deadlineMs, Gate, openPool, processWays } from '../pool/calls/ways.js';
 import { waitFor } from '../support/index.js';
 import { crash, isFirst, spinFor } from './mappers.js';
 import { count, workerWays } from './ways.js';

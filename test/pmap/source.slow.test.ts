@@ -13,8 +13,8 @@ import {
   partOf,
 } from '../../src/pmap/source.js';
 import { pmap } from '../../src/public.js';
+import { deadlineMs, Gate, openPool } from '../pool/calls/ways.js';
 import { blockUntil } from '../pool/tasks.js';
-import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { count, mapWays, turns, via, workerWays } from './ways.js';
 

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pmap } from '../../src/public.js';
-import { deadlineMs } from '../pool/ways.js';
+import { deadlineMs } from '../pool/calls/ways.js';
 import { random, withDeadline } from '../support/index.js';
 import { count, mapWays, via } from './ways.js';
 

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type MapStream, pmap } from '../../src/public.js';
+import { deadlineMs, Gate, openPool } from '../pool/calls/ways.js';
 import { blockUntil } from '../pool/tasks.js';
-import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { spinFor } from './mappers.js';
 import { count, mapWays, turns, via, workerWays } from './ways.js';

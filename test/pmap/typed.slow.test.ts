@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pmap, shared, type TypedArray } from '../../src/public.js';
 import { library, runProgram } from '../faults/child.js';
+import { deadlineMs, Gate, openPool } from '../pool/calls/ways.js';
 import { blockUntil } from '../pool/tasks.js';
-import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor } from '../support/index.js';
 import { count, mapWays, sharedPool, turns, via, workerWays } from './ways.js';
 

@@ -5,7 +5,7 @@
 
 import { after } from 'node:test';
 import { type MapChannel, Pool } from '../../src/public.js';
-import { type Way, ways } from '../pool/ways.js';
+import { type Way, ways } from '../pool/calls/ways.js';
 
 export interface MapWay {
   readonly name: string;

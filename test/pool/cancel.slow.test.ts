@@ -5,8 +5,8 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { type RunOptions, run, taskSignal } from '../../src/public.js';
 import { waitFor, withDeadline } from '../support/index.js';
+import { deadlineMs, Gate, openPool, ways } from './calls/ways.js';
 import { blockUntil } from './tasks.js';
-import { deadlineMs, Gate, openPool, ways } from './ways.js';
 
 for (const way of ways) {
   test(`${way.name}: a signal that is aborted before the call starts nothing`, async (t) => {

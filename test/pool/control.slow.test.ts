@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { CodedError } from '../../src/public.js';
 import { waitFor, withDeadline } from '../support/index.js';
+import { deadlineMs, Gate, openPool, ways } from './calls/ways.js';
 import { blockUntil } from './tasks.js';
-import { deadlineMs, Gate, openPool, ways } from './ways.js';
 
 function readyWorkers(pool: ReturnType<typeof openPool>): number {
   return pool.stats().workers.filter(({ state }) => state === 'ready').length;

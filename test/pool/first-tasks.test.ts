@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { announcements } from '../../src/lib/index.js';
 import { waitFor, withDeadline } from '../support/index.js';
-import { openPool, type Way } from './ways.js';
+import { openPool, type Way } from './calls/ways.js';
 
 /** The one where a task that has not begun can be reclaimed. */
 const way: Way = { name: 'thread over shm', worker: 'thread', channel: 'shm' };

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { Pool } from '../../src/public.js';
 import { library, runProgram } from '../faults/child.js';
 import { isRunning, waitFor, withDeadline } from '../support/index.js';
+import { deadlineMs, Gate, openPool, ways } from './calls/ways.js';
 import { blockUntil } from './tasks.js';
-import { deadlineMs, Gate, openPool, ways } from './ways.js';
 
 for (const way of ways) {
   test(`${way.name}: close() lets everything finish that was called before, and twice is fine`, async (t) => {

@@ -5,7 +5,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { Pool } from '../../src/public.js';
 import { withDeadline } from '../support/index.js';
-import { deadlineMs, Gate, openPool, ways } from './ways.js';
+import { deadlineMs, Gate, openPool, ways } from './calls/ways.js';
 
 /** Marks that it has begun, and resolves when the gate is open. */
 const passGate = async (open: string, mark: string): Promise<string> => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type OutputSource, workerNumber } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
-import { openPool, ways } from './ways.js';
+import { openPool, ways } from './calls/ways.js';
 
 interface Heard extends OutputSource {
   readonly text: string;

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { waitFor } from '../support/index.js';
-import { deadlineMs } from './ways.js';
+import { deadlineMs } from './calls/ways.js';
 
 const library = new URL('../../src/public.js', import.meta.url).href;
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { task } from '../../src/public.js';
+import { openPool, ways } from './calls/ways.js';
 import { spinMs, Temperature, TooHotError } from './tasks.js';
-import { openPool, ways } from './ways.js';
 
 for (const way of ways) {
   test(`${way.name}: results arrive as they were returned`, async (t) => {

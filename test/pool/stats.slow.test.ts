@@ -3,8 +3,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type TestContext, test } from 'node:test';
 import { pmap } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
+import { Gate, openPool, ways } from './calls/ways.js';
 import { blockUntil, spinMs } from './tasks.js';
-import { Gate, openPool, ways } from './ways.js';
 
 /** Collects the messages on these channels from now on. */
 function listen(t: TestContext, names: readonly string[]): { name: string; message: object }[] {

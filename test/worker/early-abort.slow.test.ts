@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Pool, pmap, type RunOptions } from '../../src/public.js';
-import { Gate, openPool, type Way, ways } from '../pool/ways.js';
+import { Gate, openPool, type Way, ways } from '../pool/calls/ways.js';
 import { gatedFolder, mark } from './gated-module.js';
 
 type Begin = (pool: Pool, file: string, options: RunOptions) => Promise<unknown>;

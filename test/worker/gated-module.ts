@@ -1,4 +1,4 @@
-// A module that loads in workers once a gate (test/pool/gate.ts) is open. At home it loads at once.
+// A module that loads in workers once a gate (test/pool/tasks/gate.ts) is open. At home it loads at once.
 
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openPool, ways } from '../pool/ways.js';
+import { openPool, ways } from '../pool/calls/ways.js';
 import { waitFor } from '../support/index.js';
 
 const mib = 2 ** 20;

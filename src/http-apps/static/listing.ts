@@ -14,7 +14,7 @@ export async function listingPage(
     .filter(({ name }) => !hidesDotfiles || !name.startsWith('.'))
     .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
     .sort();
-  const above = path === '/' ? [] : ['../../serve/'];
+  const above = path === '/' ? [] : ['../'];
   const links = [...above, ...names].map(
     (name) =>
       `<li><a href="./${escaped(encodeURI(name).replace(/[?#]/g, encodeURIComponent))}">${escaped(name)}</a></li>`,

@@ -9,7 +9,7 @@ import {
   prometheusName,
 } from '../../../src/observe/metrics/definitions.js';
 import { metricsText, registerMetrics } from '../../../src/observe/metrics/public.js';
-import { openPool } from '../../pool/ways.js';
+import { openPool } from '../../pool/calls/ways.js';
 import { waitFor } from '../../support/index.js';
 import { readRepositoryFile } from '../../support/repository.js';
 import { ownRuntime } from '../runtime.js';

@@ -7,7 +7,7 @@ import { ownStats } from '../../../src/agent/index.js';
 import { metricsText } from '../../../src/observe/metrics/public.js';
 import { workerReadings } from '../../../src/observe/metrics/workers.js';
 import { Link } from '../../../src/worker/link.js';
-import { Gate, openPool, ways } from '../../pool/ways.js';
+import { Gate, openPool, ways } from '../../pool/calls/ways.js';
 import { waitFor } from '../../support/index.js';
 import { ownRuntime } from '../runtime.js';
 import { type Line, linesOf, valuesOf } from './scrape.js';

@@ -5,7 +5,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Pool, type PoolOptions, pmap } from '../../../src/public.js';
-import { openPool } from '../../pool/ways.js';
+import { openPool } from '../../pool/calls/ways.js';
 import { folder } from '../../serve/served.js';
 import { inSpan, type SpanFacts, takeSpans } from './tracing.js';
 

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { context, propagation, trace } from '@opentelemetry/api';
 import { createCopy, EventBus } from '../../../src/bus/index.js';
 import { type Pool, pmap, run, task } from '../../../src/public.js';
-import { deadlineMs, openPool, type Way, ways } from '../../pool/ways.js';
+import { deadlineMs, openPool, type Way, ways } from '../../pool/calls/ways.js';
 import { waitFor } from '../../support/index.js';
 import { inSpan, type SpanFacts, type spinInSpan as spinHere, takeSpans } from './tracing.js';
 

@@ -1,0 +1,151 @@
+// The end of `manycore worker`: running tasks have their time, new ones are refused, and a second signal
+// ends it at once.
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { type TestContext, test } from 'node:test';
+import { Pool, type PoolOptions } from '../../../src/public.js';
+import { command } from '../../cli/serving.js';
+import { runCommand } from '../../faults/child.js';
+import { isRunning, waitFor } from '../../support/index.js';
+import { eventually, joinBus, type Server, skip, startServer } from '../server.js';
+
+const secret = 'nobody else knows this';
+
+interface NodeProgram {
+  readonly child: ChildProcess;
+  /** Lines of its output so far; grows. */
+  readonly lines: readonly string[];
+}
+
+async function startNode(
+  t: TestContext,
+  { url }: Server,
+  ...flags: string[]
+): Promise<NodeProgram> {
+  const args = [command, 'worker', '--nats', url, '--workers', '2', ...flags];
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, MANYCORE_CLUSTER_SECRET: secret },
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  await waitFor(() => lines.includes('lends 2 workers'), 20_000);
+  return { child, lines };
+}
+
+async function openPool(t: TestContext, server: Server, options: PoolOptions = {}): Promise<Pool> {
+  const { cluster } = await joinBus(t, server, { secret });
+  const pool = new Pool({ cluster, ...options });
+  t.after(() => pool.destroy());
+  return pool;
+}
+
+/** Sends TERM and waits until the node has confirmed it. */
+async function terminate({ child, lines }: NodeProgram): Promise<void> {
+  child.kill('SIGTERM');
+  await waitFor(() => lines.some((line) => line.includes('once more ends')));
+}
+
+/** Returns the node under which it ran. */
+function slowTask(): Promise<number> {
+  return new Promise((resolve) => setTimeout(() => resolve(process.ppid), 1000));
+}
+
+/** Runs an endless task; resolves when it has reported its process number. */
+async function runForever(pool: Pool): Promise<{ pid: number; failed: Promise<unknown> }> {
+  const pid = await pool.run(() => process.pid);
+  const failed = pool.run(() => new Promise(() => setInterval(() => {}, 1000)));
+  failed.catch(() => {});
+  await eventually(() => assert.equal(pool.stats().runningTasks, 1));
+  return { pid, failed };
+}
+
+test('tasks that run at TERM end with their results, and waiting ones go elsewhere', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const first = await startNode(t, server);
+  const pool = await openPool(t, server, { size: { min: 0, max: 2 } });
+  const running = [pool.run(slowTask), pool.run(slowTask)];
+  await eventually(() => assert.equal(pool.stats().runningTasks, 2));
+  const exit = once(first.child, 'exit');
+  await terminate(first);
+  const waiting = [pool.run(slowTask), pool.run(slowTask)];
+  const second = await startNode(t, server);
+  assert.deepEqual(await Promise.all(running), [first.child.pid, first.child.pid]);
+  assert.deepEqual(await exit, [0, null]);
+  assert.deepEqual(await Promise.all(waiting), [second.child.pid, second.child.pid]);
+});
+
+test('a task that blocks its worker at TERM ends with its result, too', { skip }, async (t) => {
+  const server = await startServer(t);
+  const node = await startNode(t, server);
+  const pool = await openPool(t, server, { size: { max: 1 } });
+  await pool.run(() => 1);
+  const running = pool.run(() => {
+    const end = Date.now() + 1000;
+    while (Date.now() < end);
+    return 'done';
+  });
+  await eventually(() => assert.equal(pool.stats().runningTasks, 1));
+  const exit = once(node.child, 'exit');
+  await terminate(node);
+  assert.equal(await running, 'done');
+  assert.deepEqual(await exit, [0, null]);
+});
+
+test('a node with idle workers ends without waiting', { skip }, async (t) => {
+  const server = await startServer(t);
+  const node = await startNode(t, server);
+  const pool = await openPool(t, server);
+  const pid = await pool.run(() => process.pid);
+  const exit = once(node.child, 'exit');
+  node.child.kill('SIGTERM');
+  assert.deepEqual(await exit, [0, null]);
+  assert.equal(isRunning(pid), false);
+});
+
+test('at the deadline a task is ended with its worker', { skip }, async (t) => {
+  const server = await startServer(t);
+  const node = await startNode(t, server, '--drain-timeout-ms', '300');
+  const { pid, failed } = await runForever(await openPool(t, server));
+  const exit = once(node.child, 'exit');
+  node.child.kill('SIGTERM');
+  await assert.rejects(failed, { code: 'WORKER_EXITED' });
+  assert.deepEqual(await exit, [0, null]);
+  assert.equal(isRunning(pid), false);
+});
+
+test('a second signal ends a node and its workers at once', { skip }, async (t) => {
+  const server = await startServer(t);
+  const node = await startNode(t, server);
+  const { pid, failed } = await runForever(await openPool(t, server));
+  const exit = once(node.child, 'exit');
+  await terminate(node);
+  node.child.kill('SIGTERM');
+  assert.deepEqual(await exit, [1, null]);
+  await assert.rejects(failed, { code: 'WORKER_EXITED' });
+  await waitFor(() => !isRunning(pid));
+});
+
+test('a node that ends while its server is away ends at the deadline', { skip }, async (t) => {
+  const server = await startServer(t);
+  const node = await startNode(t, server, '--drain-timeout-ms', '500');
+  const { pid } = await runForever(await openPool(t, server));
+  const exit = once(node.child, 'exit');
+  await server.kill();
+  node.child.kill('SIGTERM');
+  assert.deepEqual(await exit, [0, null]);
+  assert.equal(isRunning(pid), false);
+});
+
+test('an invalid deadline is one sentence', async (t) => {
+  const args = ['worker', '--nats', 'nats://127.0.0.1:1', '--drain-timeout-ms', 'soon'];
+  const { status, stderr } = await runCommand(t, [process.execPath, command, ...args]);
+  assert.match(stderr, /'soon' is invalid.*whole number.*\(OPTION_INVALID\)/);
+  assert.equal(status, 2);
+});

@@ -1,0 +1,267 @@
+// Arrows that use `this`: bound to the object that they sit on, or refused.
+// biome-ignore-all lint/complexity/noStaticOnlyClass: statics are the subject
+
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { after, test } from 'node:test';
+import { hasCode } from '../../../src/errors.js';
+import { Peer } from '../harness.js';
+
+const peer = new Peer();
+after(() => peer.close());
+
+class Price {
+  vat = 0.5;
+  net: number;
+  constructor(net: number) {
+    this.net = net;
+  }
+  gross = () => this.net * (1 + this.vat);
+  parts = { all: [() => this.net, () => this.vat] };
+}
+
+class Later extends Error {
+  readonly wait = 5;
+  readonly retry: () => number;
+  constructor(message: string) {
+    super(message);
+    this.retry = () => this.wait;
+  }
+}
+
+test('a field that is an arrow belongs to its instance', async () => {
+  const price = new Price(100);
+  assert.equal(await peer.run(() => price.gross()), 150, 'captured');
+  assert.equal(await peer.run((given) => given.gross(), new Price(200)), 300, 'given');
+  const made = await peer.run((net) => new Price(net), 10);
+  assert.ok(made instanceof Price);
+  assert.equal(made.gross(), 15, 'returned');
+  made.net = 20;
+  assert.equal(made.gross(), 30, 'bound to the object itself');
+  assert.deepEqual(await peer.run(() => price.parts.all.map((part) => part())), [100, 0.5]);
+  const changed = await peer.run((given) => {
+    given.net = 2;
+    return [given.gross(), given] as const;
+  }, price);
+  assert.equal(changed[0], 3);
+  assert.equal(changed[1].gross(), 3, 'and what comes back to what came back');
+});
+
+test('an arrow that went to a peer and came back is still bound', async () => {
+  const back = await peer.run((given) => given, new Price(40));
+  assert.equal(back.gross(), 60);
+  assert.equal(await peer.run((given) => given.gross(), back), 60);
+});
+
+test('an arrow that a constructor put on its instance belongs to it', async () => {
+  function Old(this: { x: number; get: () => number }, x: number) {
+    this.x = x;
+    this.get = () => this.x;
+  }
+  const old = Reflect.construct(Old, [7]);
+  assert.equal(await peer.run(() => old.get()), 7);
+});
+
+const symbol = Symbol('key');
+const named = 'named';
+
+/** Objects with an arrow that belongs to them and returns 7. */
+const holders: Readonly<Record<string, () => { v: number; read(): unknown }>> = {
+  'a method of an object': () => {
+    const made = {
+      v: 7,
+      got: (): unknown => 0,
+      init() {
+        this.got = () => this.v;
+      },
+      read(): unknown {
+        return this.got();
+      },
+    };
+    made.init();
+    return made;
+  },
+  'a method of its prototype': () => {
+    const above = {
+      v: 0,
+      got: (): unknown => 0,
+      init() {
+        this.got = () => this.v;
+        return this;
+      },
+      read(): unknown {
+        return this.got();
+      },
+    };
+    return Object.assign(Object.create(above), { v: 7 }).init();
+  },
+  'a function that became a method': () => {
+    function init(this: { v: number; got?: () => unknown }): void {
+      this.got = () => this.v;
+    }
+    const made = {
+      v: 7,
+      init,
+      read(): unknown {
+        return Reflect.get(this, 'got')();
+      },
+    };
+    made.init();
+    return made;
+  },
+  'a setter': () => {
+    const made = {
+      v: 7,
+      got: (): unknown => 0,
+      set on(_: boolean) {
+        this.got = () => this.v;
+      },
+      read(): unknown {
+        return this.got();
+      },
+    };
+    made.on = true;
+    return made;
+  },
+  'a computed key': () => {
+    const made = {
+      v: 7,
+      init() {
+        Reflect.set(this, 'plain', 1);
+        // @ts-expect-error: the types require fixed keys, the language does not
+        this[symbol] = () => this.v;
+      },
+      read(): unknown {
+        return Reflect.get(this, symbol)();
+      },
+    };
+    made.init();
+    return made;
+  },
+  'a field under a symbol': () =>
+    new (class {
+      v = 7;
+      [symbol] = () => this.v;
+      read(): unknown {
+        return this[symbol]();
+      }
+    })(),
+  'a field under a computed name': () =>
+    new (class {
+      v = 7;
+      [named] = () => this.v;
+      read(): unknown {
+        return this[named]();
+      }
+    })(),
+};
+
+for (const [title, make] of Object.entries(holders)) {
+  test(`an arrow by ${title} belongs to its object`, async () => {
+    const made = make();
+    assert.equal(await peer.run(() => made.read()), 7, 'captured');
+    assert.equal(await peer.run((given) => given.read(), make()), 7, 'given');
+    const back = await peer.run((given) => given, make());
+    assert.equal(back.read(), 7, 'returned');
+    const changed = await peer.run((given) => {
+      given.v = 8;
+      return given;
+    }, make());
+    assert.equal(changed.read(), 8, 'bound to the copy');
+    const there = await peer.run(() => make());
+    assert.equal(there.read(), 7, 'made in the worker');
+  });
+}
+
+test('an arrow that another object made is refused', async () => {
+  const maker = {
+    v: 1,
+    make() {
+      return { v: 2, init: maker.init, got: () => this.v };
+    },
+    init() {},
+  };
+  const made = maker.make();
+  await assert.rejects(
+    () => peer.run((given) => given.got(), made),
+    (error) => hasCode(error, 'TRANSFER_UNREADABLE'),
+  );
+});
+
+test('an error whose constructor made an arrow keeps its class', async () => {
+  const thrown = await peer
+    .run(() => {
+      throw new Later('later');
+    })
+    .catch((error: unknown) => error);
+  assert.ok(thrown instanceof Later);
+  assert.equal(thrown.retry(), 5);
+});
+
+test('a static arrow belongs to its class', async () => {
+  class Registry {
+    static size = 3;
+    static count = () => Registry.size + this.size;
+    static handlers = { count: () => this.size };
+  }
+  assert.deepEqual(await peer.run(() => [Registry.count(), Registry.handlers.count()]), [6, 3]);
+  const { handlers } = Registry;
+  await assert.rejects(
+    peer.run(() => handlers.count()),
+    { code: 'TRANSFER_UNREADABLE' },
+  );
+});
+
+test('an arrow away from its object is refused', async () => {
+  const { gross } = new Price(1);
+  const price = new Price(2);
+  const spread = { ...price };
+  const copied = Object.assign(new Price(4), price);
+  await peer.run(() => price.gross());
+  for (const probe of [() => gross(), () => spread.gross(), () => copied.gross()]) {
+    await assert.rejects(peer.run(probe), { code: 'TRANSFER_UNREADABLE' });
+  }
+});
+
+test('an arrow on another object of the same class is refused', async () => {
+  class Node {
+    readonly id: number;
+    up: () => number = () => 0;
+    constructor(id: number, parent?: Node) {
+      this.id = id;
+      if (parent !== undefined) parent.up = () => this.id;
+    }
+  }
+  const parent = new Node(1);
+  new Node(2, parent);
+  await assert.rejects(
+    peer.run(() => parent.up()),
+    { code: 'TRANSFER_UNREADABLE' },
+  );
+});
+
+test('arrows in compiled fields, and in fields of CommonJS, belong to their instances', async () => {
+  const { Lowered, Field } = createRequire(import.meta.url)(
+    '../../../../test/context/fixtures/arrows.cjs',
+  );
+  const objects = [new Lowered(3), new Field(3)];
+  assert.deepEqual(await peer.run(() => objects.map((each) => each.get())), [3, 3]);
+  assert.deepEqual(await peer.run((given) => given.map((each) => each.get()), objects), [3, 3]);
+});
+
+test('an arrow at the top of a CommonJS file has its exports as `this`', async () => {
+  const { make } = createRequire(import.meta.url)('../../../../test/context/fixtures/top-this.cjs');
+  const arrow = make();
+  assert.equal(await peer.run(() => arrow()), 'of the file');
+});
+
+test('where the file replaced its exports, `this` is gone', async () => {
+  const { make } = createRequire(import.meta.url)(
+    '../../../../test/context/fixtures/replaced-exports.cjs',
+  );
+  const arrow = make();
+  await assert.rejects(
+    peer.run(() => arrow()),
+    { code: 'TRANSFER_UNREADABLE' },
+  );
+});

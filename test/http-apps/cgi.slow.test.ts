@@ -1,0 +1,432 @@
+// CGI programs over HTTP: their variables, their responses, and programs that misbehave.
+// Long (over 400 lines), because each kind of program is a test.
+
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { Agent, createServer, type IncomingHttpHeaders, request } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
+import { type CgiOptions, serveCgi } from '../../src/http-apps/cgi/cgi.js';
+import { metaVariables } from '../../src/http-apps/cgi/environment.js';
+import { CgiHeadReader, CgiOutputError } from '../../src/http-apps/cgi/head.js';
+import { nativeBinding } from '../../src/native.js';
+import { folder } from '../serve/served.js';
+import { childrenOf, isRunning, openDescriptors, waitFor } from '../support/index.js';
+
+const skip = nativeBinding() === undefined && 'programs are started by the native binary';
+
+interface Got {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+const programs: Record<string, string> = {
+  'hello.sh': `echo 'Content-Type: text/plain'; echo 'X-Two: words here'; echo; echo "hello $QUERY_STRING"`,
+  'env.sh': `echo 'Content-Type: text/plain'; echo; env | sort`,
+  'cat.sh': `echo 'Content-Type: application/octet-stream'; echo; cat`,
+  'status.sh': `printf 'Status: 404 Not here\\r\\nContent-Type: text/plain\\r\\n\\r\\ngone'`,
+  'moved.sh': `echo 'Location: http://elsewhere/'; echo`,
+  'cookies.sh': `echo 'Set-Cookie: a=1'; echo 'Set-Cookie: b=2'; echo 'Content-Type: text/plain'; echo`,
+  'nothing.sh': `exit 3`,
+  'chatter.sh': `echo 'no header at all'; echo; echo body`,
+  'endless-head.sh': `while :; do echo 'X-More: and more and more and more and more'; done`,
+  'hang.sh': `echo $$ > "$LOG"; sleep 1000 & sleep 1000`,
+  'stop.sh': `echo 'Content-Type: text/plain'; echo; echo begun; echo $$ > "$LOG"; sleep 1000`,
+  'crash.sh': `echo 'Content-Type: text/plain'; echo; echo begun; kill -9 $$`,
+  'deaf.sh': `echo 'Content-Type: text/plain'; echo; exec 0<&-; echo heard nothing`,
+  'patient.sh': `echo 'Content-Type: text/plain'; echo; echo heard nothing`,
+  'endless.sh': `echo $$ > "$LOG"; echo 'Content-Type: text/plain'; echo; exec cat /dev/zero`,
+  'behind.sh': `echo $$ > "$LOG"; echo 'Content-Type: text/plain'; echo; echo done; exec 1>&-; sleep 1000`,
+  'huge.sh': `echo 'Content-Type: application/octet-stream'; echo; head -c 1073741824 /dev/zero`,
+  'long.sh': `echo 'Content-Type: text/plain'; echo 'Content-Length: 5'; echo; echo 'hello and HTTP/1.1 200 OK'`,
+  'short.sh': `echo 'Content-Type: text/plain'; echo 'Content-Length: 500'; echo; echo hello`,
+  'lengths.sh': `echo 'Content-Length: 5'; echo 'Content-Length: 6'; echo; echo hello`,
+  'trailer.sh': `echo 'Trailer: X-Late'; echo 'Content-Length: 6'; echo; echo hello`,
+  '.hidden.sh': `echo 'Content-Type: text/plain'; echo; echo hidden`,
+  'unchanged.sh': `echo 'Status: 304 Not Modified'; echo 'Content-Length: 500'; echo`,
+  'slow.sh': `echo 'Content-Type: text/plain'; echo; echo one; while [ ! -e "$GO" ]; do sleep 0.05; done; echo two`,
+};
+
+async function serveScripts(t: TestContext, options: CgiOptions = {}) {
+  const root = folder(t);
+  for (const [name, text] of Object.entries(programs)) {
+    writeFileSync(join(root, name), `#!/bin/sh\n${text.replaceAll('\\\\', '\\')}\n`);
+    chmodSync(join(root, name), 0o755);
+  }
+  writeFileSync(join(root, 'data.txt'), 'no program');
+  mkdirSync(join(root, 'inner'));
+  symlinkSync('/bin/sh', join(root, 'shell'));
+  const log = join(root, 'log');
+  const go = join(root, 'go');
+  const listener = serveCgi(root, { env: { LOG: log, GO: go }, ...options });
+  const server = createServer((asked, response) => listener(asked, response));
+  t.after(() => server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { root, log, go, port: (server.address() as AddressInfo).port };
+}
+
+function get(port: number, path: string, options: object = {}, body?: Readable): Promise<Got> {
+  return new Promise((resolve, reject) => {
+    const asked = request(
+      { port, path, host: '127.0.0.1', agent: false, ...options },
+      (response) => {
+        const { statusCode: status = 0, headers } = response;
+        buffer(response).then((bytes) => resolve({ status, headers, body: String(bytes) }), reject);
+      },
+    );
+    asked.on('error', reject);
+    if (body === undefined) asked.end();
+    else pipeline(body, asked).catch(reject);
+  });
+}
+
+test('a program answers with its headers, status and body', { skip }, async (t) => {
+  const { port } = await serveScripts(t);
+  const hello = await get(port, '/hello.sh?a=1&b=%20');
+  assert.equal(hello.status, 200);
+  assert.equal(hello.headers['x-two'], 'words here');
+  assert.equal(hello.body, 'hello a=1&b=%20\n');
+  const gone = await get(port, '/status.sh');
+  assert.deepEqual([gone.status, gone.body], [404, 'gone']);
+  const moved = await get(port, '/moved.sh');
+  assert.deepEqual([moved.status, moved.headers.location], [302, 'http://elsewhere/']);
+  assert.deepEqual((await get(port, '/cookies.sh')).headers['set-cookie'], ['a=1', 'b=2']);
+  assert.equal((await get(port, '/hello.sh', { method: 'HEAD' })).body, '');
+});
+
+test('a program gets the variables of RFC 3875, and none of this process', { skip }, async (t) => {
+  process.env['SECRET_OF_THE_SERVER'] = 'secret';
+  t.after(() => delete process.env['SECRET_OF_THE_SERVER']);
+  const { port, root } = await serveScripts(t);
+  const headers = { 'X-Odd': 'a, b', Proxy: 'evil:1', Authorization: 'Basic x', Host: 'here:81' };
+  const { body } = await get(port, '/env.sh/more/of%20it?q=1', { headers });
+  const lines = body.split('\n');
+  for (const line of [
+    'GATEWAY_INTERFACE=CGI/1.1',
+    'SERVER_PROTOCOL=HTTP/1.1',
+    'SERVER_NAME=here',
+    `SERVER_PORT=${port}`,
+    'REQUEST_METHOD=GET',
+    'QUERY_STRING=q=1',
+    'SCRIPT_NAME=/env.sh',
+    `SCRIPT_FILENAME=${root}/env.sh`,
+    'PATH_INFO=/more/of it',
+    `PATH_TRANSLATED=${root}/more/of it`,
+    'REMOTE_ADDR=127.0.0.1',
+    'HTTP_X_ODD=a, b',
+  ]) {
+    assert.ok(lines.includes(line), `${line} in ${body}`);
+  }
+  assert.doesNotMatch(body, /evil|HTTP_PROXY|HTTP_AUTHORIZATION|secret/);
+});
+
+test('bodies stream both ways', { skip }, async (t) => {
+  const { port, go } = await serveScripts(t);
+  const pieces = Array.from({ length: 64 }, (_, at) => Buffer.alloc(2 ** 16, at));
+  const echoed = await new Promise<Buffer>((resolve, reject) => {
+    const asked = request(
+      { port, path: '/cat.sh', host: '127.0.0.1', method: 'POST' },
+      (response) => {
+        buffer(response).then(resolve, reject);
+      },
+    );
+    pipeline(Readable.from(pieces), asked).catch(reject);
+  });
+  assert.ok(echoed.equals(Buffer.concat(pieces)));
+  const times: string[] = [];
+  await new Promise<void>((resolve, reject) => {
+    request({ port, path: '/slow.sh', host: '127.0.0.1', agent: false }, (response) => {
+      response.on('data', (piece: Buffer) => {
+        times.push(String(piece));
+        writeFileSync(go, '');
+      });
+      response.on('end', resolve);
+      response.on('error', reject);
+    }).end();
+  });
+  assert.deepEqual(times, ['one\n', 'two\n']);
+});
+
+test('a gigabyte goes through, and none of it stays', { skip }, async (t) => {
+  const { port } = await serveScripts(t);
+  const socket = connect(port, '127.0.0.1');
+  socket.write('GET /huge.sh HTTP/1.0\r\n\r\n');
+  let count = 0;
+  let most = 0;
+  for await (const piece of socket) {
+    count += Buffer.byteLength(piece);
+    most = Math.max(most, process.memoryUsage.rss());
+  }
+  assert.ok(count > 2 ** 30, `${count} bytes`);
+  assert.ok(most < 700 * 2 ** 20, `${most} bytes of memory`);
+});
+
+test('a program that answers nothing, or no head, is a bad gateway', { skip }, async (t) => {
+  const { port } = await serveScripts(t);
+  const warnings = warningsOf(t);
+  for (const [path, why] of [
+    ['/nothing.sh', /nothing\.sh has ended before its head was complete/],
+    ['/chatter.sh', /chatter\.sh answers with a wrong head: ".*" is no header line/],
+    ['/endless-head.sh', /endless-head\.sh answers with a wrong head: no empty line/],
+  ] as const) {
+    const { status, body } = await get(port, path);
+    assert.deepEqual([status, body], [502, 'Bad Gateway\n'], path);
+    await waitFor(() => warnings.some((text) => why.test(text)));
+  }
+});
+
+/** From now on, until the end of the test. */
+function warningsOf(t: TestContext): readonly string[] {
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error): void => void warnings.push(message);
+  process.on('warning', onWarning);
+  t.after(() => process.off('warning', onWarning));
+  return warnings;
+}
+
+test('a program that cannot be started is a bad gateway, and others run', { skip }, async (t) => {
+  const { root, port } = await serveScripts(t);
+  writeFileSync(join(root, 'broken.sh'), '#!/no/such/interpreter\n');
+  chmodSync(join(root, 'broken.sh'), 0o755);
+  const warnings = warningsOf(t);
+  assert.equal((await get(port, '/broken.sh')).status, 502);
+  await waitFor(() =>
+    warnings.some((text) => /broken\.sh cannot be started: .*interpreter/.test(text)),
+  );
+  assert.equal((await get(port, '/hello.sh')).status, 200);
+});
+
+test('a program that hangs is ended with all that it started', { skip }, async (t) => {
+  const { port, log } = await serveScripts(t, { timeoutMs: 300 });
+  const { status } = await get(port, '/hang.sh');
+  assert.equal(status, 504);
+  const pid = Number(readFileSync(log, 'utf8'));
+  await waitFor(() => !isRunning(pid) && childrenOf(process.pid).length === 0);
+});
+
+test('an incomplete response does not appear complete', { skip }, async (t) => {
+  const { port } = await serveScripts(t, { timeoutMs: 300 });
+  for (const path of ['/crash.sh', '/stop.sh']) {
+    await assert.rejects(get(port, path), { code: 'ECONNRESET' }, path);
+  }
+});
+
+test('a program may not send more, or less, than it says', { skip }, async (t) => {
+  const { port } = await serveScripts(t);
+  for (const path of ['/long.sh', '/short.sh']) {
+    await assert.rejects(get(port, path), { code: 'ECONNRESET' }, path);
+  }
+  assert.equal((await get(port, '/lengths.sh')).status, 502);
+  assert.deepEqual(await get(port, '/trailer.sh').then(({ body }) => body), 'hello\n');
+  assert.equal((await get(port, '/short.sh', { method: 'HEAD' })).headers['content-length'], '500');
+});
+
+test('the program of a client that leaves is ended', { skip }, async (t) => {
+  const { port, log } = await serveScripts(t);
+  const socket = connect(port, '127.0.0.1');
+  socket.write('GET /stop.sh HTTP/1.0\r\n\r\n');
+  await new Promise((resolve) => socket.once('data', resolve));
+  const pid = await waitFor(() => Number(readFileSync(log, 'utf8')) || undefined);
+  assert.ok(isRunning(pid));
+  socket.destroy();
+  await waitFor(() => !isRunning(pid));
+});
+
+test('a program that reads nothing of a large body answers all the same', { skip }, async (t) => {
+  const { port } = await serveScripts(t);
+  const body = Readable.from(Array.from({ length: 64 }, () => Buffer.alloc(2 ** 16)));
+  const { status, body: answer } = await get(port, '/deaf.sh', { method: 'POST' }, body);
+  assert.deepEqual([status, answer], [200, 'heard nothing\n']);
+  // This one does not even close it.
+  const more = Readable.from(Array.from({ length: 64 }, () => Buffer.alloc(2 ** 16)));
+  assert.equal((await get(port, '/patient.sh', { method: 'POST' }, more)).body, 'heard nothing\n');
+});
+
+test('a program whose client reads nothing is ended', { skip }, async (t) => {
+  const { port, log } = await serveScripts(t, { timeoutMs: 300 });
+  const socket = connect(port, '127.0.0.1');
+  t.after(() => socket.destroy());
+  socket.on('error', () => {}).pause();
+  socket.write('GET /endless.sh HTTP/1.0\r\n\r\n');
+  const pid = await waitFor(() => Number(readFileSync(log, 'utf8')) || undefined);
+  await waitFor(() => !isRunning(pid));
+});
+
+test('a program that has answered may work on for as long as it may be silent', {
+  skip,
+}, async (t) => {
+  const { port, log } = await serveScripts(t, { timeoutMs: 1000 });
+  assert.equal((await get(port, '/behind.sh')).body, 'done\n');
+  const pid = Number(readFileSync(log, 'utf8'));
+  assert.ok(isRunning(pid));
+  await waitFor(() => !isRunning(pid));
+});
+
+test('only executable files of the folder run', { skip }, async (t) => {
+  const { port } = await serveScripts(t);
+  for (const [path, wanted] of [
+    ['/data.txt', 403],
+    ['/.hidden.sh', 404],
+    ['/nothing', 404],
+    ['/inner', 404],
+    ['/', 404],
+    ['/shell', 404],
+    ['/../hello.sh', 400],
+    ['/%2e%2e/hello.sh', 400],
+    ['/hello.sh%00', 400],
+    ['/%', 400],
+  ] as const) {
+    assert.equal((await get(port, path)).status, wanted, path);
+  }
+  const prefixed = await serveScripts(t, { prefix: '/cgi-bin/' });
+  assert.equal((await get(prefixed.port, '/hello.sh')).status, 404);
+  assert.equal((await get(prefixed.port, '/cgi-bin/hello.sh?x')).body, 'hello x\n');
+});
+
+test('more programs than may run are refused, and may come again', { skip }, async (t) => {
+  const { port, go } = await serveScripts(t, { maxPrograms: 1 });
+  const first = get(port, '/slow.sh');
+  await waitFor(() => childrenOf(process.pid).length > 0);
+  const second = await get(port, '/hello.sh');
+  assert.deepEqual([second.status, second.headers['retry-after']], [503, '1']);
+  writeFileSync(go, '');
+  assert.equal((await first).body, 'one\ntwo\n');
+  await waitFor(async () => (await get(port, '/hello.sh')).status === 200);
+});
+
+test('a program that works on behind its answer counts among those that may run', {
+  skip,
+}, async (t) => {
+  const { port } = await serveScripts(t, { maxPrograms: 1, timeoutMs: 1000 });
+  assert.equal((await get(port, '/behind.sh')).body, 'done\n');
+  assert.equal((await get(port, '/hello.sh')).status, 503);
+  await waitFor(async () => (await get(port, '/hello.sh')).status === 200);
+});
+
+test('an answer without a body may say how long the body would be', { skip }, async (t) => {
+  const { port } = await serveScripts(t);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.after(() => agent.destroy());
+  for (let round = 0; round < 3; round += 1) {
+    assert.equal((await get(port, '/unchanged.sh', { agent })).status, 304);
+  }
+  const [sockets] = Object.values(agent.freeSockets);
+  assert.equal(sockets?.length, 1, 'the connection goes on');
+});
+
+test('pipes are large', { skip }, async (t) => {
+  const { port, root } = await serveScripts(t);
+  const text = `#!/usr/bin/env python3
+import fcntl, sys
+sizes = [fcntl.fcntl(fd, 1032) for fd in (0, 1)]
+print('Content-Type: text/plain', '', sizes, sep=chr(10))`;
+  writeFileSync(join(root, 'pipes.py'), text);
+  chmodSync(join(root, 'pipes.py'), 0o755);
+  const { body } = await get(port, '/pipes.py', { method: 'POST' }, Readable.from(['a']));
+  assert.equal(body, '[1048576, 1048576]\n'); // F_GETPIPE_SZ
+});
+
+test('many programs leave no process and no descriptor', { skip }, async (t) => {
+  const { port } = await serveScripts(t);
+  await get(port, '/hello.sh');
+  const before = openDescriptors().length;
+  for (let round = 0; round < 20; round += 1) {
+    await Promise.all(Array.from({ length: 5 }, () => get(port, '/hello.sh')));
+  }
+  await waitFor(() => childrenOf(process.pid).length === 0);
+  await waitFor(() => openDescriptors().length <= before);
+});
+
+test('wrong options are refused at once', () => {
+  assert.throws(() => serveCgi('/no/such/folder'), { code: 'OPTION_INVALID' });
+  assert.throws(() => serveCgi('/', { prefix: 'cgi-bin' }), { code: 'OPTION_INVALID' });
+  assert.throws(() => serveCgi('/', { timeoutMs: 0 }), { code: 'OPTION_INVALID' });
+});
+
+test('a head is the same in whatever pieces it comes', () => {
+  const text = Buffer.from('Status: 201 Made\r\nContent-Type: a/b\r\n\r\nbody\n\nmore');
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: text.length - 1 })), (cuts) => {
+      const reader = new CgiHeadReader();
+      const edges = [0, ...cuts.sort((a, b) => a - b), text.length];
+      const pieces = edges.slice(1).map((end, at) => text.subarray(edges[at], end));
+      let found: ReturnType<CgiHeadReader['push']>;
+      const rest: Buffer[] = [];
+      for (const piece of pieces) {
+        if (found === undefined) found = reader.push(piece);
+        else rest.push(piece);
+      }
+      assert.deepEqual(found?.head, {
+        status: 201,
+        length: undefined,
+        headers: [['Content-Type', 'a/b']],
+      });
+      assert.equal(
+        String(Buffer.concat([found?.rest ?? Buffer.alloc(0), ...rest])),
+        'body\n\nmore',
+      );
+    }),
+  );
+});
+
+test('whatever a program writes, its head is read or refused, and names no connection', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      try {
+        const found = new CgiHeadReader().push(Buffer.from(bytes));
+        if (found === undefined) return;
+        assert.ok(found.head.status >= 200 && found.head.status <= 599);
+        for (const [name] of found.head.headers) assert.match(name, /^[!-~]+$/);
+      } catch (error) {
+        assert.ok(error instanceof CgiOutputError, String(error));
+      }
+    }),
+    { numRuns: 2000 },
+  );
+  for (const head of ['Status: abc', 'Status: 99', 'Status: 2000', 'a b: c', ': c', 'none']) {
+    assert.throws(() => new CgiHeadReader().push(Buffer.from(`${head}\n\n`)), CgiOutputError);
+  }
+  const quiet = new CgiHeadReader().push(Buffer.from('Transfer-Encoding: chunked\nA: b\n\n'));
+  assert.deepEqual(quiet?.head.headers, [['A', 'b']]);
+});
+
+test('a program gets the name of its host under every protocol', () => {
+  const script = { file: '/a', name: '/a', pathInfo: '', root: '/' };
+  const asked = { method: 'GET', query: '', remoteAddress: '', serverPort: 1, isSecure: true };
+  for (const [httpVersion, headers] of [
+    ['1.1', { host: 'a.example:80' }],
+    ['2.0', { ':authority': 'a.example:80' }],
+  ] as const) {
+    const told = new Map(metaVariables({ ...asked, httpVersion, headers }, script, {}));
+    assert.equal(told.get('HTTP_HOST'), 'a.example:80');
+    assert.equal(told.get('SERVER_NAME'), 'a.example');
+  }
+});
+
+test('no header of a client becomes a variable that it must not', () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.string()), (headers) => {
+      const script = { file: '/a', name: '/a', pathInfo: '', root: '/' };
+      const asked = {
+        method: 'GET',
+        httpVersion: '1.1',
+        headers,
+        query: '',
+        remoteAddress: '',
+        serverPort: 1,
+        isSecure: false,
+      };
+      for (const [name, value] of metaVariables(asked, script, {})) {
+        assert.match(name, /^[A-Z0-9_]+$/);
+        assert.notEqual(name, 'HTTP_PROXY');
+        assert.ok(!value.includes('\0'));
+      }
+    }),
+  );
+});

@@ -1,0 +1,116 @@
+// A reload with idle connections, and with connections that do not end.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect as connectPlain, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { connect as connectTls } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { isRunning, waitFor, withDeadline } from '../../support/index.js';
+import { begin, bodyOf, portOf } from '../client.js';
+import { listens, open, program, skip } from '../served.js';
+
+const app = fileURLToPath(new URL('../apps/kept.js', import.meta.url));
+const get = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
+const upgrade = 'GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n';
+
+/** Ports of apps/kept.ts, in their order. */
+const kinds = ['HTTP', 'HTTPS', 'HTTP/1 of an HTTP/2 server'];
+
+for (const [at, kind] of kinds.entries()) {
+  test(`${kind}: connections that are idle are closed, others are not`, { skip }, async (t) => {
+    const server = await open(t, app, { loops: 1, drainTimeoutMs: 20_000 });
+    const address = server.addresses[at];
+    const port = typeof address === 'object' ? address.port : 0;
+    const dial = () => connect(t, port, kind !== 'HTTP');
+    const [unasked, answered, upgraded, sending] = await Promise.all([
+      dial(),
+      dial(),
+      dial(),
+      dial(),
+    ]);
+    for (const client of [answered, upgraded]) assert.match(await exchange(client, get), /answer$/);
+    assert.match(await exchange(upgraded, upgrade), /Upgrade: echo/);
+    assert.match(await exchange(sending, get), /answer$/);
+    sending.write(get.slice(0, 10));
+    const closed = Promise.all([once(unasked, 'close'), once(answered, 'close')]);
+    await server.reload();
+    await withDeadline(closed, 30_000, 'idle connections are closed');
+    assert.match(await exchange(sending, get.slice(10)), /Connection: close[^]*answer$/);
+    assert.equal(await exchange(upgraded, 'still here'), 'still here');
+    upgraded.destroy();
+  });
+}
+
+test('requests that are open at the deadline are cut off', { skip }, async (t) => {
+  const server = await open(t, listens, { loops: 1, drainTimeoutMs: 500 });
+  const [left = 0] = server.pids;
+  const endless = await begin(portOf(server), '/?wait=3600000');
+  await server.reload();
+  await assert.rejects(withDeadline(endless.body, 30_000, 'it is cut off'), { code: 'ECONNRESET' });
+  await waitFor(() => !isRunning(left));
+  assert.match(await bodyOf(portOf(server)), /:0$/);
+});
+
+async function connect(t: TestContext, port: number, isSecure: boolean): Promise<Socket> {
+  const options = { port, host: '127.0.0.1', rejectUnauthorized: false };
+  const socket = isSecure ? connectTls(options) : connectPlain(options);
+  t.after(() => socket.destroy());
+  await once(socket, isSecure ? 'secureConnect' : 'connect');
+  return socket.setEncoding('utf8');
+}
+
+/** Sends this and resolves with what comes back next. */
+async function exchange(socket: Socket, sent: string): Promise<string> {
+  socket.write(sent);
+  const [answer] = await once(socket, 'data');
+  return String(answer);
+}
+
+test('requests that are sent ahead in a drain are all answered', { skip }, async (t) => {
+  const text = `import { createServer } from 'node:http';
+    createServer((request, response) => {
+      const answer = () => response.end('answer to ' + request.url);
+      if (request.url === '/first') response.write('begun, ');
+      setTimeout(answer, request.url === '/first' ? 500 : 100);
+    }).listen(0, '127.0.0.1');`;
+  const server = await open(t, program(t, 'app.mjs', text), { loops: 1, drainTimeoutMs: 20_000 });
+  const client = await connect(t, portOf(server), false);
+  const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+  let answers = '';
+  client.on('data', (text) => {
+    answers += text;
+  });
+  client.write(ask('/first'));
+  await waitFor(() => answers.includes('begun, '));
+  const reloaded = server.reload();
+  await waitFor(() => server.status().some(({ state }) => state === 'draining'));
+  client.write(ask('/second') + ask('/third'));
+  await once(client, 'close');
+  await reloaded;
+  assert.deepEqual(
+    answers.match(/answer to \/(first|second|third)/g),
+    ['first', 'second', 'third'].map((name) => `answer to /${name}`),
+  );
+  assert.deepEqual(answers.match(/Connection: [\w-]+/g)?.slice(1), [
+    'Connection: keep-alive',
+    'Connection: close',
+  ]);
+});
+
+test('a program is notified when a drain begins', { skip }, async (t) => {
+  const text = `import { subscribe } from 'node:diagnostics_channel';
+    import { createServer } from 'node:http';
+    const held = new Set();
+    subscribe('manycore:server:drain', ({ deadlineMs }) => {
+      for (const response of held) response.end('the end, within ' + deadlineMs);
+    });
+    createServer((request, response) => {
+      held.add(response);
+      response.write('events: ');
+    }).listen(0, '127.0.0.1');`;
+  const server = await open(t, program(t, 'app.mjs', text), { loops: 1, drainTimeoutMs: 60_000 });
+  const events = await begin(portOf(server), '/');
+  await server.reload();
+  assert.equal(await events.body, 'events: the end, within 60000');
+});

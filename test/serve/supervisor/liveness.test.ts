@@ -1,0 +1,134 @@
+// Reports of blocked loops, on made-up rows: loops of a process that starts, or is stopped, are not blocked.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { nativeBinding, requireNative } from '../../../src/native.js';
+import { boardAt, Row } from '../../../src/serve/shared/board.js';
+import { Liveness } from '../../../src/serve/supervisor/liveness.js';
+import { announced } from '../served.js';
+
+const skip = nativeBinding() === undefined && 'needs the native binary';
+const stack = [
+  '    at spin (node:internal/timers:5:6)',
+  '    at Worker.handle (file:///app/unit.js:12:3)',
+  '    at file:///app/main.js:1:1',
+].join('\n');
+
+function watch(t: TestContext, { blockedTimeoutMs = 15_000 } = {}) {
+  const row = new Row(new ArrayBuffer(boardAt.headerBytes + boardAt.rowBytes), 0, 0);
+  row.state = 'ready';
+  let requested = 0;
+  const process = {
+    number: 0,
+    pid: 77,
+    state: 'ready',
+    servedMs: 60_000,
+    stackOf: async () => {
+      requested += 1;
+      return stack;
+    },
+    kill: () => {},
+  };
+  const liveness = new Liveness<typeof process>([[row]], { blockedTimeoutMs });
+  const reports = announced(t, 'manycore:server:blocked');
+  const ago = (ms: number): number => (requireNative().boardNowMs() - ms) >>> 0;
+  /** Checks a loop that is silent for `silentMs`, in a process that answered `answeredMs` ago. */
+  const check = async (silentMs: number, answeredMs = 50): Promise<number> => {
+    row.set(boardAt.pingedSince, silentMs === 0 ? 0 : ago(silentMs));
+    row.set(boardAt.idleWrittenAt, ago(answeredMs));
+    const stay = liveness.reportBlocked([process]);
+    await new Promise((resolve) => setImmediate(resolve));
+    return stay.length;
+  };
+  return { check, reports, process, row, requested: () => requested };
+}
+
+test('a blocked loop is reported at two seconds, at five, and each time its silence has doubled', {
+  skip,
+}, async (t) => {
+  const { check, reports } = watch(t);
+  for (const [ms, count] of [
+    [1500, 0],
+    [2100, 1],
+    [3100, 1],
+    [4100, 1],
+    [5100, 2],
+    [6100, 2],
+    [10_100, 2],
+    [10_300, 3],
+    [14_000, 3],
+  ] as const) {
+    await check(ms);
+    assert.equal(reports.length, count, `after ${ms} ms`);
+  }
+});
+
+test('a report names the innermost place in a file', { skip }, async (t) => {
+  const { check, reports } = watch(t);
+  await check(2100);
+  const [{ blockedMs, ...rest } = {}] = reports;
+  assert.deepEqual(rest, { pid: 77, loop: 0, place: 'file:///app/unit.js:12:3', stack });
+  assert.ok(Number(blockedMs) >= 2100);
+});
+
+test('a loop that has come back begins anew', { skip }, async (t) => {
+  const { check, reports } = watch(t);
+  await check(2100);
+  await check(0);
+  await check(2100);
+  assert.equal(reports.length, 2);
+});
+
+test('a loop that starts or drains is not reported', { skip }, async (t) => {
+  const { check, reports, process, row } = watch(t);
+  process.state = 'starting';
+  await check(9000);
+  process.state = 'ready';
+  row.state = 'draining';
+  await check(9000);
+  assert.deepEqual(reports, []);
+  row.state = 'ready';
+  await check(9000);
+  assert.equal(reports.length, 1);
+});
+
+test('a process that is stopped has no blocked loop, and none when it goes on', {
+  skip,
+}, async (t) => {
+  const { check, reports } = watch(t);
+  for (const ms of [2000, 3000, 9000, 20_000]) assert.equal(await check(ms, ms), 0);
+  assert.equal(await check(20_500), 0); // it goes on, and its loop has not answered yet
+  assert.deepEqual(reports, []);
+  assert.equal(await check(22_600), 0);
+  assert.equal(reports.length, 1); // blocked, since it went on
+  assert.equal(await check(30_000), 0);
+  assert.equal(await check(35_500), 1);
+});
+
+test('a loop that is blocked too long is returned once it was reported', { skip }, async (t) => {
+  const { check, reports } = watch(t, { blockedTimeoutMs: 1000 });
+  assert.equal(await check(900), 0);
+  assert.equal(await check(1100), 0);
+  assert.equal(reports.length, 1);
+  assert.equal(await check(2100), 1);
+});
+
+test('a stack is not requested while the last request is pending', { skip }, async (t) => {
+  const { check, process, requested } = watch(t);
+  let answer = (): void => {};
+  const { stackOf } = process;
+  process.stackOf = async () => {
+    const given = await stackOf();
+    await new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    return given;
+  };
+  await check(2100);
+  await check(5100);
+  assert.equal(requested(), 1);
+  answer();
+  await check(6100);
+  await check(6200);
+  assert.equal(requested(), 2);
+});
