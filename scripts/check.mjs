@@ -4,6 +4,7 @@
 import { existsSync } from 'node:fs';
 import { checkLock } from './lib/check-lock.mjs';
 import { checkPackage } from './lib/check-package.mjs';
+import { checkTargets, needsTargets } from './lib/check-targets.mjs';
 import { checkWords } from './lib/check-words.mjs';
 import { hasCommand, run } from './lib/run.mjs';
 import { runSteps } from './lib/steps.mjs';
@@ -58,6 +59,11 @@ const steps = [
       cargo(['doc', '--workspace', '--no-deps', '--document-private-items'], {
         RUSTDOCFLAGS: '-D warnings',
       }),
+  },
+  {
+    name: 'rust-targets',
+    needs: async () => (await needsCargo()) ?? (await needsTargets()),
+    check: checkTargets,
   },
   {
     name: 'native',

@@ -11,9 +11,9 @@ use crate::error::{CoreError, Result};
 use crate::region::Mapping;
 use crate::slab::{self, PAGE_BYTES, Slab};
 use crate::sys;
+use crate::sys::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::collections::HashMap;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -8,7 +8,7 @@
 
 use crate::error::{CoreError, Result};
 use crate::sys;
-use std::os::fd::AsFd;
+use crate::sys::fd::AsFd;
 use std::time::Duration;
 
 /// Status of a process that ended because its parent did.

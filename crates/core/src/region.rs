@@ -47,7 +47,7 @@ mod mapped {
     use crate::error::Result;
     use crate::sync::AtomicU32;
     use crate::sys;
-    use std::os::fd::BorrowedFd;
+    use crate::sys::fd::BorrowedFd;
     use std::ptr::NonNull;
 
     /// A shared mapping, unmapped when dropped: a caller that passes its address on keeps it alive.

@@ -6,7 +6,7 @@ use crate::region::{Mapping, Region};
 use crate::ring::spsc::Place;
 use crate::sync::{AtomicU32, Ordering::Relaxed};
 use crate::sys;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// An end of the channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use super::shared::Shared;
 use super::socket::Socket;
 use crate::error::{CoreError, Result};
 use crate::sync::Ordering::AcqRel;
+use crate::sys::fd::OwnedFd;
 use crate::wake::eventfd::Doorbell;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -165,10 +165,10 @@ mod tests {
     use crate::accept::placement::{BLOCKED_MS, Policy};
     use crate::sync::Ordering::{Acquire, Relaxed, Release};
     use crate::sys;
+    use crate::sys::fd::AsFd;
     use std::fs::File;
     use std::io::Read;
     use std::net::{SocketAddr, TcpListener, TcpStream};
-    use std::os::fd::AsFd;
     use std::time::{Duration, Instant};
 
     const SOCKET: u32 = 2;

@@ -12,7 +12,7 @@ use crate::region::{Mapping, Region};
 use crate::sync::AtomicU32;
 use crate::sync::Ordering::Relaxed;
 use crate::sys;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// "MCSB", little-endian.
 pub const MAGIC: u32 = 0x4253_434d;

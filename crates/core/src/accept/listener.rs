@@ -27,8 +27,8 @@ use super::socket::Socket;
 use super::turn_away::{BUSY, TurnedAway};
 use crate::error::Result;
 use crate::sync::Ordering::Relaxed;
+use crate::sys::fd::{AsFd, OwnedFd};
 use crate::sys::{Accepted, Poller, Trigger};
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -16,10 +16,10 @@ use super::socket::Socket;
 use crate::error::Result;
 use crate::sync::AtomicU32;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::{self, Accepted, Poller, Trigger};
 use crate::wake::eventfd::Doorbell;
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An accepted connection.

@@ -15,12 +15,12 @@
 use super::server_name::{Requested, is_match, requested_name};
 use super::turn_away::{MISDIRECTED, TurnedAway, UNRECOGNIZED_NAME};
 use crate::error::{CoreError, Result};
+use crate::sys::fd::{AsFd, OwnedFd};
 use crate::sys::{self, Accepted, Passed, Poller, Trigger};
 use crate::wake::eventfd::Doorbell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
 use std::net::TcpStream;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};

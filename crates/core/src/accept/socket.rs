@@ -2,8 +2,8 @@
 //! ones.
 
 use crate::error::Result;
+use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::{self, Accepted};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 #[derive(Debug)]
 pub struct Socket {

@@ -6,10 +6,10 @@
 //! So answered connections are read for a moment longer, until the client closes ("lingering close", as
 //! nginx and Apache do).
 
+use crate::sys::fd::OwnedFd;
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 pub const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\

@@ -22,6 +22,14 @@ pub use linux_raw_trace::*;
 #[cfg(target_os = "linux")]
 pub use linux_sockets::*;
 
+/// Descriptors of files.
+#[cfg(unix)]
+pub use std::os::fd;
+#[cfg(not(unix))]
+pub mod no_fd;
+#[cfg(not(unix))]
+pub use no_fd as fd;
+
 #[cfg(not(target_os = "linux"))]
 mod other;
 #[cfg(not(target_os = "linux"))]

@@ -1,8 +1,8 @@
 //! Platforms without memfd and eventfd: every call returns `Unsupported`, and the package works over
 //! its other channels.
 
+use super::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use crate::error::{CoreError, Result};
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -126,7 +126,7 @@ impl Poller {
     }
 }
 
-impl std::os::fd::AsFd for Poller {
+impl AsFd for Poller {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self.0 {}
     }

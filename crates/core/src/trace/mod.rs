@@ -111,4 +111,4 @@ impl Tracer {
 
 /// See `Tracer::take_own_time`.
 #[derive(Debug)]
-pub struct OwnTimeTaken(#[allow(dead_code)] std::os::fd::OwnedFd);
+pub struct OwnTimeTaken(#[allow(dead_code)] crate::sys::fd::OwnedFd);

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::sys;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use crate::sys::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 #[derive(Debug)]
 pub struct Doorbell {
