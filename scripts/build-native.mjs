@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { hostPlatform } from './lib/platforms.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const libraryNames = { linux: 'libmanycore_node.so', darwin: 'libmanycore_node.dylib' };
@@ -33,7 +34,7 @@ const build = spawnSync('cargo', ['build', '--release', '--locked', ...crates], 
 if (build.status !== 0) skip(`cargo build ended with status ${build.status ?? build.signal}`);
 
 const targetFolder = process.env['CARGO_TARGET_DIR'] ?? join(root, 'target');
-const folder = join(root, 'prebuilds', `${process.platform}-${process.arch}`);
+const folder = join(root, 'prebuilds', hostPlatform());
 mkdirSync(folder, { recursive: true });
 // Copied beside and renamed: a process that has the old binary mapped keeps it.
 function install(built, name) {

@@ -1,13 +1,15 @@
-// npm run pack: writes the package that npm publishes, manycore-VERSION.tgz, into this folder.
+// npm run pack: writes the packages that npm publishes into this folder: manycore-VERSION.tgz, and one for
+// each platform whose binaries are in prebuilds/, manycore-PLATFORM-VERSION.tgz.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { packStaged, stagePackage } from './lib/stage-package.mjs';
+import { packStaged, stagePackage, stagePlatforms } from './lib/stage-package.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'manycore-stage-'));
 try {
-  stagePackage(folder);
-  console.log(await packStaged(folder, '.'));
+  stagePackage(join(folder, 'manycore'));
+  const names = stagePlatforms(folder);
+  for (const name of ['manycore', ...names]) console.log(await packStaged(join(folder, name), '.'));
 } finally {
   rmSync(folder, { recursive: true });
 }

@@ -18,6 +18,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { tools } from '../test/runners/tools.mjs';
 import { compileTypeScript, isSound } from './lib/compile.mjs';
+import { hostPlatform } from './lib/platforms.mjs';
 import { run } from './lib/run.mjs';
 import { packStaged, stagePackage } from './lib/stage-package.mjs';
 
@@ -81,6 +82,11 @@ async function prepareSet(name) {
   const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
   for (const each of Object.keys(dependencies)) {
     symlinkSync(resolve('node_modules', each), join(target, 'node_modules', each));
+  }
+  const binaries = resolve('prebuilds', hostPlatform());
+  if (existsSync(binaries)) {
+    mkdirSync(join(target, 'node_modules/@manycore'), { recursive: true });
+    symlinkSync(binaries, join(target, 'node_modules/@manycore', hostPlatform()));
   }
   prepared.add(name);
   return home;

@@ -3,10 +3,12 @@
 // Long (over 400 lines): it declares everything that the binary exports.
 // Not here: what the binding is used for (channels/shm, worker).
 
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CodedError, type ErrorCode, errorCodes } from './errors.js';
-import { messageOf, prototypeRemedy } from './lib/index.js';
+import { messageOf, platformName, prototypeRemedy } from './lib/index.js';
 
 /** A mapped segment (crates/node/src/segment.rs). */
 export interface NativeSegment {
@@ -369,8 +371,8 @@ function parseBinding(loaded: unknown): NativeBinding {
 }
 
 type Loaded =
-  | { readonly binding: NativeBinding; readonly problem?: undefined }
-  | { readonly binding?: undefined; readonly problem: CodedError };
+  | { readonly binding: NativeBinding; readonly path: string; readonly problem?: undefined }
+  | { readonly binding?: undefined; readonly path?: undefined; readonly problem: CodedError };
 
 let loaded: Loaded | undefined;
 
@@ -382,22 +384,44 @@ function missing(reason: string, cause?: unknown): Loaded {
   return { problem: new CodedError('NATIVE_MISSING', message, { cause }) };
 }
 
+const require = createRequire(import.meta.url);
+const ownBinaries = fileURLToPath(new URL('../../prebuilds/', import.meta.url));
+
+/**
+ * The path of a file that was built for this platform: in this package, when it was built here, else in the
+ * package for the platform, which npm installs beside this one.
+ */
+function builtFile(name: string): string {
+  const platform = platformName();
+  const own = join(ownBinaries, platform, name);
+  if (existsSync(own)) return own;
+  try {
+    return require.resolve(`@manycore/${platform}/${name}`);
+  } catch {
+    return own;
+  }
+}
+
 function load(): Loaded {
   if (process.env['MANYCORE_NATIVE'] === 'off') return missing('MANYCORE_NATIVE=off');
   const override = process.env['MANYCORE_NATIVE'] ?? '';
-  const platform = `${process.platform}-${process.arch}`;
-  const path = override === '' ? `../../prebuilds/${platform}/manycore.node` : override;
+  const path = override === '' ? builtFile('manycore.node') : override;
   try {
-    return { binding: parseBinding(createRequire(import.meta.url)(path)) };
+    return { binding: parseBinding(require(path)), path };
   } catch (error) {
-    return missing(`${platform}: ${messageOf(error).split('\n')[0]}`, error);
+    return missing(`${platformName()}: ${messageOf(error).split('\n')[0]}`, error);
   }
 }
 
 /** The library that counts calls in programs it is loaded into (crates/preload); it may be missing. */
 export function preloadPath(): string {
-  const platform = `${process.platform}-${process.arch}`;
-  return fileURLToPath(new URL(`../../prebuilds/${platform}/manycore-preload.so`, import.meta.url));
+  return builtFile('manycore-preload.so');
+}
+
+/** The path of the binary that this thread loaded. */
+export function nativePath(): string | undefined {
+  loaded ??= load();
+  return loaded.path;
 }
 
 /** The binary, or `undefined` when it is missing; `nativeProblem` has the reason. */

@@ -6,7 +6,12 @@ import assert from 'node:assert/strict';
 import { posix } from 'node:path';
 import { test } from 'node:test';
 import ts from 'typescript';
-import { filesBelow, readRepositoryFile, sourceFiles } from './support/repository.js';
+import {
+  filesBelow,
+  readRepositoryFile,
+  sourceFiles,
+  sourceFilesOf,
+} from './support/repository.js';
 
 /** Imports go down only, from a larger number to a smaller one; within one number not at all. */
 const layers: Readonly<Record<string, number>> = {
@@ -155,7 +160,7 @@ test('types are asserted only where messages and bytes are parsed', () => {
   assert.deepEqual(asserted, []);
 });
 
-const partsOfCall = /^src\/(?:channels|context|worker|internal|pmap|pool)\//;
+const partsOfCall = ['channels', 'context', 'worker', 'lib', 'pmap', 'pool'];
 /** What programs replace, or spoil by what they add to `Object.prototype`, and where ours of it is. */
 const replaceable: readonly (readonly [pattern: RegExp, ours: string])[] = [
   [/^(Object|Reflect)\.(definePropert|getOwnPropertyDescriptor)/, 'lib/input/descriptors.ts'],
@@ -165,10 +170,9 @@ const replaceable: readonly (readonly [pattern: RegExp, ours: string])[] = [
   [/^Function\.prototype\.toString/, 'lib/node/source-text.ts'],
 ];
 
-test('the parts of a call take nothing that programs replace, but by src/internal', () => {
+test('the parts of a call take nothing that programs replace, but by src/lib', () => {
   const found: string[] = [];
-  for (const file of sourceFiles()) {
-    if (!partsOfCall.test(file)) continue;
+  for (const file of sourceFilesOf(partsOfCall)) {
     walk(file, (node, source) => {
       if (!ts.isPropertyAccessExpression(node)) return;
       for (const [pattern, ours] of replaceable) {

@@ -1,6 +1,7 @@
 // The packed file as a user gets it: what is in it, whether its entry points and types resolve, and
 // whether a program can import and require it. Packs what dist/ holds, so build first.
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -14,9 +15,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { compileTypeScript, isSound } from './compile.mjs';
+import { hostPlatform } from './platforms.mjs';
 import { rollUpTypes } from './roll-up-types.mjs';
 import { run } from './run.mjs';
-import { packStaged, stagePackage } from './stage-package.mjs';
+import { packStaged, stagePackage, stagePlatforms } from './stage-package.mjs';
 
 const allowed = [
   /^(README|CHANGELOG)\.md$/,
@@ -25,7 +27,6 @@ const allowed = [
   /^docs\/(guide\/[^/]+\.(md|png)|errors\.md|metrics\.md)$/,
   /^dist\/bundle\/[^/]+(?:\.c?js|\.d\.c?ts)$/,
   /^dist\/bundle\/(dashboard-page\.css|third-party-licences\.txt)$/,
-  /^prebuilds\/.+\.(node|so)$/,
 ];
 const required = [
   'README.md',
@@ -65,7 +66,12 @@ async function checkPacked(folder) {
   const file = await packStaged(join(folder, 'stage'), folder);
   const listed = await run('tar', ['-tzf', file], { capture: true });
   const names = listed.output.trim().split('\n');
+  const platform = stagePlatforms(folder).find((name) => name === hostPlatform());
   const installed = installedSize(join(folder, 'stage'), Object.keys(dependencies));
+  if (platform !== undefined) {
+    installed.bytes += bytesBelow(join(folder, platform));
+    installed.packages += 1;
+  }
   const declarations = names.filter((each) => /\.d\.c?ts$/.test(each)).length;
   const problem =
     findWrongFiles(listed.output) ||
@@ -79,7 +85,7 @@ async function checkPacked(folder) {
       run('node_modules/.bin/attw', [file, '--profile', 'node16', '--no-emoji'], {
         capture: true,
       }),
-    () => useAsUser(folder, file),
+    () => useAsUser(folder, file, platform),
   ]) {
     const result = await check();
     if (result.status !== 0) return result;
@@ -148,7 +154,7 @@ async function compileAsUser(folder) {
 }
 
 /** Unpacks it where a user's program finds it, with its dependencies, and loads it both ways. */
-async function useAsUser(folder, file) {
+async function useAsUser(folder, file, platform) {
   const modules = join(folder, 'node_modules');
   const home = join(modules, 'manycore');
   mkdirSync(home, { recursive: true });
@@ -160,6 +166,12 @@ async function useAsUser(folder, file) {
   for (const name of Object.keys(dependencies)) {
     mkdirSync(join(modules, name, '..'), { recursive: true });
     symlinkSync(resolve('node_modules', name), join(modules, name));
+  }
+  if (platform !== undefined) {
+    cpSync(join(folder, platform), join(modules, '@manycore', platform), { recursive: true });
+    const cli = join(home, Object.values(bin)[0]);
+    const found = await run(process.execPath, [cli, 'doctor'], { capture: true, cwd: folder });
+    if (!found.output.includes(`loaded: ${platform}/manycore.node`)) return { ...found, status: 1 };
   }
   const program = `
     import { createRequire } from 'node:module';

@@ -3,6 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { runFile } from '../../src/cli/commands/run/run.js';
+import { platformName } from '../../src/lib/index.js';
 import { library, runCommand } from '../faults/child.js';
 import { Gate } from '../pool/calls/ways.js';
 import { readRepositoryFile } from '../support/repository.js';
@@ -12,7 +13,7 @@ const command = [
   fileURLToPath(new URL('../../src/cli/main.js', import.meta.url)),
 ];
 const isNativeHere = existsSync(
-  new URL(`../../../prebuilds/${process.platform}-${process.arch}/manycore.node`, import.meta.url),
+  new URL(`../../../prebuilds/${platformName()}/manycore.node`, import.meta.url),
 );
 
 test('doctor finds everything well, or says what is missing, and its exit code says which', async (t) => {

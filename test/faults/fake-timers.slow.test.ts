@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ways } from '../pool/calls/ways.js';
-import { readRepositoryFile, sourceFiles } from '../support/repository.js';
+import { readRepositoryFile, sourceFilesOf } from '../support/repository.js';
 import { library, runProgram } from './child.js';
 
 /** The method of sinon, Jest and Vitest: nothing ever fires, and a timer of Node is no timer. */
@@ -102,19 +102,19 @@ for (const [way, when] of ways.flatMap((way) => whens.map((when) => [way, when] 
   });
 }
 
-const parts = /^src\/(?:agent|bus|channels|worker|internal|pmap|pool)\//;
+const parts = ['agent', 'bus', 'channels', 'worker', 'lib', 'pmap', 'pool'];
 const names = 'setTimeout|setImmediate|setInterval|clearTimeout|clearInterval|clearImmediate';
 
 test('no part that a pool needs takes its timers from the global object at a call', () => {
-  for (const file of sourceFiles()) {
-    if (!parts.test(file) || file.endsWith('/timers.ts')) continue;
+  for (const file of sourceFilesOf(parts)) {
+    if (file.endsWith('/timers.ts')) continue;
     const text = readRepositoryFile(file);
     for (const [, name = ''] of text.matchAll(new RegExp(`(?<![.#\\w])(${names})\\(`, 'g'))) {
       const imported = new RegExp(
-        `import \\{[^}]*\\b${name}\\b[^}]*\\} from '[^']*/(?:internal/index|timers)\\.js'`,
+        `import \\{[^}]*\\b${name}\\b[^}]*\\} from '[^']*/(?:lib/index|timers)\\.js'`,
       );
-      assert.match(text, imported, `${file} calls ${name}: import it from internal`);
+      assert.match(text, imported, `${file} calls ${name}: import it from lib`);
     }
-    assert.doesNotMatch(text, /process\.nextTick\(/, `${file}: import nextTick from internal`);
+    assert.doesNotMatch(text, /process\.nextTick\(/, `${file}: import nextTick from lib`);
   }
 });

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { readRepositoryFile, sourceFiles } from '../support/repository.js';
+import { readRepositoryFile, sourceFilesOf } from '../support/repository.js';
 import { runProgram } from './child.js';
 import { type HostileProgram, hostileProgram, packed } from './hostile-program.js';
 
@@ -184,8 +184,7 @@ test('process: all calls are the same with functions replaced before the library
 /** Names that the sources assign to. */
 function assignedNames(): string[] {
   const found = new Set<string>();
-  for (const file of sourceFiles()) {
-    if (!/^src\/(?:channels|context|worker|internal|pmap|pool)\//.test(file)) continue;
+  for (const file of sourceFilesOf(['channels', 'context', 'worker', 'lib', 'pmap', 'pool'])) {
     const text = readRepositoryFile(file);
     for (const [, name = ''] of text.matchAll(/[\w)\]]\.(\w+) (?:\?\?|\|\||[-+|&])?= /g)) {
       found.add(name);

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { platformName } from '../../src/lib/index.js';
 import { Gate } from '../pool/calls/ways.js';
 import { library, runProgram } from './child.js';
 
@@ -78,7 +79,7 @@ test('a binary of another machine is as good as none', async (t) => {
 
 const shm = new URL('../../src/channels/shm/index.js', import.meta.url).href;
 const isNativeHere = existsSync(
-  new URL(`../../../prebuilds/${process.platform}-${process.arch}/manycore.node`, import.meta.url),
+  new URL(`../../../prebuilds/${platformName()}/manycore.node`, import.meta.url),
 );
 const needsNative = { skip: isNativeHere ? false : 'there is no native binary here' };
 

@@ -1,4 +1,4 @@
-// Files over HTTP, as clients see them. test/serve/fixtures has none: each test makes its folder.
+// Files over HTTP, as clients see them. Each test makes its folder.
 
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';

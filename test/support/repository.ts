@@ -33,3 +33,13 @@ export function repositoryHas(name: string): boolean {
 export function readRepositoryFile(name: string): string {
   return readFileSync(repositoryFile(name), 'utf8');
 }
+
+/** The sources of these parts. Throws for a part that does not exist: its rules would hold for nothing. */
+export function sourceFilesOf(parts: readonly string[]): string[] {
+  const files = sourceFiles();
+  return parts.flatMap((part) => {
+    const found = files.filter((file) => file.startsWith(`src/${part}/`));
+    if (found.length === 0) throw new Error(`there is no part src/${part}/`);
+    return found;
+  });
+}

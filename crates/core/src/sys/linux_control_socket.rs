@@ -54,11 +54,11 @@ pub fn send_descriptors(socket: BorrowedFd<'_>, fds: &[BorrowedFd<'_>]) -> Resul
     let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
     // SAFETY: plain arithmetic.
     let length = unsafe { libc::CMSG_LEN((fds.len() * size_of::<i32>()) as u32) };
-    let head = libc::cmsghdr {
-        cmsg_len: length as _,
-        cmsg_level: libc::SOL_SOCKET,
-        cmsg_type: libc::SCM_RIGHTS,
-    };
+    // SAFETY: plain numbers; musl has padding that no name in this code sets.
+    let mut head = unsafe { std::mem::zeroed::<libc::cmsghdr>() };
+    head.cmsg_len = length as _;
+    head.cmsg_level = libc::SOL_SOCKET;
+    head.cmsg_type = libc::SCM_RIGHTS;
     // SAFETY: `header` points into `control`, which is aligned and large enough.
     unsafe { header.write(head) };
     // SAFETY: as above; the data follows the header.

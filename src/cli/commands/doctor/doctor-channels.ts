@@ -2,8 +2,9 @@
 // worker that answers over it.
 
 import inspector from 'node:inspector';
+import { basename, dirname } from 'node:path';
 import { messageOf } from '../../../lib/index.js';
-import { nativeBinding, nativeProblem } from '../../../native.js';
+import { nativeBinding, nativePath, nativeProblem } from '../../../native.js';
 import { Pool, type PoolOptions } from '../../../pool/index.js';
 import type { Finding } from './doctor-report.js';
 
@@ -40,7 +41,13 @@ function native(): Finding[] {
             remedy: 'allow this system call (seccomp profile)',
           },
   );
-  return [{ what: 'native binary', state: 'ok', detail: 'loaded' }, ...features];
+  return [{ what: 'native binary', state: 'ok', detail: describePath() }, ...features];
+}
+
+/** The folder names the platform: `linux-x64-gnu`. */
+function describePath(): string {
+  const path = nativePath() ?? '';
+  return `loaded: ${basename(dirname(path))}/${basename(path)}`;
 }
 
 function inspectorFinding(): Finding {
