@@ -307,6 +307,11 @@ declare const send: unique symbol;
 declare function perWorker<T>(factory: () => T): () => T;
 declare function propagate<T>(storage: AsyncLocalStorage<T>, key?: string): AsyncLocalStorage<T>;
 declare function task<F extends (...args: never[]) => unknown = (...args: unknown[]) => unknown>(moduleUrl: string | URL, exportName: string): (...args: Parameters<F>) => Promise<Awaited<ReturnType<F>>>;
+interface GrantedCores {
+    readonly count: number;
+    readonly reason: string;
+}
+declare function shared(source: number | Uint8Array): Buffer;
 declare function taskSignal(): AbortSignal | undefined;
 declare function workerNumber(): number | undefined;
 declare function isInsideWorker(): boolean;
@@ -323,11 +328,6 @@ interface WorkerExit {
     readonly error: Error | undefined;
     readonly isUncaught?: boolean;
 }
-interface GrantedCores {
-    readonly count: number;
-    readonly reason: string;
-}
-declare function shared(source: number | Uint8Array): Buffer;
 type ByPlace<T> = T | ((place: number) => T);
 type Environment = Readonly<Record<string, string | undefined>>;
 interface PoolOptions {
@@ -378,12 +378,6 @@ interface CallOptions {
         readonly id: string;
     } | undefined;
 }
-interface TaskStream<T> extends AsyncIterable<T> {
-    next(): Promise<IteratorResult<T, unknown>>;
-    return(value?: unknown): Promise<IteratorResult<T, unknown>>;
-    throw(error?: unknown): Promise<IteratorResult<T, unknown>>;
-    [Symbol.asyncIterator](): TaskStream<T>;
-}
 interface HistogramSummary {
     readonly count: number;
     readonly sumMs: number;
@@ -398,6 +392,12 @@ interface HistogramSummary {
         number,
         number
     ])[];
+}
+interface TaskStream<T> extends AsyncIterable<T> {
+    next(): Promise<IteratorResult<T, unknown>>;
+    return(value?: unknown): Promise<IteratorResult<T, unknown>>;
+    throw(error?: unknown): Promise<IteratorResult<T, unknown>>;
+    [Symbol.asyncIterator](): TaskStream<T>;
 }
 interface PoolHealth {
     readonly state: "ok" | "degraded";

@@ -163,8 +163,8 @@ test('types are asserted only where messages and bytes are parsed', () => {
 const partsOfCall = ['channels', 'context', 'worker', 'lib', 'pmap', 'pool'];
 /** What programs replace, or spoil by what they add to `Object.prototype`, and where ours of it is. */
 const replaceable: readonly (readonly [pattern: RegExp, ours: string])[] = [
-  [/^(Object|Reflect)\.(definePropert|getOwnPropertyDescriptor)/, 'lib/input/descriptors.ts'],
-  [/^JSON\.stringify$/, 'lib/input/json.ts'],
+  [/^(Object|Reflect)\.(definePropert|getOwnPropertyDescriptor)/, 'lib/node/descriptors.ts'],
+  [/^JSON\.stringify$/, 'lib/node/json.ts'],
   [/^(performance|Date)\.now$/, 'lib/node/timers.ts'],
   [/^process\.hrtime/, 'lib/node/timers.ts'],
   [/^Function\.prototype\.toString/, 'lib/node/source-text.ts'],
@@ -189,7 +189,7 @@ test('the parts of a call take nothing that programs replace, but by src/lib', (
  * exits with 1: so not from a timer or an event, but within a call, or where no test runner has its loader.
  */
 const loadsLate: Readonly<Record<string, string>> = {
-  'src/agent/live.ts': 'no agent starts in a context; figures are asked for by a call',
+  'src/agent/sources.ts': 'no agent starts in a context; figures are asked for by a call',
   'src/cli/main.ts': 'the command',
   'src/cluster/tasks/jetstream.ts': 'a call',
   'src/cluster/nats/nats.ts': 'a call',

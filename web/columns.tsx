@@ -2,7 +2,7 @@
 
 import { bytesText, countText, msText, percentText } from '../src/observe/format.js';
 import { isBlockedFor, lagConcern } from '../src/observe/limits.js';
-import type { BusView, LoopView, ThreadView, WorkerView } from '../src/observe/view-types.js';
+import type { BusView, LoopView, ThreadView, WorkerView } from '../src/observe/views/view-types.js';
 import { type Column, Share } from './table.js';
 
 export const threadColumns: readonly Column<ThreadView>[] = [

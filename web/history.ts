@@ -3,7 +3,7 @@
 import type { TaskSlice } from '../src/agent/stats.js';
 import type { TasksEvent } from '../src/observe/dashboard/protocol.js';
 import { shortTitle } from '../src/observe/format.js';
-import type { PoolView, ProgramView, ServerView } from '../src/observe/view-types.js';
+import type { PoolView, ProgramView, ServerView } from '../src/observe/views/view-types.js';
 import { ThreadClock } from './clock.js';
 
 export const windowMs = 30_000;

@@ -3,7 +3,7 @@
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { countText } from '../src/observe/format.js';
-import type { PoolView, WorkerView } from '../src/observe/view-types.js';
+import type { PoolView, WorkerView } from '../src/observe/views/view-types.js';
 import type { OnSlice } from './app.js';
 import { type History, windowMs } from './history.js';
 import { laneHeight, Timeline } from './timeline.js';

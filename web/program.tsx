@@ -3,7 +3,12 @@
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { bytesText, countText, msText, percentText, shortTitle } from '../src/observe/format.js';
-import type { PoolView, ProgramView, ServerView, SummaryView } from '../src/observe/view-types.js';
+import type {
+  PoolView,
+  ProgramView,
+  ServerView,
+  SummaryView,
+} from '../src/observe/views/view-types.js';
 import type { OnSlice } from './app.js';
 import { Charts } from './charts.js';
 import { busColumns, loopColumns, threadColumns, workerColumns } from './columns.js';

@@ -1,6 +1,6 @@
-export { addSource, ownStats } from './live.js';
 export { agentServers, markAsBlocking, mayBlock } from './own-thread.js';
 export { agentNameOf, agentSockets, parseSlice, parseStats } from './protocol.js';
+export { addSource, ownStats } from './sources.js';
 export type {
   Bucket,
   LoopStats,

@@ -3,7 +3,7 @@
 // A process that is one of several alike gets its share of the cores: crypto and zlib keep a core busy, and more
 // threads than cores end no job earlier. The minimum is 4, because jobs of fs and dns mostly wait. Workers of a
 // pool are one per core: their share is 1, and they keep the 4.
-// Not here: how many cores there are (worker/shared/cores.ts), threads of `executeBlocking` (units/loop/blocking.ts).
+// Not here: how many cores there are (worker/both/cores.ts), threads of `executeBlocking` (units/loop/blocking.ts).
 
 /** The default of libuv, and the minimum here. */
 export const minBlockingThreads = 4;

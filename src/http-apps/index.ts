@@ -1,3 +1,3 @@
 export { bytesSentNatively } from './bytes-sent-natively.js';
-export { foldersApp } from './folders-app.js';
+export { foldersApp } from './folders-path.js';
 export { escaped } from './html.js';

@@ -2,7 +2,7 @@
 // installs, and an arena recognises its own memory alone. Memory of the other copy would be copied silently, and
 // writes of workers would be lost. All copies in a thread register here.
 
-import { defineOwn } from './input/descriptors.js';
+import { defineOwn } from './node/descriptors.js';
 
 interface Registry {
   readonly makers: Set<object>;

@@ -55,16 +55,6 @@ export {
   strings,
 } from './input/check.js';
 export {
-  defineOwn,
-  descriptorOf,
-  descriptorsOf,
-  functionName,
-  type OwnDescriptor,
-  ownValue,
-  tryDefineOwn,
-} from './input/descriptors.js';
-export { jsonOf } from './input/json.js';
-export {
   isBare,
   isDetached,
   isIndex,
@@ -76,11 +66,20 @@ export {
 export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';
 export { errorOf, messageOf } from './message.js';
+export {
+  defineOwn,
+  descriptorOf,
+  descriptorsOf,
+  functionName,
+  type OwnDescriptor,
+  ownValue,
+  tryDefineOwn,
+} from './node/descriptors.js';
 export { hasMorePrivates, hasPrivateMembers, isSameClass } from './node/hidden-class.js';
 export { isWebServer, nodeHttp, nodeHttps } from './node/http.js';
+export { jsonOf } from './node/json.js';
 export { LoopHold, whileHeld } from './node/loop-hold.js';
 export { isMainRealm } from './node/main-realm.js';
-export { Parcel } from './node/parcel.js';
 export { libcOf, platformName } from './node/platform.js';
 export { inheritedElement, prototypeRemedy, standardKeys } from './node/prototype-remedy.js';
 export { sourceText } from './node/source-text.js';
@@ -96,6 +95,7 @@ export {
 } from './node/timers.js';
 export { withoutStack } from './node/without-stack.js';
 export { takeWorkerData } from './node/worker-data.js';
+export { Parcel } from './parcel.js';
 export { Patience, patienceDefaults } from './restart/patience.js';
 export { type RestartOptions, RestartPolicy, restartDefaults } from './restart/restart.js';
 export { median, quantile } from './statistics.js';

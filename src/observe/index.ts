@@ -4,8 +4,8 @@ export { busyConcern, isBlockedFor, lagConcern } from './limits.js';
 export { type EndpointOptions, type MetricsEndpoint, serveMetrics } from './metrics/endpoint.js';
 export { type PolledThread, ProcessThreads, type Program, Programs } from './programs.js';
 export { ProgramSampler } from './sampler.js';
-export { followTasks } from './tasks.js';
-export { roleOf } from './thread-view.js';
+export { followTasks } from './task-slices.js';
+export { roleOf } from './views/thread-view.js';
 export type {
   BusView,
   LoopView,
@@ -15,4 +15,4 @@ export type {
   SummaryView,
   ThreadView,
   WorkerView,
-} from './view-types.js';
+} from './views/view-types.js';

@@ -2,7 +2,7 @@
 // values.
 
 import type { SourceKind, SourceStats, ThreadStats } from '../agent/index.js';
-import type { Rate } from './rates.js';
+import type { Rate } from './views/rates.js';
 
 /** A thread with stats, present or old. */
 export interface KnownThread {

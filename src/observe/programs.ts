@@ -7,7 +7,7 @@ import { socketPaths } from '../lib/index.js';
 import { programPath } from '../proc/index.js';
 import { remoteServers, type ServerStatus } from '../serve/index.js';
 import { AgentLinks, type Answer } from './agent-link.js';
-import { processWorkers } from './pool-view.js';
+import { processWorkers } from './views/pool-view.js';
 
 export interface FoundServer extends ServerStatus {
   /** Time of its answer, by `performance.now()`. */

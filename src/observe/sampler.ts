@@ -2,8 +2,8 @@
 
 import { Programs } from './programs.js';
 import { usageOf } from './usage.js';
-import { type Poll, pidsOf, viewOf } from './view.js';
-import type { ProgramView } from './view-types.js';
+import { type Poll, pidsOf, viewOf } from './views/view.js';
+import type { ProgramView } from './views/view-types.js';
 
 export class ProgramSampler implements Disposable {
   readonly #programs = new Programs();

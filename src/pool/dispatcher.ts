@@ -27,16 +27,16 @@ import {
   withoutStack,
 } from '../lib/index.js';
 import { isCrash, type NestedOwner, type SharedWorkers, type WorkerExit } from '../worker/index.js';
+import { Histogram } from './histogram.js';
 import type { FilledPoolOptions } from './options.js';
 import { TaskQueue } from './queue.js';
 import { waitedError } from './refusals.js';
+import { RoomLine } from './room-line.js';
 import { chooseWorker, hasRoom, type ScheduleLimits } from './schedule.js';
 import { learn, type Task } from './task.js';
 import { BoundTasks } from './tasks/bound-tasks.js';
-import { Histogram } from './tasks/histogram.js';
 import { nestedBusy } from './tasks/nested.js';
 import { Reclaimer, reclaimAfterMs } from './tasks/reclaim.js';
-import { RoomLine } from './tasks/room-line.js';
 import { StreamReader } from './tasks/stream.js';
 import type { CoreBudget } from './workers/budget.js';
 import { exitedError, type WorkerExitedError } from './workers/exit-error.js';

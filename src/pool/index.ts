@@ -1,12 +1,12 @@
 export { parallel, poolFor, type RunOptions, run, warm } from './calls/default.js';
 export { parallelEvents } from './calls/parallel-events.js';
 export { type ChunkCall, ChunkFailure, type PinnedFunction } from './calls/pinned.js';
+export type { HistogramSummary } from './histogram.js';
 export { type CallOptions, callDefaults, type OnReport, type PoolOptions } from './options.js';
 export { type Caller, type CloseOptions, Pool, type PoolEvents, type TaskResult } from './pool.js';
 export type { PoolSample, PoolStats, WorkerSample, WorkerStats } from './stats.js';
-export type { HistogramSummary } from './tasks/histogram.js';
 export type { TaskStream } from './tasks/stream.js';
 export { type CallTrace, traceCalls, traceMap } from './trace.js';
-export type { ByPlace } from './workers/by-place.js';
 export { WorkerExitedError } from './workers/exit-error.js';
+export type { ByPlace } from './workers/options-by-place.js';
 export type { PoolHealth } from './workers/starts.js';

@@ -28,7 +28,7 @@ import {
   type ReportListener,
   type WorkerKind,
 } from '../worker/index.js';
-import { atPlace, type ByPlace, isByPlace } from './workers/by-place.js';
+import { atPlace, type ByPlace, isByPlace } from './workers/options-by-place.js';
 
 /** `undefined` removes a variable. */
 type Environment = Readonly<Record<string, string | undefined>>;

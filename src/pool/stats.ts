@@ -8,7 +8,7 @@ import {
   type WorkerMemory,
 } from '../worker/index.js';
 import type { Dispatcher } from './dispatcher.js';
-import type { HistogramSummary } from './tasks/histogram.js';
+import type { HistogramSummary } from './histogram.js';
 import { budget } from './workers/budget.js';
 import type { PoolHealth } from './workers/starts.js';
 import type { TaskWorker } from './workers/worker-manager.js';

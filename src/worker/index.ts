@@ -1,3 +1,16 @@
+export { ActiveLeases } from './both/active-leases.js';
+export { blocksOf, bufferCarrier, encodedOf } from './both/buffers.js';
+export { type Call, parcelsOf } from './both/call.js';
+export {
+  allowedCores,
+  coresToPin,
+  type GrantedCores,
+  grantedCores,
+  keepTo,
+  startOn,
+} from './both/cores.js';
+export { isSharedMemory, shared, sharedMemoryProblem } from './both/shared-memory.js';
+export { channelFds } from './both/shared-worker-protocol.js';
 export { ItemFailure, type Mapper, pairAt, runChunk } from './inside/chunk.js';
 export { type RunningTask, runningTask, taskSignal } from './inside/current-task.js';
 export { isInsideWorker, workerNumber } from './inside/inside.js';
@@ -33,19 +46,6 @@ export {
   parseChunkAnswer,
   streamLeadItems,
 } from './protocol.js';
-export { ActiveLeases } from './shared/active-leases.js';
-export { blocksOf, bufferCarrier, encodedOf } from './shared/buffers.js';
-export { type Call, parcelsOf } from './shared/call.js';
-export {
-  allowedCores,
-  coresToPin,
-  type GrantedCores,
-  grantedCores,
-  keepTo,
-  startOn,
-} from './shared/cores.js';
-export { isSharedMemory, shared, sharedMemoryProblem } from './shared/shared.js';
-export { channelFds } from './shared/shared-protocol.js';
 export type {
   DurableOptions,
   RemoteWorkers,

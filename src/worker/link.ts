@@ -22,12 +22,12 @@ import { ByteReader, Codec } from '../channels/index.js';
 import type { Exporter, Importer, ValueSnapshot } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { messageOf, type Parcel } from '../lib/index.js';
-import { type HeldFrame, holdFrame } from './held-frames.js';
+import { readBlock, writeBlock } from './both/block-frames.js';
+import { blocksOf, encodedOf } from './both/buffers.js';
+import { type Call, parcelsOf } from './both/call.js';
+import { type HeldFrame, holdFrame } from './both/held-frames.js';
+import type { Parcels } from './both/parcels.js';
 import { frame } from './protocol.js';
-import { readBlock, writeBlock } from './shared/block-frames.js';
-import { blocksOf, encodedOf } from './shared/buffers.js';
-import { type Call, parcelsOf } from './shared/call.js';
-import type { Parcels } from './shared/parcels.js';
 
 export interface LinkEvents {
   /** Receives all frames except definitions and blocks, which the link handles itself. */

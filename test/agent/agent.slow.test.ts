@@ -12,9 +12,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import type { ThreadStats } from '../../src/agent/index.js';
-import { addSource, ownStats, sourceStats } from '../../src/agent/live.js';
 import { parseQuestion, parseSlice, parseStats } from '../../src/agent/protocol.js';
 import { threadSampler } from '../../src/agent/sampler.js';
+import { addSource, ownStats, sourceStats } from '../../src/agent/sources.js';
 import { ownRuntime } from '../observe/runtime.js';
 import { waitFor } from '../support/index.js';
 

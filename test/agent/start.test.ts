@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { Server } from 'node:net';
 import { test } from 'node:test';
-import { addSource } from '../../src/agent/live.js';
+import { addSource } from '../../src/agent/sources.js';
 import { ownRuntime } from '../observe/runtime.js';
 import { waitFor } from '../support/index.js';
 

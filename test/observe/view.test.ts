@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ThreadStats } from '../../src/agent/index.js';
 import type { FoundServer, Program } from '../../src/observe/programs.js';
-import { type Poll, pidsOf, viewOf } from '../../src/observe/view.js';
+import { type Poll, pidsOf, viewOf } from '../../src/observe/views/view.js';
 
 const mib = 2 ** 20;
 const noGc = { count: 0, totalMs: 0, maxMs: 0 };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConcurrencyLimit } from '../../src/worker/shared/concurrency-limit.js';
+import { ConcurrencyLimit } from '../../src/worker/both/concurrency-limit.js';
 
 test('the limit holds; waiting calls begin in the order in which they came', () => {
   const limit = new ConcurrencyLimit(2);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { nativeBinding } from '../../src/native.js';
-import { allowedCores, coresToPin } from '../../src/worker/shared/cores.js';
+import { allowedCores, coresToPin } from '../../src/worker/both/cores.js';
 import { library, runProgram } from '../faults/child.js';
 
 const needsNative = { skip: nativeBinding() === undefined && 'there is no native binary here' };

@@ -8,10 +8,10 @@ import { acceptChannel, offerChannel } from '../../src/channels/index.js';
 import { createExporter, createImporter } from '../../src/context/index.js';
 import { CodedError } from '../../src/errors.js';
 import { report } from '../../src/public.js';
+import { ConcurrencyLimit } from '../../src/worker/both/concurrency-limit.js';
 import { Session } from '../../src/worker/inside/session.js';
 import { Link, rest } from '../../src/worker/link.js';
 import { frame, noSetup } from '../../src/worker/protocol.js';
-import { ConcurrencyLimit } from '../../src/worker/shared/concurrency-limit.js';
 import { waitFor } from '../support/index.js';
 
 /** A parent, with the session of a worker that runs one task at a time. */

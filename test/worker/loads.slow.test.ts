@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool, taskSignal } from '../../src/public.js';
-import { Loads } from '../../src/worker/shared/loads.js';
+import { Loads } from '../../src/worker/both/loads.js';
 import { openDescriptors, random, waitFor } from '../support/index.js';
 
 function terminated(loads: Loads): { isDone: boolean } {

@@ -5,7 +5,7 @@
 import { listAt, numberAt, type Payload } from '../protocol.js';
 import type { AnyFunction } from '../types.js';
 import { ClosedClasses } from './closed.js';
-import type { Memory } from './memory.js';
+import type { Memory } from './peer-memory.js';
 import type { Instance } from './recreate.js';
 
 /** Newer than any version: a class that is ours, or was proved constant, is not changed by a peer. */

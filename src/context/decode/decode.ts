@@ -32,7 +32,7 @@ import { paramsOf } from '../values/urls.js';
 import { corrupt } from '../wire.js';
 import { ClassCopies, never } from './class-copies.js';
 import { define, isCallable, put, reserve } from './define.js';
-import type { Memory } from './memory.js';
+import type { Memory } from './peer-memory.js';
 import { makePlain } from './plain-specials.js';
 import { type Instance, importerFor } from './recreate.js';
 

@@ -26,8 +26,8 @@ import { exportsIn, memberOf } from '../values/sentinels.js';
 import { asCorrupt, corrupt, format, read } from '../wire.js';
 import { type Decoded, decode } from './decode.js';
 import { isCallable } from './define.js';
-import type { Made, Memory } from './memory.js';
 import { type Exports, loadModule } from './modules.js';
+import type { Made, Memory } from './peer-memory.js';
 import { compile, compileFailed, type Instance, originOf, rememberOrigin } from './recreate.js';
 
 export interface ImporterOptions {
@@ -172,7 +172,7 @@ class ContextImporter implements Importer, Memory {
     );
   }
 
-  // Methods that decode.ts calls (memory.ts).
+  // Methods that decode.ts calls (peer-memory.ts).
 
   original([tag, serial]: Identity): unknown {
     const exporter = this.#exporter;

@@ -3,8 +3,8 @@
 
 import { isPromise, isTypedArray } from 'node:util/types';
 import { CodedError } from '../../errors.js';
+import { jsonOf } from '../node/json.js';
 import { hintFor } from './did-you-mean.js';
-import { jsonOf } from './json.js';
 
 /** The error for an option that has a wrong value. */
 export function invalid(name: string, value: unknown, wanted: string): CodedError {

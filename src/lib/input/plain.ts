@@ -5,9 +5,9 @@
 
 import * as types from 'node:util/types';
 import { isSharedByOtherCopy } from '../copies.js';
+import { descriptorOf } from '../node/descriptors.js';
 import { hasPrivateMembers, isSameClass } from '../node/hidden-class.js';
-import { descriptorOf } from './descriptors.js';
-import { jsonOf } from './json.js';
+import { jsonOf } from '../node/json.js';
 
 const objectPrototype: object = Object.prototype;
 const arrayPrototype: object = Array.prototype;

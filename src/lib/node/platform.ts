@@ -11,7 +11,7 @@ export function platformName(): string {
   return platform === 'linux' ? `linux-${arch}-${libcOf(process.execPath)}` : `${platform}-${arch}`;
 }
 
-/** Where the executable cannot be read: `gnu`, the usual one. */
+/** Returns `gnu`, the usual one, when the executable cannot be read. */
 export function libcOf(executable: string): 'gnu' | 'musl' {
   const head = Buffer.alloc(headBytes);
   try {

@@ -3,8 +3,8 @@
 
 import { messageOf, packageVersion } from '../../lib/index.js';
 import { ProgramSampler } from '../sampler.js';
-import { followTasks } from '../tasks.js';
-import type { ProgramView } from '../view-types.js';
+import { followTasks } from '../task-slices.js';
+import type { ProgramView } from '../views/view-types.js';
 import type { TasksEvent, ViewEvent } from './protocol.js';
 
 export interface Page {

@@ -2,7 +2,7 @@
 // package, so values are not checked one by one; a page that receives another version reloads itself.
 
 import type { TaskSlice } from '../../agent/index.js';
-import type { ProgramView, SummaryView } from '../view-types.js';
+import type { ProgramView, SummaryView } from '../views/view-types.js';
 
 export interface ProgramLine {
   readonly pid: number;

@@ -6,7 +6,7 @@ import type { AnyFunction } from '../../context/index.js';
 import type { CodedError } from '../../errors.js';
 import { invalid } from '../../lib/index.js';
 import type { FilledCallOptions, FilledPoolOptions } from '../options.js';
-import { isByPlace } from '../workers/by-place.js';
+import { isByPlace } from '../workers/options-by-place.js';
 
 export class DurableCalls {
   readonly #options: FilledPoolOptions;

@@ -28,9 +28,9 @@ import {
 } from '../../worker/index.js';
 import { type FilledPoolOptions, optionsAt, type PoolSize } from '../options.js';
 import type { Task } from '../task.js';
-import { freePlace } from './by-place.js';
+import { idleEnd } from './early-end.js';
+import { freePlace } from './options-by-place.js';
 import { type Load, workersToStart, workersToStop } from './scale.js';
-import { idleEnd } from './start-failure.js';
 import { type PoolHealth, Starts } from './starts.js';
 
 export type TaskWorker = Worker<Task>;
@@ -89,7 +89,7 @@ export class WorkerManager {
   /** Sums over workers that have ended. */
   readonly #formerBytes = { sentBytes: 0, receivedBytes: 0 };
   readonly #condemned = new Set<TaskWorker>();
-  /** The place of each worker in the pool (by-place.ts). */
+  /** The place of each worker in the pool (options-by-place.ts). */
   readonly #places = new Map<TaskWorker, number>();
   readonly #exitWaiters: (() => void)[] = [];
   readonly #warmWaiters: WarmWaiter[] = [];

@@ -2,7 +2,7 @@
 
 import { boardAt, type LoopState, loopStates, type Row } from '../shared/board.js';
 
-import { silentMs } from '../supervisor/watch.js';
+import { silentMs } from '../supervisor/blocked-loops.js';
 
 export interface LoopStatus {
   /** Number of its process in the scoreboard; a replacement may have the same. */

@@ -1,5 +1,5 @@
 // The leases of one loop in the workers of its server: what its pool has instead of workers of its own.
-// Not here: which worker a lease is granted in (workers.ts).
+// Not here: which worker a lease is granted in (shared-workers.ts).
 
 import { callNative, requireNative } from '../../native.js';
 import {

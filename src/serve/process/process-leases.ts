@@ -1,6 +1,6 @@
 // Leases of the loops of one process in the workers of their server, as the process forwards them: requests
 // go up to the supervisor with descriptors ahead of them, and its answers come back to the loop. Not here:
-// which worker a lease is granted in (workers.ts), how a loop uses it (leases.ts).
+// which worker a lease is granted in (shared-workers.ts), how a loop uses it (leases.ts).
 
 import { closeSync } from 'node:fs';
 import { messageOf } from '../../lib/index.js';

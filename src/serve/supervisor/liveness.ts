@@ -1,14 +1,20 @@
 // Reports loops that are blocked, with their stacks, and kills processes that were stopped. A blocked loop is
 // reported after two seconds, after five, and each time that the time without an answer has doubled. Time for
 // which its process was stopped (SIGSTOP, a debugger) does not count: no callback ran then either.
-// Not here: how both are detected (watch.ts), and how processes are replaced.
+// Not here: how both are detected (blocked-loops.ts), and how processes are replaced.
 
 import { announcements } from '../../lib/index.js';
 import { requireNative } from '../../native.js';
 import type { FilledServeOptions } from '../options.js';
 import type { Row } from '../shared/board.js';
+import {
+  blockedLoops,
+  firstReportMs,
+  secondReportMs,
+  silentMs,
+  stoppedMs,
+} from './blocked-loops.js';
 import { placeIn } from './stack-text.js';
-import { blockedLoops, firstReportMs, secondReportMs, silentMs, stoppedMs } from './watch.js';
 
 /** A process that has not answered for so long, though rung each second, is stopped. */
 const stoppedAfterMs = 2000;

@@ -15,9 +15,9 @@ import {
 } from '../protocol.js';
 import { type ListenProblem, listenProblem } from './listen-problem.js';
 import type { MemberProcess, Mesh } from './mesh.js';
+import type { Workers } from './shared-workers.js';
 import type { Sockets } from './sockets.js';
 import { type StartOptions, startProcess } from './start-process.js';
-import type { Workers } from './workers.js';
 
 /** Time for the program's exit handlers after the deadline of a drain, in ms. */
 const killAfterMs = 6000;

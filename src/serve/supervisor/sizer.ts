@@ -3,10 +3,10 @@
 
 import type { FilledServeOptions, Range } from '../options.js';
 import type { Row } from '../shared/board.js';
+import { isFull } from './blocked-loops.js';
 import { Elastic, type PlanLimits, type PlanLoad, spareUnits } from './plan.js';
 import type { ServerProcess } from './server-process.js';
 import { Utilization } from './utilization.js';
-import { isFull } from './watch.js';
 
 /** A longer accept queue counts as overload (uWSGI's busyness-backlog-alert). */
 const maxWaiting = 33;

@@ -7,7 +7,7 @@ import { grantedCores, WiredProcess, type WireTicket } from '../../worker/index.
 import type { FilledServeOptions } from '../options.js';
 import { StackWatch } from '../process/stack-watch.js';
 import type { AppSettings, ProcessTicket, ToProcess } from '../protocol.js';
-import type { Workers } from './workers.js';
+import type { Workers } from './shared-workers.js';
 
 export interface StartOptions {
   /** Number of the process in the scoreboard. */

@@ -24,9 +24,9 @@ import { Liveness } from './liveness.js';
 import type { Mesh } from './mesh.js';
 import { Recycling } from './recycling.js';
 import { ServerProcess } from './server-process.js';
+import { Workers } from './shared-workers.js';
 import { Sizer } from './sizer.js';
 import { Sockets } from './sockets.js';
-import { Workers } from './workers.js';
 
 /** A process that has served for this time counts as sound, whatever ends it later, in ms. */
 const soundMs = 10_000;

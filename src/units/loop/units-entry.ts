@@ -6,7 +6,7 @@ import { answer, ask } from '../ask.js';
 import { setLoopBus } from '../current.js';
 import { directorAddress, loopAddress, parseToUnits } from '../protocol.js';
 import { awaitPeers } from './await-peers.js';
-import { Far } from './far.js';
+import { Far } from './loop-cluster.js';
 import { LoopUnits } from './loop-units.js';
 import { SideUnits } from './side-units.js';
 

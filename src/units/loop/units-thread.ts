@@ -11,7 +11,7 @@ import { answer, ask } from '../ask.js';
 import { setLoopBus } from '../current.js';
 import { loopAddress, parseSideData, parseToUnits } from '../protocol.js';
 import { awaitPeers } from './await-peers.js';
-import { Far } from './far.js';
+import { Far } from './loop-cluster.js';
 import { LoopUnits } from './loop-units.js';
 
 markAsBlocking();

@@ -7,10 +7,10 @@ import type { BlockStore, ByteReader } from '../../channels/index.js';
 import type { AnyFunction, Exporter, FunctionSnapshot } from '../../context/index.js';
 import { CodedError } from '../../errors.js';
 import { unwatchAbort, watchAbort } from '../../lib/index.js';
+import { blocksOf } from '../both/buffers.js';
+import type { Call } from '../both/call.js';
 import { type Link, rest } from '../link.js';
 import { type Chunk, type ChunkAnswer, chunkArgs, frame, parseChunkAnswer } from '../protocol.js';
-import { blocksOf } from '../shared/buffers.js';
-import type { Call } from '../shared/call.js';
 import { ItemFailure } from './chunk.js';
 
 interface Waiting {

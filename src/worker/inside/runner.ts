@@ -7,6 +7,7 @@ import { ByteReader, type Claims } from '../../channels/index.js';
 import { type Exporter, exportError, type Importer, reduceError } from '../../context/index.js';
 import { CodedError } from '../../errors.js';
 import { nowMs } from '../../lib/index.js';
+import type { ConcurrencyLimit } from '../both/concurrency-limit.js';
 import { type Link, rest } from '../link.js';
 import {
   abortsNext,
@@ -16,7 +17,6 @@ import {
   parseChunk,
   runTimeUnitsPerMs,
 } from '../protocol.js';
-import type { ConcurrencyLimit } from '../shared/concurrency-limit.js';
 import { ItemFailure, isThenable, runChunk, withoutUnsendable } from './chunk.js';
 import { callInTask, type Failure, leaveTask, type Reporter, RunningTask } from './current-task.js';
 import { sampleMemory } from './own-memory.js';

@@ -11,12 +11,12 @@ import {
   guardProgram,
   type Importer,
 } from '../../context/index.js';
+import { bufferCarrier } from '../both/buffers.js';
+import type { ConcurrencyLimit } from '../both/concurrency-limit.js';
+import type { Parcels } from '../both/parcels.js';
+import { allocateFrom } from '../both/shared-memory.js';
 import { Link } from '../link.js';
 import { frame, noSetup, parseProgram } from '../protocol.js';
-import { bufferCarrier } from '../shared/buffers.js';
-import type { ConcurrencyLimit } from '../shared/concurrency-limit.js';
-import type { Parcels } from '../shared/parcels.js';
-import { allocateFrom } from '../shared/shared.js';
 import { beforeLeaving, teardownMs } from './leave.js';
 import { Relay, relayTo } from './relay.js';
 import { Runner } from './runner.js';

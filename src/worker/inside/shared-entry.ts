@@ -7,14 +7,14 @@ import { acceptChannel, Wire } from '../../channels/index.js';
 import { clearInterval, nowMs, setInterval } from '../../lib/index.js';
 import { callNative, requireNative } from '../../native.js';
 import { isAlive } from '../../proc/index.js';
-import { ActiveLeases } from '../shared/active-leases.js';
-import { ConcurrencyLimit } from '../shared/concurrency-limit.js';
+import { ActiveLeases } from '../both/active-leases.js';
+import { ConcurrencyLimit } from '../both/concurrency-limit.js';
 import {
   channelFds,
   type FromSharedWorker,
   parseSharedWorkerTicket,
   parseToSharedWorker,
-} from '../shared/shared-protocol.js';
+} from '../both/shared-worker-protocol.js';
 import { taskSignal } from './current-task.js';
 import { markAsWorker } from './inside.js';
 import { beforeFatal, leave } from './leave.js';

@@ -9,7 +9,7 @@ import {
   type Exporter,
   isCloneable,
 } from '../../context/index.js';
-import { bufferCarrier, cloned } from '../shared/buffers.js';
+import { bufferCarrier, cloned } from '../both/buffers.js';
 import type { Moving } from './moving.js';
 
 /** Resources that the workers of a snapshot share with this thread. */

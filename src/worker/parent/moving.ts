@@ -7,7 +7,7 @@ import threads, { type Transferable } from 'node:worker_threads';
 import { isHandle } from '../../context/index.js';
 import { CodedError } from '../../errors.js';
 import { isDetached, type Parcel } from '../../lib/index.js';
-import { untransferable } from '../shared/parcels.js';
+import { untransferable } from '../both/parcels.js';
 
 export class Moving {
   readonly #wanted: ReadonlyMap<object, Transferable>;

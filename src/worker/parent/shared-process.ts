@@ -1,5 +1,5 @@
 // A shared worker as the supervisor that started it sees it: its process, the wire to it, and its leases.
-// Not here: which worker a lease is granted in (serve/supervisor/workers.ts).
+// Not here: which worker a lease is granted in (serve/supervisor/shared-workers.ts).
 
 import { minBlockingThreads } from '../../blocking-pool/index.js';
 import type { Wire } from '../../channels/index.js';
@@ -9,7 +9,7 @@ import {
   parseFromSharedWorker,
   type SharedWorkerTicket,
   type ToSharedWorker,
-} from '../shared/shared-protocol.js';
+} from '../both/shared-worker-protocol.js';
 import type { WorkerExit } from '../types.js';
 import { sharedEntryFile } from './entry-file.js';
 import { WiredProcess, type WireTicket } from './wired-process.js';

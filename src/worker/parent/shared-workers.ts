@@ -2,7 +2,7 @@
 // grants, and loses it when it closes the channel or the worker ends. The worker's side is shared-entry.ts,
 // the supervisor's shared-process.ts.
 
-import type { ActiveLeases } from '../shared/active-leases.js';
+import type { ActiveLeases } from '../both/active-leases.js';
 import type { WorkerExit, WorkerHandle } from '../types.js';
 
 /** Used by a thread's program instead of workers of its own. */

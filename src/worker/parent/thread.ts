@@ -6,8 +6,8 @@ import { type WorkerOptions as ThreadOptions, Worker } from 'node:worker_threads
 import type { ChannelOffer } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
 import { errorOf, messageOf, ownOf } from '../../lib/index.js';
+import { Loads } from '../both/loads.js';
 import type { WorkerTicket } from '../protocol.js';
-import { Loads } from '../shared/loads.js';
 import type { WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
 import { entryFile } from './entry-file.js';
 import { inheritedEnvironment, mustNotRepeat, threadFlags } from './flags.js';

@@ -20,6 +20,10 @@ import {
   startTimer,
 } from '../../lib/index.js';
 import { nativeBinding } from '../../native.js';
+import { bufferCarrier } from '../both/buffers.js';
+import { type Call, isOneWay, needs } from '../both/call.js';
+import { Loads } from '../both/loads.js';
+import { Parcels } from '../both/parcels.js';
 import { Link, readError, rest } from '../link.js';
 import {
   frame,
@@ -30,10 +34,6 @@ import {
   type WorkerMemory,
   type WorkerTicket,
 } from '../protocol.js';
-import { bufferCarrier } from '../shared/buffers.js';
-import { type Call, isOneWay, needs } from '../shared/call.js';
-import { Loads } from '../shared/loads.js';
-import { Parcels } from '../shared/parcels.js';
 import type { WorkerExit, WorkerHandle, WorkerOptions, WorkerSettings } from '../types.js';
 import { isUnreadable, uncaughtError, withReason } from './exit.js';
 import { parentExporter } from './exporter.js';

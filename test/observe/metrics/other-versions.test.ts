@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { ownStats, parseStats, type SourceKind } from '../../../src/agent/index.js';
-import { addSource } from '../../../src/agent/live.js';
+import { addSource } from '../../../src/agent/sources.js';
 import { metricDefinitions } from '../../../src/observe/metrics/definitions.js';
 import { processReadings } from '../../../src/observe/metrics/processes.js';
 import { workerReadings } from '../../../src/observe/metrics/workers.js';
-import { viewOf } from '../../../src/observe/view.js';
+import { viewOf } from '../../../src/observe/views/view.js';
 import { Pool } from '../../../src/public.js';
 import { ownRuntime } from '../runtime.js';
 

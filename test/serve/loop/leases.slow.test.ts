@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { nativeBinding } from '../../../src/native.js';
 import { Pool } from '../../../src/pool/pool.js';
 import { Leases } from '../../../src/serve/loop/leases.js';
-import { Workers } from '../../../src/serve/supervisor/workers.js';
+import { Workers } from '../../../src/serve/supervisor/shared-workers.js';
 import { useSharedWorkers } from '../../../src/worker/index.js';
 import { openDescriptors, waitFor, withDeadline } from '../../support/index.js';
 

@@ -2,7 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import { countOrRange, hostAndPort, wholeNumber } from '../../flag-values.js';
-import { reloadServer, scaleServer, showStatus } from '../../remote.js';
+import { reloadServer, scaleServer, showStatus } from './remote.js';
 import { type ServeFlags, serveApp } from './serve.js';
 
 /** Adds the command to `root`. */

@@ -27,10 +27,10 @@ import {
 } from '../../../serve/index.js';
 import { keepTo } from '../../../worker/index.js';
 import { reportLosses } from '../../report-losses.js';
-import { type ServedApp, type ServeFlags, type ServeSettings, servePlan } from './serve-plan.js';
+import { type ServedApp, type ServeFlags, type ServeSettings, servePlan } from './serve-config.js';
 import { listenFds, type Notifier, notifier } from './systemd.js';
 
-export type { ServeFlags } from './serve-plan.js';
+export type { ServeFlags } from './serve-config.js';
 
 /** Resolves when the server listens. Rejects with the errors of `servePlan` and `serve`. */
 export async function serveApp(

@@ -18,8 +18,8 @@ import {
   type TraceReport,
   writeTraceFile,
 } from '../../../syscalls/index.js';
+import { needsForwarding } from '../../ctrl-c.js';
 import { FileWrites } from '../../file-writes.js';
-import { needsForwarding } from '../../terminal.js';
 import { type CallGroup, type CountedRequests, requestsText, textReport } from './trace-report.js';
 import { TracedRequests } from './trace-requests.js';
 

@@ -20,9 +20,9 @@ import {
   useOf,
   writeJson,
 } from '../../../tune/index.js';
+import { needsForwarding } from '../../ctrl-c.js';
 import { FileWrites } from '../../file-writes.js';
-import { needsForwarding } from '../../terminal.js';
-import { startConfig } from '../serve/serve-plan.js';
+import { startConfig } from '../serve/serve-config.js';
 import { tuneText } from './tune-text.js';
 
 export interface TuneFlags {

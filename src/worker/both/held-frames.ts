@@ -1,7 +1,7 @@
 // Frames that came over a channel while a definition loads its modules, in order: they may need that
 // definition.
 
-import { abortsNext, frame } from './protocol.js';
+import { abortsNext, frame } from '../protocol.js';
 
 export interface HeldFrame {
   /** Kind of a frame; `undefined` for the end of the channel. */

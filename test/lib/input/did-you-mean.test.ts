@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hintFor } from '../../src/lib/input/did-you-mean.js';
-import { hasCode, Pool, pmap, run } from '../../src/public.js';
-import { random } from '../support/index.js';
+import { hintFor } from '../../../src/lib/input/did-you-mean.js';
+import { hasCode, Pool, pmap, run } from '../../../src/public.js';
+import { random } from '../../support/index.js';
 
 /** Throws with the message of the option that is none. */
 const takers: Readonly<Record<string, (options: object) => unknown>> = {

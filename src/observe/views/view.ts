@@ -3,14 +3,14 @@
 // of manycore: missing values count as 0.
 // Not here: polling (programs.ts), /proc (usage.ts), display (the command line, web/).
 
-import type { SourceStats, ThreadStats } from '../agent/index.js';
-import { type KnownThread, numberIn, sourcesOf } from './parse-stats.js';
+import type { SourceStats, ThreadStats } from '../../agent/index.js';
+import { type KnownThread, numberIn, sourcesOf } from '../parse-stats.js';
+import type { Program } from '../programs.js';
+import type { Usage } from '../usage.js';
 import { parsePool, poolView, processWorkers } from './pool-view.js';
-import type { Program } from './programs.js';
 import { maxOf, type Processes, perSecond, total } from './rates.js';
 import { loopPids, serverViews } from './server-view.js';
 import { silentView, threadView } from './thread-view.js';
-import type { Usage } from './usage.js';
 import type { BusView, PoolView, ProgramView, SummaryView, ThreadView } from './view-types.js';
 
 /** Result of one poll of all programs. */

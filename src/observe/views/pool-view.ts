@@ -1,7 +1,7 @@
 // Rows of a pool and of its workers, from the stats of two polls.
 
-import type { ThreadStats } from '../agent/index.js';
-import { numberIn, objectsIn, sourcesOf, textIn } from './parse-stats.js';
+import type { ThreadStats } from '../../agent/index.js';
+import { numberIn, objectsIn, sourcesOf, textIn } from '../parse-stats.js';
 import { type Processes, perSecond, type Rate, total } from './rates.js';
 import type { PoolView, WorkerView } from './view-types.js';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Histogram } from '../../../src/pool/tasks/histogram.js';
-import { random } from '../../support/index.js';
+import { Histogram } from '../../src/pool/histogram.js';
+import { random } from '../support/index.js';
 
 /** The nearest-rank percentile of sorted values. */
 function exact(sorted: readonly number[], fraction: number): number {

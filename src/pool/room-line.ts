@@ -2,7 +2,7 @@
 // next: it is used by a call, or free again when a turn of the event loop has passed without one.
 // Not here: how much room there is (dispatcher.ts).
 
-import { setImmediate } from '../../lib/index.js';
+import { setImmediate } from '../lib/index.js';
 
 export class RoomLine {
   readonly #room: () => number;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { libcOf, platformName } from '../../src/lib/index.js';
+import { libcOf, platformName } from '../../../src/lib/index.js';
 
 const heads = {
   '\x7fELF /lib64/ld-linux-x86-64.so.2': 'gnu',
@@ -26,7 +26,7 @@ test('the C library of an executable is the one whose dynamic linker it names', 
 });
 
 test('this platform has the name under which its binary is built', async () => {
-  const scripts = new URL('../../../scripts/lib/platforms.mjs', import.meta.url).href;
+  const scripts = new URL('../../../../scripts/lib/platforms.mjs', import.meta.url).href;
   const { hostPlatform }: { hostPlatform: () => string } = await import(scripts);
   assert.equal(platformName(), hostPlatform());
 });

@@ -1,6 +1,6 @@
 // Values that have no bytes, on their way to another thread of this process: the bytes that need them
 // hold the number of their parcel, and the values go beside the frames, as `postMessage` sends them.
-// Not here: which values these are (context/values/live.ts), the port that they take (worker/shared/parcels.ts).
+// Not here: which values these are (context/values/live.ts), the port that they take (worker/both/parcels.ts).
 
 import type { Transferable } from 'node:worker_threads';
 

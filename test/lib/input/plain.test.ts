@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { hasPrivateMembers, isPlainRecord, isSameClass, modelOf } from '../../src/lib/index.js';
+import { hasPrivateMembers, isPlainRecord, isSameClass, modelOf } from '../../../src/lib/index.js';
 
 test('objects of the same keys, in the same order and with the same attributes, are of one class', () => {
   assert.equal(isSameClass({ a: 1, b: 'x' }, { a: 2, b: 'y' }), true);
@@ -75,7 +75,7 @@ test('private members are seen, fields and methods, and nothing else is', () => 
 });
 
 test('comparing goes on after V8 dropped the code of the comparison, and leaves no flag set', () => {
-  const index = new URL('../../src/lib/index.js', import.meta.url).href;
+  const index = new URL('../../../src/lib/index.js', import.meta.url).href;
   const script = `
     import { hasPrivateMembers, isSameClass } from ${JSON.stringify(index)};
     import { setImmediate } from 'node:timers/promises';

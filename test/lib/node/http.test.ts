@@ -3,15 +3,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runProgram } from '../faults/child.js';
-import { readRepositoryFile } from '../support/repository.js';
+import { runProgram } from '../../faults/child.js';
+import { readRepositoryFile } from '../../support/repository.js';
 
 const { exports } = JSON.parse(readRepositoryFile('package.json'));
 
 const clients = `process.moduleLoadList.filter((name) => name.endsWith('/undici'))`;
 
 function fileOf(path: string): string {
-  return JSON.stringify(new URL(`../../../${path}`, import.meta.url));
+  return JSON.stringify(new URL(`../../../../${path}`, import.meta.url));
 }
 
 for (const [name, { default: path }] of Object.entries<{ default?: string }>(exports)) {

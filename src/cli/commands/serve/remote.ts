@@ -1,6 +1,6 @@
 // `manycore status`, `reload`, `scale`: requests to servers that run in other processes.
 
-import { CodedError } from '../errors.js';
+import { CodedError } from '../../../errors.js';
 import {
   addressText,
   type Range,
@@ -8,7 +8,7 @@ import {
   remoteServers,
   type ServerStatus,
   statusColumns,
-} from '../serve/index.js';
+} from '../../../serve/index.js';
 
 /** Prints the status of all servers of this user, or of one process. Throws `SERVE_CONTROL_FAILED`. */
 export async function showStatus(pid: number | undefined, isJson: boolean): Promise<void> {

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { runCommand } from '../faults/child.js';
+import { runCommand } from '../../faults/child.js';
 
-const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+const main = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url));
 const status = [process.execPath, main, 'status'];
 
 function folderOf(t: TestContext): string {

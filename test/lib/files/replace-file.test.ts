@@ -15,9 +15,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { replaceFile } from '../../src/lib/index.js';
+import { replaceFile } from '../../../src/lib/index.js';
 
-const part = JSON.stringify(new URL('../../src/lib/index.js', import.meta.url));
+const part = JSON.stringify(new URL('../../../src/lib/index.js', import.meta.url));
 const noDevices = process.platform === 'win32' && 'there is no /dev';
 
 function scratch(t: TestContext): string {

@@ -1,8 +1,8 @@
 // Row of a thread: its loop, heap and garbage collector, from the stats of two polls.
 
-import type { ThreadStats } from '../agent/index.js';
-import type { GcStats } from '../heap/index.js';
-import type { SilentThread } from './programs.js';
+import type { ThreadStats } from '../../agent/index.js';
+import type { GcStats } from '../../heap/index.js';
+import type { SilentThread } from '../programs.js';
 import { maxOf, type Processes, total } from './rates.js';
 import type { ThreadView } from './view-types.js';
 

@@ -1,10 +1,10 @@
 // Rows of servers and their loops. A server is found by its control socket, by the stats of its supervisor's
 // thread (also without such a socket), or as loops with units. One that is found in several ways has one row.
 
-import type { ThreadStats } from '../agent/index.js';
-import { addressesIn, addressText, type LoopStatus, loopsIn } from '../serve/index.js';
-import { type KnownThread, numberIn, objectsIn, sourcesOf, textIn } from './parse-stats.js';
-import type { FoundServer, Program } from './programs.js';
+import type { ThreadStats } from '../../agent/index.js';
+import { addressesIn, addressText, type LoopStatus, loopsIn } from '../../serve/index.js';
+import { type KnownThread, numberIn, objectsIn, sourcesOf, textIn } from '../parse-stats.js';
+import type { FoundServer, Program } from '../programs.js';
 import { perSecond, type Rate, total } from './rates.js';
 import type { LoopView, ServerView } from './view-types.js';
 

@@ -3,7 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { boardAt, Row } from '../../../src/serve/shared/board.js';
-import { blockedLoops, isFull, silentMs, stoppedMs } from '../../../src/serve/supervisor/watch.js';
+import {
+  blockedLoops,
+  isFull,
+  silentMs,
+  stoppedMs,
+} from '../../../src/serve/supervisor/blocked-loops.js';
 
 function row(words: Partial<Record<keyof typeof boardAt, number>>): Row {
   const made = new Row(new ArrayBuffer(boardAt.headerBytes + boardAt.rowBytes), 0, 0);
