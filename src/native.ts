@@ -5,7 +5,6 @@
 
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CodedError, type ErrorCode, errorCodes } from './errors.js';
 import { messageOf, platformName, prototypeRemedy } from './lib/index.js';
@@ -393,7 +392,7 @@ const ownBinaries = fileURLToPath(new URL('../../prebuilds/', import.meta.url));
  */
 function builtFile(name: string): string {
   const platform = platformName();
-  const own = join(ownBinaries, platform, name);
+  const own = `${ownBinaries}${platform}/${name}`; // `join` fails where lists inherit an element
   if (existsSync(own)) return own;
   try {
     return require.resolve(`@manycore/${platform}/${name}`);
@@ -405,8 +404,8 @@ function builtFile(name: string): string {
 function load(): Loaded {
   if (process.env['MANYCORE_NATIVE'] === 'off') return missing('MANYCORE_NATIVE=off');
   const override = process.env['MANYCORE_NATIVE'] ?? '';
-  const path = override === '' ? builtFile('manycore.node') : override;
   try {
+    const path = override === '' ? builtFile('manycore.node') : override;
     return { binding: parseBinding(require(path)), path };
   } catch (error) {
     return missing(`${platformName()}: ${messageOf(error).split('\n')[0]}`, error);
