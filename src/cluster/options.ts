@@ -1,7 +1,19 @@
 // Options of `cluster`, checked and filled. All are plain data: each loop makes its own connection to the
 // NATS server from the same options.
 
-import { boolean, integer, invalid, oneOf, ownOptions, string, strings } from '../lib/index.js';
+import {
+  boolean,
+  integer,
+  integerOption,
+  invalid,
+  oneOf,
+  ownOptions,
+  type Read,
+  type Readers,
+  readOptions,
+  string,
+  strings,
+} from '../lib/index.js';
 
 /** Addresses of the NATS servers and credentials, with the names of the NATS client, except `credsFile`. */
 export interface NatsOptions {
@@ -36,20 +48,11 @@ export interface ClusterOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-export interface FilledClusterOptions {
-  readonly nats: NatsOptions;
-  readonly name: string;
-  readonly secret: string | undefined;
-  readonly local: 'prefer' | undefined;
-  readonly timeoutMs: number;
-}
-
 /** Returns the servers as text for people. */
 export function serversOf({ nats }: FilledClusterOptions): string {
   return [nats.servers].flat().join(', ');
 }
 
-const names = new Set(['nats', 'name', 'secret', 'local', 'timeoutMs']);
 const natsNames = new Set([
   'servers',
   'user',
@@ -62,19 +65,26 @@ const natsNames = new Set([
 ]);
 const minSecretChars = 16;
 
+const clusterReaders = {
+  nats: (_, nats) => fillNats(nats),
+  name: (name, text = 'manycore') => {
+    if (/^[\w-]+$/.test(string(name, text, 'a name'))) return text;
+    throw invalid(name, text, 'letters, digits, _ and - only');
+  },
+  secret: (name, secret) => {
+    if (secret === undefined) return secret;
+    if (string(name, secret, 'a text').length >= minSecretChars) return secret;
+    throw invalid(name, '…', `${minSecretChars} characters or more`); // no secret in error texts
+  },
+  local: (name, local) => (local === undefined ? local : oneOf(name, local, ['prefer'])),
+  timeoutMs: integerOption(10_000, 1, 2 ** 31 - 1),
+} satisfies Readers<ClusterOptions>;
+
+export interface FilledClusterOptions extends Read<typeof clusterReaders> {}
+
 /** Throws `OPTION_INVALID`. */
 export function fillClusterOptions(options: ClusterOptions): FilledClusterOptions {
-  const given = ownOptions('the options of cluster', options, names);
-  const { name = 'manycore', secret, local, timeoutMs = 10_000 } = given;
-  if (!/^[\w-]+$/.test(string('name', name, 'a name'))) {
-    throw invalid('name', name, 'letters, digits, _ and - only');
-  }
-  if (secret !== undefined && string('secret', secret, 'a text').length < minSecretChars) {
-    throw invalid('secret', '…', `${minSecretChars} characters or more`); // no secret in error texts
-  }
-  if (local !== undefined) oneOf('local', local, ['prefer']);
-  integer('timeoutMs', timeoutMs, 1, 2 ** 31 - 1);
-  return { nats: fillNats(given.nats), name, secret, local, timeoutMs };
+  return readOptions('the options of cluster', options, clusterReaders);
 }
 
 function fillNats(nats: ClusterOptions['nats']): NatsOptions {
@@ -125,18 +135,22 @@ export interface LendOptions {
   readonly drainTimeoutMs?: number | undefined;
 }
 
+const lendReaders = {
+  durable: (name, given, { modules = [] }) => {
+    const durable = boolean(name, given ?? modules.length > 0);
+    if (durable || modules.length === 0) return durable;
+    throw invalid(name, durable, 'true where modules are given');
+  },
+  modules: (name, given = []) => {
+    const modules = strings(name, [...given].map(String));
+    const wrong = modules.find((url) => !URL.canParse(url));
+    if (wrong === undefined) return new Set(modules);
+    throw invalid(name, wrong, 'URLs: pathToFileURL(path), or import.meta.resolve');
+  },
+  drainTimeoutMs: integerOption(30_000, 0, 2 ** 31 - 1),
+} satisfies Readers<LendOptions>;
+
 /** Throws `OPTION_INVALID`. */
 export function fillLendOptions(options: LendOptions) {
-  const lendNames = new Set(['durable', 'modules', 'drainTimeoutMs']);
-  const given = ownOptions('the options of lendWorkers', options, lendNames);
-  const modules = strings('modules', [...(given.modules ?? [])].map(String));
-  const wrong = modules.find((url) => !URL.canParse(url));
-  if (wrong !== undefined)
-    throw invalid('modules', wrong, 'URLs: pathToFileURL(path), or import.meta.resolve');
-  const durable = boolean('durable', given.durable ?? modules.length > 0);
-  if (!durable && modules.length > 0)
-    throw invalid('durable', durable, 'true where modules are given');
-  const { drainTimeoutMs = 30_000 } = given;
-  integer('drainTimeoutMs', drainTimeoutMs, 0, 2 ** 31 - 1);
-  return { durable, modules: new Set(modules), drainTimeoutMs };
+  return readOptions('the options of lendWorkers', options, lendReaders);
 }

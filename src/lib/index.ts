@@ -54,6 +54,17 @@ export {
   string,
   strings,
 } from './input/check.js';
+export { hintAt } from './input/did-you-mean.js';
+export {
+  booleanOption,
+  choiceOption,
+  functionOption,
+  integerOption,
+  numberOption,
+  type Read,
+  type Readers,
+  readOptions,
+} from './input/options.js';
 export {
   isBare,
   isDetached,

@@ -191,7 +191,7 @@ export class MapRun {
 
   #nextItems(): number {
     const { source, runner, options } = this.#parts;
-    const { chunkItems: fixedItems, leadItems = Infinity } = options;
+    const { chunk: fixedItems, lead: leadItems = Infinity } = options;
     const workers = runner.workers;
     const returned = this.#returned.reduce((sum, { count }) => sum + count, 0);
     // When the input has ended, only returned pieces are left, even for an input without a known length.
@@ -213,7 +213,7 @@ export class MapRun {
   /** Maximum number of items that may be taken and not delivered. */
   get #leadItems(): number {
     const { options, runner } = this.#parts;
-    if (options.leadItems !== undefined) return options.leadItems;
+    if (options.lead !== undefined) return options.lead;
     return leadChunks * runner.workers * Math.max(this.#nextItems(), leadChunks);
   }
 
@@ -333,7 +333,7 @@ export class MapRun {
       output,
       start: piece.start,
       count: piece.count,
-      budgetMs: options.chunkItems === undefined ? chunkBudgetMs(this.#targetMs) : Infinity,
+      budgetMs: options.chunk === undefined ? chunkBudgetMs(this.#targetMs) : Infinity,
       items: isWhole ? piece.items : itemsOf(piece),
       offset: isWhole ? piece.offset : 0,
       indices: piece.indices,

@@ -2,13 +2,16 @@
 
 import {
   abortSignal,
-  boolean,
-  checkFunction,
-  integer,
+  booleanOption,
+  functionOption,
+  hintAt,
+  integerOption,
   invalid,
-  number,
+  numberOption,
   oneOf,
-  ownOptions,
+  type Read,
+  type Readers,
+  readOptions,
 } from '../lib/index.js';
 import { Pool } from '../pool/index.js';
 
@@ -78,70 +81,45 @@ export interface FillOptions extends MapOptions {
   readonly into?: TypedArray | undefined;
 }
 
-export interface FilledMapOptions {
-  readonly pool: Pool | undefined;
-  readonly channel: MapChannel;
-  readonly ordered: boolean;
-  /** `undefined`: by run time. */
-  readonly chunkItems: number | undefined;
-  /** `undefined`: enough to keep the workers busy. */
-  readonly leadItems: number | undefined;
-  readonly signal: AbortSignal | undefined;
-  readonly settled: boolean;
-  readonly retry: number;
-  readonly priority: number;
-  readonly onProgress: ((progress: MapProgress) => void) | undefined;
-  readonly into: TypedArray | undefined;
-}
-
-const optionNames: ReadonlySet<string> = new Set([
-  'pool',
-  'channel',
-  'ordered',
-  'chunk',
-  'lead',
-  'signal',
-  'settled',
-  'retry',
-  'priority',
-  'onProgress',
-  'into',
-]);
-
 const maxItems = 2 ** 31 - 1;
+
+const mapReaders = {
+  pool: (name, pool) => {
+    if (pool === undefined || pool instanceof Pool) return pool;
+    throw invalid(name, pool, 'a Pool that this copy of manycore made');
+  },
+  channel: (name, channel: MapChannel = 'auto', { pool }) => {
+    oneOf(name, channel, ['auto', 'shm', 'socket', 'memory', 'inline']);
+    if (pool === undefined || channel === 'auto' || channel === 'inline') return channel;
+    throw invalid(name, channel, '"auto" or "inline" beside pool, which has its own');
+  },
+  ordered: booleanOption(true),
+  /** `undefined`: by run time. */
+  chunk: itemCount,
+  /** `undefined`: enough to keep the workers busy. */
+  lead: itemCount,
+  signal: (_, signal) => abortSignal(signal),
+  settled: booleanOption(false),
+  retry: integerOption(0, 0, Number.MAX_SAFE_INTEGER),
+  priority: numberOption(0, -Infinity),
+  onProgress: functionOption<(progress: MapProgress) => void>,
+  into: (_, into) => into,
+} satisfies Readers<FillOptions>;
+hintAt('map', mapReaders);
+
+export interface FilledMapOptions extends Read<typeof mapReaders> {}
 
 /** Checks the user's options and fills in the defaults. Throws `OPTION_INVALID`. */
 export function fillMapOptions(options: FillOptions = {}, isOverArray = false): FilledMapOptions {
-  const given = ownOptions('the options of a map', options, optionNames);
-  const { pool, chunk = 'auto', lead = 'auto', onProgress, into } = given;
-  if (pool !== undefined && !(pool instanceof Pool)) {
-    throw invalid('pool', pool, 'a Pool that this copy of manycore made');
+  const filled = readOptions('the options of a map', options, mapReaders);
+  if (filled.into !== undefined && !isOverArray) {
+    throw invalid('into', filled.into, 'left out: only pmap over a typed array has it');
   }
-  if (into !== undefined && !isOverArray) {
-    throw invalid('into', into, 'left out: only pmap over a typed array has it');
-  }
-  const channels = ['auto', 'shm', 'socket', 'memory', 'inline'] as const;
-  const channel = oneOf('channel', given.channel ?? 'auto', channels);
-  if (pool !== undefined && channel !== 'auto' && channel !== 'inline') {
-    throw invalid('channel', channel, '"auto" or "inline" beside pool, which has its own');
-  }
-  return {
-    pool,
-    channel,
-    ordered: boolean('ordered', given.ordered ?? true),
-    chunkItems: itemCount('chunk', chunk),
-    leadItems: itemCount('lead', lead),
-    signal: abortSignal(given.signal),
-    settled: boolean('settled', given.settled ?? false),
-    retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),
-    priority: number('priority', given.priority ?? 0, -Infinity),
-    onProgress: onProgress === undefined ? undefined : checkFunction('onProgress', onProgress),
-    into,
-  };
+  return filled;
 }
 
 /** `undefined` for `auto`. */
-function itemCount(name: string, value: number | 'auto'): number | undefined {
+function itemCount(name: string, value: number | 'auto' = 'auto'): number | undefined {
   if (value === 'auto') return undefined;
   if (Number.isInteger(value) && value >= 1 && value <= maxItems) return value;
   throw invalid(name, value, `"auto" or an integer from 1 to ${maxItems}`);

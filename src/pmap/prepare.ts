@@ -101,7 +101,11 @@ export function checkInput(items: unknown, mapper: unknown): void {
 /** Maximum time to read an iterator at a time, in ms, unless `chunk` is a number of items. */
 const maxReadMs = 1;
 
-function sourceOf(items: unknown, { chunkItems }: FilledMapOptions, reader: AsyncReader): Source {
+function sourceOf(
+  items: unknown,
+  { chunk: chunkItems }: FilledMapOptions,
+  reader: AsyncReader,
+): Source {
   if (Array.isArray(items)) return new ArraySource(items);
   if (isTypedArray(items)) return new RangeSource(items, items.length);
   if (isAsyncIterable(items)) return new AsyncSource(items, reader);

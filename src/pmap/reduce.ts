@@ -156,8 +156,8 @@ async function combineAll(
     const chunkItems = Math.max(2, Math.ceil(level.length / runner.workers));
     const options: FilledMapOptions = {
       ...request.options,
-      chunkItems,
-      leadItems: undefined,
+      chunk: chunkItems,
+      lead: undefined,
       onProgress: undefined,
     };
     const source = new ArraySource(level);

@@ -7,16 +7,22 @@ import type { ChannelKind } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import {
   abortSignal,
-  boolean,
+  booleanOption,
   checkFunction,
+  choiceOption,
+  functionOption,
+  hintAt,
   inheritedElement,
   integer,
+  integerOption,
   invalid,
   isMainRealm,
-  number,
-  oneOf,
+  numberOption,
   ownOf,
   ownOptions,
+  type Read,
+  type Readers,
+  readOptions,
   string,
   strings,
 } from '../lib/index.js';
@@ -172,67 +178,7 @@ export interface PoolSize {
   readonly workersAtOnce: number;
 }
 
-export interface FilledPoolOptions extends PoolSize {
-  readonly remote: RemoteWorkers | undefined;
-  readonly worker: WorkerKind;
-  readonly channel: ChannelKind | 'auto';
-  readonly spin: boolean;
-  readonly minSpareWorkers: number;
-  readonly maxSpareWorkers: number;
-  readonly idleTimeMs: number;
-  readonly maxWaitingTasks: number;
-  /** `Infinity` for `auto`. */
-  readonly maxTasksAhead: number;
-  readonly concurrentTasksPerWorker: number;
-  readonly maxTasksPerWorker: number;
-  /** 0: no limit. */
-  readonly maxRssBytes: number;
-  /** 0: V8's own. */
-  readonly maxHeapMb: number;
-  readonly execArgv: ByPlace<readonly string[]>;
-  readonly env: ByPlace<Environment>;
-  readonly affinity: 'none' | 'spread';
-  readonly setup: (() => unknown) | undefined;
-  readonly teardown: (() => unknown) | undefined;
-  readonly onOutput: OutputListener | undefined;
-  readonly startTimeoutMs: number;
-  readonly startRetryMs: number;
-  readonly graceMs: number;
-  readonly neighbourGraceMs: number;
-}
-
-export interface FilledCallOptions {
-  readonly whenBusy: 'queue' | 'inline' | 'reject';
-  /** `Infinity`: none. */
-  readonly timeoutMs: number;
-  /** `Infinity`: none. */
-  readonly maxQueueMs: number;
-  readonly signal: AbortSignal | undefined;
-  readonly onReport: ReportListener | undefined;
-  readonly priority: number;
-  readonly retry: number;
-  readonly key: string | number | undefined;
-  /** For `runOnEach`: the worker that runs it. */
-  readonly workerId: number | undefined;
-  readonly transfer: readonly Transferable[];
-  readonly durable: { readonly id: string | undefined } | undefined;
-}
-
 const noTransfer: readonly Transferable[] = Object.freeze([]);
-
-export const callDefaults: FilledCallOptions = Object.freeze({
-  whenBusy: 'queue',
-  timeoutMs: Infinity,
-  maxQueueMs: Infinity,
-  signal: undefined,
-  onReport: undefined,
-  priority: 0,
-  retry: 0,
-  key: undefined,
-  workerId: undefined,
-  transfer: noTransfer,
-  durable: undefined,
-});
 
 /**
  * Options of the pools that are never closed. Jest gives each test file a copy of this library, with pools
@@ -242,50 +188,64 @@ export const realmOptions: PoolOptions = Object.freeze(
   isMainRealm ? {} : { size: { min: 0 }, idleTimeMs: 1000 },
 );
 
-const poolOptionNames: ReadonlySet<string> = new Set([
-  'worker',
-  'size',
-  'cluster',
-  'channel',
-  'spin',
-  'minSpareWorkers',
-  'maxSpareWorkers',
-  'idleTimeMs',
-  'maxWaitingTasks',
-  'maxTasksAhead',
-  'concurrentTasksPerWorker',
-  'maxTasksPerWorker',
-  'maxRssBytes',
-  'maxHeapMb',
-  'execArgv',
-  'env',
-  'affinity',
-  'setup',
-  'teardown',
-  'onOutput',
-  'startTimeoutMs',
-  'startRetryMs',
-  'graceMs',
-  'neighbourGraceMs',
-]);
-const callOptionNames: ReadonlySet<string> = new Set([
-  'whenBusy',
-  'timeoutMs',
-  'maxQueueMs',
-  'signal',
-  'onReport',
-  'priority',
-  'retry',
-  'key',
-  'transfer',
-  'durable',
-  'pool',
-]);
-
 /** Maximum number of workers of a pool: more is a mistake in a number. */
 const maxPoolWorkers = 1024;
+const concurrentTasksPerWorker = integerOption(1, 1, 1_000);
 /** Size of a pool on other machines when no size is given. */
 const remoteSize = Object.freeze({ min: 0, max: 64 });
+
+const poolReaders = {
+  worker: choiceOption(['process', 'thread']),
+  size: (_, size, { cluster }) =>
+    fillSize(size === undefined && cluster !== undefined ? remoteSize : size),
+  cluster: (_, cluster, given) => (cluster === undefined ? undefined : fillRemote(given)),
+  channel: choiceOption(['auto', 'shm', 'socket', 'memory']),
+  spin: booleanOption(true),
+  minSpareWorkers: integerOption(0, 0, maxPoolWorkers),
+  maxSpareWorkers: integerOption(0, 0, maxPoolWorkers),
+  idleTimeMs: numberOption(10_000, 0),
+  maxWaitingTasks: numberOption(1_000_000, 0),
+  /** `Infinity` for `auto`. */
+  maxTasksAhead: (_, __, given) => fillAhead(given),
+  concurrentTasksPerWorker,
+  maxTasksPerWorker: numberOption(Infinity, 1),
+  /** 0: no limit. */
+  maxRssBytes: integerOption(0, 0, Number.MAX_SAFE_INTEGER),
+  /** 0: V8's own. */
+  maxHeapMb: integerOption(0, 0, 2 ** 20),
+  execArgv: (name, flags = []) => fillByPlace(name, flags, strings),
+  env: (name, env = {}) => fillByPlace(name, env, checkEnv),
+  affinity: choiceOption(['none', 'spread']),
+  setup: functionOption<() => unknown>,
+  teardown: functionOption<() => unknown>,
+  onOutput: (_, __, given) => fillOutput(given),
+  startTimeoutMs: numberOption(30_000, 1),
+  startRetryMs: numberOption(30_000, 0),
+  graceMs: numberOption(1_000, 0),
+  neighbourGraceMs: numberOption(30_000, 0),
+} satisfies Readers<PoolOptions>;
+hintAt('pool', poolReaders);
+
+export interface FilledPoolOptions extends Omit<Read<typeof poolReaders>, 'size'>, PoolSize {}
+
+export const callReaders = {
+  whenBusy: choiceOption(['queue', 'inline', 'reject']),
+  timeoutMs: numberOption(Infinity, 0),
+  maxQueueMs: numberOption(Infinity, 0),
+  signal: (_, signal) => abortSignal(signal),
+  onReport: (_, __, given) => fillReport(given),
+  priority: numberOption(0, -Infinity),
+  retry: integerOption(0, 0, Number.MAX_SAFE_INTEGER),
+  key: (_, __, given) => fillKey(given),
+  transfer: (_, __, given) => fillTransfer(given),
+  durable: (_, __, given) => fillDurable(given),
+} satisfies Readers<CallOptions>;
+hintAt('call', callReaders);
+
+export interface FilledCallOptions extends Read<typeof callReaders> {
+  /** For `runOnEach`: the worker that runs it. */
+  readonly workerId: number | undefined;
+}
 
 /** Checks the user's options and fills in the defaults. Throws `OPTION_INVALID`. */
 export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
@@ -293,59 +253,16 @@ export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
   if (element !== undefined) {
     throw new CodedError('WORKER_START_FAILED', `no worker can be started: ${element}`);
   }
-  const given = ownOptions('the pool options', options, poolOptionNames);
-  const concurrentTasksPerWorker = integer(
-    'concurrentTasksPerWorker',
-    given.concurrentTasksPerWorker ?? 1,
-    1,
-    1_000,
-  );
-  const remote = given.cluster === undefined ? undefined : fillRemote(given);
-  return {
-    remote,
-    worker: oneOf('worker', given.worker ?? 'process', ['process', 'thread']),
-    ...fillSize(remote !== undefined && given.size === undefined ? remoteSize : given.size),
-    channel: oneOf('channel', given.channel ?? 'auto', ['auto', 'shm', 'socket', 'memory']),
-    spin: boolean('spin', given.spin ?? true),
-    minSpareWorkers: integer('minSpareWorkers', given.minSpareWorkers ?? 0, 0, maxPoolWorkers),
-    maxSpareWorkers: integer('maxSpareWorkers', given.maxSpareWorkers ?? 0, 0, maxPoolWorkers),
-    idleTimeMs: number('idleTimeMs', given.idleTimeMs ?? 10_000, 0),
-    maxWaitingTasks: number('maxWaitingTasks', given.maxWaitingTasks ?? 1_000_000, 0),
-    maxTasksAhead: fillAhead(given, concurrentTasksPerWorker),
-    concurrentTasksPerWorker,
-    maxTasksPerWorker: number('maxTasksPerWorker', given.maxTasksPerWorker ?? Infinity, 1),
-    maxRssBytes: integer('maxRssBytes', given.maxRssBytes ?? 0, 0, Number.MAX_SAFE_INTEGER),
-    maxHeapMb: integer('maxHeapMb', given.maxHeapMb ?? 0, 0, 2 ** 20),
-    execArgv: fillByPlace('execArgv', given.execArgv ?? [], strings),
-    env: fillByPlace('env', given.env ?? {}, checkEnv),
-    affinity: oneOf('affinity', given.affinity ?? 'none', ['none', 'spread']),
-    setup: given.setup === undefined ? undefined : checkFunction('setup', given.setup),
-    teardown: given.teardown === undefined ? undefined : checkFunction('teardown', given.teardown),
-    onOutput: fillOutput(given),
-    startTimeoutMs: number('startTimeoutMs', given.startTimeoutMs ?? 30_000, 1),
-    startRetryMs: number('startRetryMs', given.startRetryMs ?? 30_000, 0),
-    graceMs: number('graceMs', given.graceMs ?? 1_000, 0),
-    neighbourGraceMs: number('neighbourGraceMs', given.neighbourGraceMs ?? 30_000, 0),
-  };
+  const { size, ...others } = readOptions('the pool options', options, poolReaders);
+  return { ...others, ...size };
 }
 
 /** Checks and fills the options of one call, as `fillPoolOptions`. */
 export function fillCallOptions(options: CallOptions = {}): FilledCallOptions {
-  const given = ownOptions('the call options', options, callOptionNames);
-  return {
-    whenBusy: oneOf('whenBusy', given.whenBusy ?? 'queue', ['queue', 'inline', 'reject']),
-    timeoutMs: number('timeoutMs', given.timeoutMs ?? Infinity, 0),
-    maxQueueMs: number('maxQueueMs', given.maxQueueMs ?? Infinity, 0),
-    signal: abortSignal(given.signal),
-    onReport: fillReport(given),
-    priority: number('priority', given.priority ?? 0, -Infinity),
-    retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),
-    key: fillKey(given),
-    workerId: undefined,
-    transfer: fillTransfer(given),
-    durable: fillDurable(given),
-  };
+  return { ...readOptions('the call options', options, callReaders), workerId: undefined };
 }
+
+export const callDefaults: FilledCallOptions = Object.freeze(fillCallOptions());
 
 /**
  * Throws `OPTION_INVALID` for options that `runOnEach` cannot keep: each worker runs it once, after its own
@@ -445,10 +362,14 @@ function isRemoteWorkers(value: unknown): value is RemoteWorkers {
   return typeof value === 'object' && value !== null && 'start' in value;
 }
 
-function fillAhead(given: PoolOptions, concurrentTasks: number): number {
+function fillAhead(given: PoolOptions): number {
   const { maxTasksAhead = 'auto' } = given;
   if (maxTasksAhead === 'auto') return Infinity;
   integer('maxTasksAhead', maxTasksAhead, 1, 1_000_000);
+  const concurrentTasks = concurrentTasksPerWorker(
+    'concurrentTasksPerWorker',
+    given.concurrentTasksPerWorker,
+  );
   if (maxTasksAhead >= concurrentTasks) return maxTasksAhead;
   const wanted = `at least concurrentTasksPerWorker, which is ${concurrentTasks}`;
   throw invalid('maxTasksAhead', maxTasksAhead, wanted);

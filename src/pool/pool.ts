@@ -155,7 +155,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     this.#state = options === inlineOptions ? 'inline' : 'open';
     lastPoolId += 1;
     this.#id = lastPoolId;
-    const isSized = ownOf(options ?? {}).size !== undefined || this.#options.remote !== undefined;
+    const isSized = ownOf(options ?? {}).size !== undefined || this.#options.cluster !== undefined;
     if (isSized || shared !== undefined) budget().raise(this.#options.maxWorkers);
     const setup = setupOf(this.#options);
     this.#setup = setup && this.#exportSetup(setup);

@@ -4,7 +4,21 @@ import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { domainToASCII } from 'node:url';
-import { boolean, integer, invalid, oneOf, ownOptions, string, strings } from '../lib/index.js';
+import {
+  boolean,
+  booleanOption,
+  choiceOption,
+  integer,
+  integerOption,
+  invalid,
+  ownOf,
+  ownOptions,
+  type Read,
+  type Readers,
+  readOptions,
+  string,
+  strings,
+} from '../lib/index.js';
 import { grantedCores } from '../worker/index.js';
 import type { TlsFiles } from './protocol.js';
 import { type Owner, ownerOf } from './supervisor/owner.js';
@@ -114,118 +128,60 @@ export interface StatusAddress {
   readonly port: number;
 }
 
-export interface FilledServeOptions {
-  readonly plan: Plan;
-  readonly processes: Range;
-  readonly maxProcesses: number;
-  readonly loops: Range;
-  readonly minSpare: number;
-  readonly maxSpare: number;
-  readonly placement: Placement;
-  readonly port: number;
-  readonly isPortGiven: boolean;
-  readonly host: string | undefined;
-  readonly unix: string | undefined;
-  readonly serverNames: readonly string[];
-  readonly tls: TlsFiles | undefined;
-  readonly listenFds: readonly number[];
-  readonly owner: Owner | undefined;
-  readonly args: readonly string[];
-  readonly maxConnections: number;
-  readonly maxConnectionsPerProcess: number;
-  readonly maxRssBytes: number;
-  readonly startTimeoutMs: number;
-  readonly blockedTimeoutMs: number;
-  readonly drainTimeoutMs: number;
-  readonly overloadMs: number;
-  readonly control: boolean;
-  readonly status: StatusAddress | undefined;
-}
-
-const optionNames: ReadonlySet<string> = new Set<keyof ServeOptions>([
-  'plan',
-  'processes',
-  'maxProcesses',
-  'loops',
-  'minSpare',
-  'maxSpare',
-  'placement',
-  'port',
-  'host',
-  'unix',
-  'serverNames',
-  'tls',
-  'listenFds',
-  'user',
-  'group',
-  'args',
-  'maxConnections',
-  'maxConnectionsPerProcess',
-  'maxRssBytes',
-  'startTimeoutMs',
-  'blockedTimeoutMs',
-  'drainTimeoutMs',
-  'overloadMs',
-  'control',
-  'status',
-]);
-
 const plans = ['event', 'prefork', 'worker', 'perchild'] as const;
-const placements = ['least-loaded', 'round-robin', 'kernel', 'reuseport'] as const;
 /** One process for four loops, but at least two, so that a crash does not end all loops. */
 const loopsPerProcess = 4;
 const maxProcessCount = 128;
 const maxLoopCount = 256;
 const maxConnectionCount = 2 ** 20;
 const maxTimeMs = 2 ** 31 - 1;
+const minSpareOption = integerOption(1, 0, maxProcessCount);
 const defaultPort = 3000;
+
+const serveReaders = {
+  plan: choiceOption(plans),
+  processes: (_, __, given) => sizes(given).processes,
+  maxProcesses: (name, max, given) => {
+    const { processes } = sizes(given);
+    const usual = Math.min(maxProcessCount, Math.max(2 * processes.max, grantedCores().count));
+    return integer(name, max ?? usual, processes.max, maxProcessCount);
+  },
+  loops: (_, __, given) => sizes(given).loops,
+  minSpare: minSpareOption,
+  maxSpare: (name, max, given) => {
+    const min = minSpareOption('minSpare', given.minSpare);
+    return integer(name, max ?? min + 1, min, maxProcessCount);
+  },
+  placement: choiceOption(['least-loaded', 'round-robin', 'kernel', 'reuseport']),
+  port: (name, port) => integer(name, port ?? portOfEnvironment(), 0, 65_535),
+  host: (name, host) => (host === undefined ? undefined : string(name, host, 'an address')),
+  unix: (name, path) => (path === undefined ? undefined : resolve(string(name, path, 'a path'))),
+  serverNames: (name, names = []) => strings(name, names).map(serverName),
+  tls: (_, tls) => (tls === undefined ? undefined : tlsFiles(tls)),
+  listenFds: (name, fds = []) => fds.map((fd) => integer(name, fd, 0, 2 ** 31 - 1)),
+  user: (_, user, { group }) => ownerOf(user, group),
+  group: () => undefined,
+  args: (name, args = []) => strings(name, args),
+  maxConnections: integerOption(16_384, 1, maxConnectionCount),
+  maxConnectionsPerProcess: orNever,
+  maxRssBytes: orNever,
+  startTimeoutMs: integerOption(30_000, 1, maxTimeMs),
+  blockedTimeoutMs: integerOption(15_000, 1000, maxTimeMs),
+  drainTimeoutMs: integerOption(30_000, 0, maxTimeMs),
+  overloadMs: integerOption(5000, 0, maxTimeMs),
+  control: booleanOption(false),
+  status: (_, status) => (status === undefined ? undefined : statusAddress(status)),
+} satisfies Readers<ServeOptions>;
+
+export interface FilledServeOptions extends Omit<Read<typeof serveReaders>, 'user' | 'group'> {
+  readonly owner: Owner | undefined;
+  readonly isPortGiven: boolean;
+}
 
 /** Throws `OPTION_INVALID`. */
 export function fillServeOptions(options: ServeOptions = {}): FilledServeOptions {
-  const given = ownOptions('the options of serve', options, optionNames);
-  const plan = oneOf('plan', given.plan ?? 'event', plans);
-  const { processes, loops } = sizes(plan, given);
-  const cores = grantedCores().count;
-  const maxProcesses =
-    given.maxProcesses ?? Math.min(maxProcessCount, Math.max(2 * processes.max, cores));
-  const minSpare = integer('minSpare', given.minSpare ?? 1, 0, maxProcessCount);
-  return {
-    plan,
-    processes,
-    maxProcesses: integer('maxProcesses', maxProcesses, processes.max, maxProcessCount),
-    loops,
-    minSpare,
-    maxSpare: integer('maxSpare', given.maxSpare ?? minSpare + 1, minSpare, maxProcessCount),
-    placement: oneOf('placement', given.placement ?? 'least-loaded', placements),
-    port: integer('port', given.port ?? portOfEnvironment(), 0, 65_535),
-    isPortGiven: given.port !== undefined,
-    host: given.host === undefined ? undefined : string('host', given.host, 'an address'),
-    unix: given.unix === undefined ? undefined : resolve(string('unix', given.unix, 'a path')),
-    serverNames: strings('serverNames', given.serverNames ?? []).map(serverName),
-    tls: given.tls === undefined ? undefined : tlsFiles(given.tls),
-    listenFds: (given.listenFds ?? []).map((fd) => integer('listenFds', fd, 0, 2 ** 31 - 1)),
-    owner: ownerOf(given.user, given.group),
-    args: strings('args', given.args ?? []),
-    maxConnections: integer(
-      'maxConnections',
-      given.maxConnections ?? 16_384,
-      1,
-      maxConnectionCount,
-    ),
-    maxConnectionsPerProcess: orNever('maxConnectionsPerProcess', given.maxConnectionsPerProcess),
-    maxRssBytes: orNever('maxRssBytes', given.maxRssBytes),
-    startTimeoutMs: integer('startTimeoutMs', given.startTimeoutMs ?? 30_000, 1, maxTimeMs),
-    blockedTimeoutMs: integer(
-      'blockedTimeoutMs',
-      given.blockedTimeoutMs ?? 15_000,
-      1000,
-      maxTimeMs,
-    ),
-    drainTimeoutMs: integer('drainTimeoutMs', given.drainTimeoutMs ?? 30_000, 0, maxTimeMs),
-    overloadMs: integer('overloadMs', given.overloadMs ?? 5000, 0, maxTimeMs),
-    control: boolean('control', given.control ?? false),
-    status: given.status === undefined ? undefined : statusAddress(given.status),
-  };
+  const { user, group, ...read } = readOptions('the options of serve', options, serveReaders);
+  return { ...read, owner: user, isPortGiven: ownOf(options).port !== undefined };
 }
 
 /** Normalizes a name as clients send it: in lower case, other scripts in ASCII. */
@@ -263,7 +219,8 @@ function orNever(name: string, value: number | undefined): number {
   return value === undefined ? Infinity : integer(name, value, 1, Number.MAX_SAFE_INTEGER);
 }
 
-function sizes(plan: Plan, given: ServeOptions): { processes: Range; loops: Range } {
+function sizes(given: ServeOptions): { processes: Range; loops: Range } {
+  const { plan = 'event' } = given;
   const cores = grantedCores().count;
   const full =
     plan === 'prefork' ? cores : Math.max(Math.ceil(cores / loopsPerProcess), Math.min(2, cores));

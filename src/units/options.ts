@@ -4,38 +4,44 @@ import { existsSync, statSync } from 'node:fs';
 import { basename, extname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CodedError } from '../errors.js';
-import { integer, invalid, oneOf, ownOptions, string } from '../lib/index.js';
+import {
+  choiceOption,
+  integer,
+  integerOption,
+  invalid,
+  type Read,
+  type Readers,
+  readOptions,
+  string,
+} from '../lib/index.js';
 import { grantedCores } from '../worker/index.js';
 import type { UnitSource } from './protocol.js';
-import type { DeployOptions, UnitPlacement } from './types.js';
+import type { DeployOptions } from './types.js';
 
 const maxInstances = 1_000_000;
 const maxTimeoutMs = 2 ** 31 - 1;
-const defaultTimeoutMs = 30_000;
+const maxProcesses = 1024;
 /** Default of `health()`. */
 export const healthTimeoutMs = 5000;
 
-export interface FilledDeployOptions {
-  readonly instances: number;
-  readonly on: UnitPlacement;
-  readonly config: unknown;
-  readonly name: string;
-  readonly processes: number;
-  readonly blockingThreads: number;
-  readonly startTimeoutMs: number;
-  readonly stopTimeoutMs: number;
-}
+const timeoutOption = integerOption(30_000, 1, maxTimeoutMs);
 
-const names = new Set([
-  'instances',
-  'on',
-  'config',
-  'name',
-  'processes',
-  'blockingThreads',
-  'startTimeoutMs',
-  'stopTimeoutMs',
-]);
+/** The readers for a deployment of `source` on `loops` loops. */
+const deployReaders = (source: UnitSource, loops: number) =>
+  ({
+    instances: (_, instances = 1) => checkInstances(instances, 1),
+    on: choiceOption(['loop', 'blocking']),
+    config: (_, config) => config,
+    name: (name, text) => (text === undefined ? nameOf(source) : string(name, text, 'a name')),
+    processes: (name, count) =>
+      count === undefined ? Infinity : integer(name, count, 1, maxProcesses),
+    blockingThreads: (_, threads, { instances = 1 }) =>
+      threadsOf(threads, Math.min(instances, loops)),
+    startTimeoutMs: timeoutOption,
+    stopTimeoutMs: timeoutOption,
+  }) satisfies Readers<DeployOptions>;
+
+export interface FilledDeployOptions extends Read<ReturnType<typeof deployReaders>> {}
 
 /** Fills options of a deployment on `loops` loops. Throws `OPTION_INVALID`. */
 export function fillDeployOptions(
@@ -43,20 +49,7 @@ export function fillDeployOptions(
   options: DeployOptions = {},
   loops = 1,
 ): FilledDeployOptions {
-  const given = ownOptions('the options of deploy', options, names);
-  const instances = checkInstances(given.instances ?? 1, 1);
-  const { startTimeoutMs = defaultTimeoutMs, stopTimeoutMs = defaultTimeoutMs } = given;
-  return {
-    instances,
-    on: oneOf('on', given.on ?? 'loop', ['loop', 'blocking']),
-    config: given.config,
-    name: given.name === undefined ? nameOf(source) : string('name', given.name, 'a name'),
-    processes:
-      given.processes === undefined ? Infinity : integer('processes', given.processes, 1, 1024),
-    blockingThreads: threadsOf(given.blockingThreads, Math.min(instances, loops)),
-    startTimeoutMs: integer('startTimeoutMs', startTimeoutMs, 1, maxTimeoutMs),
-    stopTimeoutMs: integer('stopTimeoutMs', stopTimeoutMs, 1, maxTimeoutMs),
-  };
+  return readOptions('the options of deploy', options, deployReaders(source, loops));
 }
 
 /** Returns the number of threads in each of `loops` loops. */

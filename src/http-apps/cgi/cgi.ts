@@ -5,7 +5,14 @@ import { constants, type Stats } from 'node:fs';
 import { access, realpath, stat } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
-import { integer, invalid, messageOf, ownOptions, strings } from '../../lib/index.js';
+import {
+  integerOption,
+  invalid,
+  messageOf,
+  type Readers,
+  readOptions,
+  strings,
+} from '../../lib/index.js';
 import { answerStatus, type FolderListener, isInside, realFolder } from '../folder-listener.js';
 import { type CgiScript, metaVariables } from './environment.js';
 import { type CgiHead, CgiHeadReader } from './head.js';
@@ -22,12 +29,6 @@ export interface CgiOptions {
   readonly maxPrograms?: number | undefined;
 }
 
-const optionNames: ReadonlySet<string> = new Set<keyof CgiOptions>([
-  'prefix',
-  'env',
-  'timeoutMs',
-  'maxPrograms',
-]);
 const maxInt = 2 ** 31 - 1;
 
 interface Settings {
@@ -69,18 +70,21 @@ export function serveCgi(root: string | URL, options: CgiOptions = {}): FolderLi
   };
 }
 
+const readers = {
+  prefix: (name, prefix = '/') => {
+    if (/^\/(.*\/)?$/s.test(prefix)) return prefix;
+    throw invalid(name, prefix, 'a path like "/cgi-bin/"');
+  },
+  env: (name, env = {}) => {
+    strings(name, Object.values(env));
+    return env;
+  },
+  timeoutMs: integerOption(60_000, 1, maxInt),
+  maxPrograms: integerOption(100, 1, maxInt),
+} satisfies Readers<CgiOptions>;
+
 function fill(root: string | URL, given: CgiOptions): Settings {
-  const options = ownOptions('the options of serveCgi', given, optionNames);
-  const { prefix = '/', env = {} } = options;
-  if (!/^\/(.*\/)?$/s.test(prefix)) throw invalid('prefix', prefix, 'a path like "/cgi-bin/"');
-  strings('env', Object.values(env));
-  return {
-    root: realFolder(root),
-    prefix,
-    env,
-    timeoutMs: integer('timeoutMs', options.timeoutMs ?? 60_000, 1, maxInt),
-    maxPrograms: integer('maxPrograms', options.maxPrograms ?? 100, 1, maxInt),
-  };
+  return { root: realFolder(root), ...readOptions('the options of serveCgi', given, readers) };
 }
 
 /** Finds the program that a URL names, or the status of the refusal. */

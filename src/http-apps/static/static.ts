@@ -18,7 +18,14 @@ import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:h
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import send from 'send';
-import { boolean, integer, oneOf, ownOptions } from '../../lib/index.js';
+import {
+  booleanOption,
+  choiceOption,
+  integerOption,
+  type Readers,
+  readOptions,
+  string,
+} from '../../lib/index.js';
 import { answerStatus, type FolderListener, isInside, realFolder } from '../folder-listener.js';
 import { listingPage } from './listing.js';
 import { plainDescriptor, sendFile } from './send-file.js';
@@ -39,17 +46,20 @@ export interface StaticOptions {
   readonly precompressed?: boolean | undefined;
 }
 
-const optionNames: ReadonlySet<string> = new Set<keyof StaticOptions>([
-  'index',
-  'listing',
-  'dotfiles',
-  'maxAgeMs',
-  'immutable',
-  'precompressed',
-]);
 const missing = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES', 'EPERM', 'ENXIO']);
 const hasProc = existsSync('/proc/self/fd');
 const maxAllowedAgeMs = 365 * 24 * 3600 * 1000;
+
+const readers = {
+  index: (name, index = 'index.html') =>
+    index === false ? index : string(name, index, 'the name of a file, or false'),
+  listing: booleanOption(false),
+  dotfiles: choiceOption(['ignore', 'deny', 'allow']),
+  maxAgeMs: integerOption(0, 0, maxAllowedAgeMs),
+  immutable: booleanOption(false),
+  precompressed: booleanOption(true),
+} satisfies Readers<StaticOptions>;
+
 /** Below this a file is read and sent with its header in one call. */
 const largeBytes = 2 ** 16;
 
@@ -93,17 +103,14 @@ interface Exchange {
 }
 
 function fill(root: string | URL, given: StaticOptions): Settings {
-  const options = ownOptions('the options of serveStatic', given, optionNames);
+  const options = readOptions('the options of serveStatic', given, readers);
+  const { index, dotfiles, maxAgeMs: maxAge, immutable } = options;
   const real = realFolder(root);
-  const index = options.index ?? 'index.html';
-  const maxAge = integer('maxAgeMs', options.maxAgeMs ?? 0, 0, maxAllowedAgeMs);
-  const dotfiles = oneOf('dotfiles', options.dotfiles ?? 'ignore', ['allow', 'deny', 'ignore']);
-  const immutable = boolean('immutable', options.immutable ?? false);
   return {
     root: real,
     index,
-    isListed: boolean('listing', options.listing ?? false),
-    hasVariants: boolean('precompressed', options.precompressed ?? true),
+    isListed: options.listing,
+    hasVariants: options.precompressed,
     send: { root: real, index, dotfiles, maxAge, immutable },
   };
 }

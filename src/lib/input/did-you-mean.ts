@@ -160,28 +160,30 @@ const waysOut: Readonly<Record<string, string>> = {
   workerThreadOpts: forWorkers,
 };
 
-const ofPool = new Set(
-  (
-    'affinity channel cluster concurrentTasksPerWorker env execArgv graceMs idleTimeMs maxHeapMb ' +
-    'maxRssBytes maxSpareWorkers maxTasksAhead maxTasksPerWorker maxWaitingTasks minSpareWorkers ' +
-    'neighbourGraceMs onOutput setup size spin startRetryMs startTimeoutMs teardown worker'
-  ).split(' '),
-);
-const ofCall = new Set(
-  'durable key maxQueueMs onReport priority retry signal timeoutMs transfer whenBusy'.split(' '),
-);
-const ofMap = new Set('chunk into lead onProgress ordered settled'.split(' '));
+type Taker = 'call' | 'pool' | 'map';
+
+/** The options of calls, pools and maps: each part adds its own when it is loaded. */
+const options = new Map<Taker, ReadonlySet<string>>();
+
+/** Adds the names of a table of options, for hints about one that was given to another taker. */
+export function hintAt(taker: Taker, table: object): void {
+  options.set(taker, new Set(Object.keys(table)));
+}
+
+const takes = (taker: Taker, name: string): boolean => options.get(taker)?.has(name) === true;
 
 /** Says where the option `bare` belongs; `text`: with its value. */
 function placeOf(bare: string, text: string, names: ReadonlySet<string>): string | undefined {
   if (names.has('ordered') && bare === 'timeoutMs') {
     return 'a map has no time limit of its own: signal: AbortSignal.timeout(ms) is one for all of it';
   }
-  if (ofCall.has(bare)) return `${bare} is an option of a call: pool.with({ ${text} })`;
-  if (ofMap.has(bare)) return `${bare} is an option of a map: pmap(items, fn, { ${text} })`;
-  if (!ofPool.has(bare)) return undefined;
-  const how = names.has('pool') ? ', which is given as option pool' : '';
-  return `${bare} is an option of a pool: new Pool({ ${text} })${how}`;
+  if (takes('call', bare)) return `${bare} is an option of a call: pool.with({ ${text} })`;
+  if (takes('pool', bare)) {
+    const how = names.has('pool') ? ', which is given as option pool' : '';
+    return `${bare} is an option of a pool: new Pool({ ${text} })${how}`;
+  }
+  if (!takes('map', bare)) return undefined;
+  return `${bare} is an option of a map: pmap(items, fn, { ${text} })`;
 }
 
 /** The end of the error for the option `name`; '' without a near name. `names` are the right ones. */

@@ -21,15 +21,15 @@ export class DurableCalls {
   /** Rejects as `fn` does, with `OPTION_INVALID` without a cluster, and with `CLUSTER_…`. */
   async run(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
     const { durable, timeoutMs, retry } = options;
-    const { remote } = this.#options;
-    if (remote === undefined || durable === undefined) {
+    const { cluster } = this.#options;
+    if (cluster === undefined || durable === undefined) {
       throw invalid('durable', true, 'used with a pool that has a cluster: new Pool({ cluster })');
     }
     checkWorkers(this.#options);
     const ending = this.#ending.signal;
     const signal =
       options.signal === undefined ? ending : AbortSignal.any([options.signal, ending]);
-    const running = remote.runDurably(fn, args, { id: durable.id, timeoutMs, retry, signal });
+    const running = cluster.runDurably(fn, args, { id: durable.id, timeoutMs, retry, signal });
     this.#running.add(running);
     try {
       return await running;

@@ -9,8 +9,8 @@ import type { FilledPoolOptions } from '../options.js';
 let hasWarned = false;
 
 /** Returns the channel for these options. Throws `CHANNEL_UNAVAILABLE`. */
-export function chooseChannel({ channel, worker, remote }: FilledPoolOptions): ChannelKind {
-  if (remote !== undefined) return 'socket';
+export function chooseChannel({ channel, worker, cluster }: FilledPoolOptions): ChannelKind {
+  if (cluster !== undefined) return 'socket';
   const fallback = worker === 'process' ? 'socket' : 'memory';
   const problem = channel === fallback ? undefined : sharedMemoryProblem();
   if (channel === 'auto') {

@@ -234,7 +234,7 @@ export class WorkerManager {
 
   /** Throws when no call can be taken; only on a cluster. */
   check(): void {
-    this.#options.remote?.check();
+    this.#options.cluster?.check();
   }
 
   /** Starts workers until `count` are idle or starting, even if no task waits. */
@@ -337,7 +337,7 @@ export class WorkerManager {
           hasTeardown: options.teardown !== undefined,
           nested: this.#nested,
           shared: this.#shared?.isOver === true ? undefined : this.#shared,
-          remote: options.remote,
+          remote: options.cluster,
           concurrentTasks: options.concurrentTasksPerWorker,
           pinnedCores: this.#nextCores(),
         },
