@@ -83,7 +83,7 @@ const bundledUrls = {
       const folder = posix.dirname(relative('.', path).replaceAll('\\', '/'));
       const contents = readFileSync(path, 'utf8').replace(
         /(?<=new URL\()'([^']+)'(?=, import\.meta\.url\))/g,
-        (_, url) => `'${bundledUrl(posix.join(folder, url).replace(/\/$/, ''))}'`,
+        (_, url) => `'${bundledUrl(posix.join(folder, url))}'`,
       );
       return { contents };
     });
@@ -91,10 +91,10 @@ const bundledUrls = {
 };
 
 function bundledUrl(path) {
-  const url = bundledPlaces.get(path);
+  const url = bundledPlaces.get(path.replace(/\/$/, ''));
   if (url !== undefined) return url;
   if (path.startsWith('dist/src/')) throw new Error(`${path} is no program of the bundle`);
-  return posix.relative(outdir, path);
+  return `${posix.relative(outdir, path)}${path.endsWith('/') ? '/' : ''}`;
 }
 
 /** Does nothing without the development packages, or before anything is compiled. */
