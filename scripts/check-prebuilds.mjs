@@ -61,7 +61,7 @@ async function findProblem(name, file) {
   return newer.length > 0 ? `it needs glibc ${newer}` : undefined;
 }
 
-/** Where musl's linker is here (Debian's `musl`): all symbols are there but those of Node. */
+/** Links with musl's own linker, when this machine has it (Debian's `musl`): Node's symbols alone may lack. */
 async function linkWithMusl(name) {
   const { cpu, libc } = platforms[name];
   const linker = '/lib/ld-musl-x86_64.so.1';

@@ -1,4 +1,4 @@
-// What npm packs, in folders of their own: the package with the bundle, the documents that users read, and a
+// Stages what npm packs, in folders of their own: the package with the bundle, the documents that users read, and a
 // package.json without what only a checkout needs (scripts, development packages); and a package for each
 // platform with its binaries, of which npm installs one. Needs the build (dist/, prebuilds/).
 import {

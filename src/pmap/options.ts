@@ -105,7 +105,7 @@ const mapReaders = {
   onProgress: functionOption<(progress: MapProgress) => void>,
   into: (_, into) => into,
 } satisfies Readers<FillOptions>;
-hintAt('map', mapReaders);
+hintAt('map', Object.keys(mapReaders));
 
 export interface FilledMapOptions extends Read<typeof mapReaders> {}
 

@@ -17,7 +17,9 @@ import {
   integerOption,
   invalid,
   isMainRealm,
+  number,
   numberOption,
+  oneOf,
   ownOf,
   ownOptions,
   type Read,
@@ -224,28 +226,59 @@ const poolReaders = {
   graceMs: numberOption(1_000, 0),
   neighbourGraceMs: numberOption(30_000, 0),
 } satisfies Readers<PoolOptions>;
-hintAt('pool', poolReaders);
+hintAt('pool', Object.keys(poolReaders));
 
 export interface FilledPoolOptions extends Omit<Read<typeof poolReaders>, 'size'>, PoolSize {}
 
-export const callReaders = {
-  whenBusy: choiceOption(['queue', 'inline', 'reject']),
-  timeoutMs: numberOption(Infinity, 0),
-  maxQueueMs: numberOption(Infinity, 0),
-  signal: (_, signal) => abortSignal(signal),
-  onReport: (_, __, given) => fillReport(given),
-  priority: numberOption(0, -Infinity),
-  retry: integerOption(0, 0, Number.MAX_SAFE_INTEGER),
-  key: (_, __, given) => fillKey(given),
-  transfer: (_, __, given) => fillTransfer(given),
-  durable: (_, __, given) => fillDurable(given),
-} satisfies Readers<CallOptions>;
-hintAt('call', callReaders);
-
-export interface FilledCallOptions extends Read<typeof callReaders> {
+export interface FilledCallOptions {
+  readonly whenBusy: 'queue' | 'inline' | 'reject';
+  /** `Infinity`: none. */
+  readonly timeoutMs: number;
+  /** `Infinity`: none. */
+  readonly maxQueueMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly onReport: ReportListener | undefined;
+  readonly priority: number;
+  readonly retry: number;
+  readonly key: string | number | undefined;
   /** For `runOnEach`: the worker that runs it. */
   readonly workerId: number | undefined;
+  readonly transfer: readonly Transferable[];
+  readonly durable: { readonly id: string | undefined } | undefined;
 }
+
+export const callDefaults: FilledCallOptions = Object.freeze({
+  whenBusy: 'queue',
+  timeoutMs: Infinity,
+  maxQueueMs: Infinity,
+  signal: undefined,
+  onReport: undefined,
+  priority: 0,
+  retry: 0,
+  key: undefined,
+  workerId: undefined,
+  transfer: noTransfer,
+  durable: undefined,
+});
+
+const callOptionNames: ReadonlySet<string> = new Set([
+  'whenBusy',
+  'timeoutMs',
+  'maxQueueMs',
+  'signal',
+  'onReport',
+  'priority',
+  'retry',
+  'key',
+  'transfer',
+  'durable',
+  'pool',
+]);
+
+hintAt(
+  'call',
+  Object.keys(callDefaults).filter((name) => name !== 'workerId'),
+);
 
 /** Checks the user's options and fills in the defaults. Throws `OPTION_INVALID`. */
 export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
@@ -257,12 +290,26 @@ export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
   return { ...others, ...size };
 }
 
-/** Checks and fills the options of one call, as `fillPoolOptions`. */
+/**
+ * Checks and fills the options of one call, as `fillPoolOptions`. Written out instead of a table of readers: it
+ * is on the way of each call with options.
+ */
 export function fillCallOptions(options: CallOptions = {}): FilledCallOptions {
-  return { ...readOptions('the call options', options, callReaders), workerId: undefined };
+  const given = ownOptions('the call options', options, callOptionNames);
+  return {
+    whenBusy: oneOf('whenBusy', given.whenBusy ?? 'queue', ['queue', 'inline', 'reject']),
+    timeoutMs: number('timeoutMs', given.timeoutMs ?? Infinity, 0),
+    maxQueueMs: number('maxQueueMs', given.maxQueueMs ?? Infinity, 0),
+    signal: abortSignal(given.signal),
+    onReport: fillReport(given),
+    priority: number('priority', given.priority ?? 0, -Infinity),
+    retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),
+    key: fillKey(given),
+    workerId: undefined,
+    transfer: fillTransfer(given),
+    durable: fillDurable(given),
+  };
 }
-
-export const callDefaults: FilledCallOptions = Object.freeze(fillCallOptions());
 
 /**
  * Throws `OPTION_INVALID` for options that `runOnEach` cannot keep: each worker runs it once, after its own

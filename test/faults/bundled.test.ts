@@ -13,7 +13,7 @@ import { Gate } from '../pool/calls/ways.js';
 import { waitFor } from '../support/index.js';
 import { runCommand } from './child.js';
 
-/** What the package ships: a user's bundler reads it. */
+/** The file that the package ships, and that a user's bundler reads. */
 const library = new URL('../../bundle/index.js', import.meta.url);
 const libraryFile = JSON.stringify(fileURLToPath(library));
 

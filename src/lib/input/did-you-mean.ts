@@ -165,9 +165,9 @@ type Taker = 'call' | 'pool' | 'map';
 /** The options of calls, pools and maps: each part adds its own when it is loaded. */
 const options = new Map<Taker, ReadonlySet<string>>();
 
-/** Adds the names of a table of options, for hints about one that was given to another taker. */
-export function hintAt(taker: Taker, table: object): void {
-  options.set(taker, new Set(Object.keys(table)));
+/** Adds the names of options, for hints about one that was given to another taker. */
+export function hintAt(taker: Taker, names: readonly string[]): void {
+  options.set(taker, new Set(names));
 }
 
 const takes = (taker: Taker, name: string): boolean => options.get(taker)?.has(name) === true;

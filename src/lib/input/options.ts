@@ -22,9 +22,25 @@ export type Read<Table> = {
     : never;
 };
 
-type AnyTable = Readonly<Record<string, (name: string, value: unknown, given: object) => unknown>>;
+type AnyReader = (name: string, value: unknown, given: object) => unknown;
+type AnyTable = Readonly<Record<string, AnyReader>>;
 
-const namesOf = new WeakMap<object, ReadonlySet<string>>();
+/** Kept for each table, because many calls are read by the same one. */
+interface Kept {
+  readonly names: ReadonlySet<string>;
+  readonly entries: readonly { readonly name: string; readonly reader: AnyReader }[];
+  /** Has a property for each option. */
+  readonly blank: Readonly<Record<string, unknown>>;
+}
+
+const keptOf = new WeakMap<AnyTable, Kept>();
+
+function keep(table: AnyTable): Kept {
+  const entries = Object.entries(table).map(([name, reader]) => ({ name, reader }));
+  const kept = { names: new Set(Object.keys(table)), entries, blank: { ...table } };
+  keptOf.set(table, kept);
+  return kept;
+}
 
 /** Reads `options`, called `what` in errors. Throws `OPTION_INVALID`, also for a name without a reader. */
 export function readOptions<Options extends object, Table extends Readers<Options>>(
@@ -32,20 +48,17 @@ export function readOptions<Options extends object, Table extends Readers<Option
   options: Options,
   table: Table,
 ): Read<Table>;
-export function readOptions(what: string, options: object, table: AnyTable): object {
-  let names = namesOf.get(table);
-  if (names === undefined) {
-    names = new Set(Object.keys(table));
-    namesOf.set(table, names);
-  }
-  const given: Readonly<Record<string, unknown>> = {
-    __proto__: null,
-    ...ownOptions(what, options, names),
-  };
-  // As entries: an assignment would call a setter that the program has put on Object.prototype.
-  return Object.fromEntries(
-    Object.entries(table).map(([name, reader]) => [name, reader(name, given[name], given)]),
-  );
+export function readOptions(
+  what: string,
+  options: Readonly<Record<string, unknown>>,
+  table: AnyTable,
+): object {
+  const { names, entries, blank } = keptOf.get(table) ?? keep(table);
+  const given = ownOptions(what, options, names);
+  // A copy has all properties already: assignments call no setter that is on Object.prototype.
+  const read: Record<string, unknown> = { ...blank };
+  for (const { name, reader } of entries) read[name] = reader(name, given[name], given);
+  return read;
 }
 
 export const booleanOption = (fallback: boolean) => (name: string, value?: boolean) =>

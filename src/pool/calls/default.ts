@@ -11,15 +11,13 @@ import {
   notFunction,
   optionsAlone,
   ownOf,
-  type Readers,
-  readOptions,
 } from '../../lib/index.js';
 import { isInsideWorker } from '../../worker/index.js';
 import {
   type CallOptions,
   callDefaults,
-  callReaders,
   type FilledCallOptions,
+  fillCallOptions,
   realmOptions,
 } from '../options.js';
 import { Pool, type TaskResult } from '../pool.js';
@@ -82,25 +80,21 @@ function callOn(
   return used.call(fn, args, options);
 }
 
-const runReaders = {
-  ...callReaders,
-  pool: (name, pool) => {
-    if (pool === undefined || pool instanceof Pool) return pool;
-    throw invalid(name, pool, 'a Pool that this copy of manycore made');
-  },
-} satisfies Readers<RunOptions>;
-
 /** Throws `OPTION_INVALID`. */
 function fillRunOptions(options: RunOptions = {}): {
   filled: FilledCallOptions;
   pool: Pool | undefined;
 } {
-  const { pool, ...filled } = readOptions('the call options', options, runReaders);
-  if (filled.durable !== undefined && pool === undefined) {
-    const { durable } = ownOf(options);
-    throw invalid('durable', durable, 'used with a pool: { pool: new Pool({ cluster }) }');
+  const filled = fillCallOptions(options);
+  const given = ownOf(options);
+  const { pool } = given;
+  if (pool !== undefined && !(pool instanceof Pool)) {
+    throw invalid('pool', pool, 'a Pool that this copy of manycore made');
   }
-  return { filled: { ...filled, workerId: undefined }, pool };
+  if (filled.durable !== undefined && pool === undefined) {
+    throw invalid('durable', given.durable, 'used with a pool: { pool: new Pool({ cluster }) }');
+  }
+  return { filled, pool };
 }
 
 /** Runs `fn(...args)` in a worker of the default pool; see `Pool.run`. */
