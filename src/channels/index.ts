@@ -40,7 +40,7 @@ export type {
   RefTransfer,
   SendOutcome,
 } from './types.js';
-export { Wire } from './wire.js';
+export { Wire, type WireListener } from './wire.js';
 
 export interface OfferOptions {
   readonly worker: 'process' | 'thread';

@@ -22,24 +22,26 @@ function parsed(text: string): unknown {
   }
 }
 
+export interface WireListener {
+  onMessage(message: unknown): void;
+  /** Nothing more will come; with an error, the last bytes were no frame. */
+  onClose?(error?: Error): void;
+}
+
 /** One end. It keeps the event loop alive until `close`, `unref` or the peer's end. */
 export class Wire<Message extends object> {
-  /** Both are to be set before the event loop's next turn. */
-  onMessage: (message: unknown) => void = () => {};
-  /** Nothing more will come; with an error, the last bytes were no frame. */
-  onClose: (error?: Error) => void = () => {};
   readonly #channel: Channel;
   readonly #outbox: Uint8Array[] = [];
 
-  constructor(channel: Channel) {
+  constructor(channel: Channel, listener: WireListener) {
     this.#channel = channel;
     channel.onFrame = (_kind, _task, _target, body) => {
       const bytes = body.copy(body.limit - body.position);
-      this.onMessage(parsed(bytes.toString('utf8')));
+      listener.onMessage(parsed(bytes.toString('utf8')));
     };
     channel.onDrain = () => this.#flush();
     channel.onClose = (error) =>
-      this.onClose(hasCode(error, 'CHANNEL_FRAME_CORRUPT') ? error : undefined);
+      listener.onClose?.(hasCode(error, 'CHANNEL_FRAME_CORRUPT') ? error : undefined);
     channel.ref();
   }
 

@@ -34,7 +34,7 @@ import {
 import { LoopThreads } from './loop-threads.js';
 import { Member } from './member.js';
 import { refuseMisdirected } from './misdirected.js';
-import { type ProgramLoop, setProgramLoop } from './program-loop.js';
+import { type LoopProgram, setProgramLoop } from './program-loop.js';
 
 export interface LoopOptions {
   readonly process: number;
@@ -77,8 +77,8 @@ export class Loop {
   readonly #leases: Leases;
   readonly #member: Member;
   readonly #threads: LoopThreads;
-  /** The interface for programs of manycore itself. */
-  readonly #program: ProgramLoop;
+  /** Set by programs of manycore itself. */
+  #program: LoopProgram | undefined;
   #hasProgramLeft = false;
   #requests = 0;
   #bytesWritten = 0;
@@ -108,17 +108,17 @@ export class Loop {
     useSharedWorkers(this.#leases);
     this.#member = new Member(post);
     this.#threads = new LoopThreads(post);
-    this.#program = {
+    setProgramLoop({
       index,
       join: (onMember) => this.#member.join(onMember),
       startThread: (entry, data) => this.#threads.start(entry.href, data),
       ready: () => this.#ready(),
       failed: this.#failed,
-      ownerOf: () => undefined,
+      attend: (program) => {
+        this.#program = program;
+      },
       quiet: (server) => this.#quiet(server),
-      onDrain: async () => {},
-    };
-    setProgramLoop(this.#program);
+    });
   }
 
   /** Runs the program, and reports what it throws to the process. */
@@ -184,7 +184,7 @@ export class Loop {
       this.#hasProgramLeft = true;
       this.#drain.noteClosed();
     };
-    this.#program.onDrain(deadlineMs).then(left, left);
+    Promise.resolve(this.#program?.onDrain(deadlineMs)).then(left, left);
     this.#drain.begin(deadlineMs);
   }
 
@@ -202,7 +202,7 @@ export class Loop {
       this.#drain.noteClosed();
     },
     onRef: () => this.#hold(),
-    ownerOf: (server) => (server instanceof NetServer ? this.#program.ownerOf(server) : undefined),
+    ownerOf: (server) => (server instanceof NetServer ? this.#program?.ownerOf(server) : undefined),
   };
 
   #requestListen(query: ListenQuery): Promise<ListenAnswer> {

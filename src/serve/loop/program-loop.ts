@@ -17,15 +17,21 @@ export interface ProgramLoop {
   ready(): void;
   /** Reports a failure: the process ends, or is replaced. */
   failed(error: unknown): void;
-  /** Owner of a server, called in its `listen()`, when several parts of the program share ports. */
-  ownerOf: (server: Server) => ListenOwner | undefined;
+  /** Sets the program's functions for this loop. To be called once. */
+  attend(program: LoopProgram): void;
   /**
    * Prepares the close of a server: it gets no new connection, and ends its connections with their next
    * answer. Resolves when no connection is in transit to it any more.
    */
   quiet(server: Server): Promise<void>;
+}
+
+/** A program of manycore, as its loop uses it. */
+export interface LoopProgram {
+  /** Owner of a server, called in its `listen()`, when several parts of the program share ports. */
+  ownerOf(server: Server): ListenOwner | undefined;
   /** Called once when the loop is to end, within `deadlineMs`; it ends when the promise has resolved. */
-  onDrain: (deadlineMs: number) => Promise<void>;
+  onDrain(deadlineMs: number): Promise<void>;
 }
 
 let isServed = false;

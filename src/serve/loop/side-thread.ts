@@ -17,13 +17,14 @@ export interface SideProgram {
 export function sideProgram(): SideProgram {
   const ticket = parseTicket(takeWorkerData()); // hidden from modules that are loaded later
   if (ticket.kind !== 'side') throw new Error('this is the program of threads beside loops');
-  const up = new Wire<FromLoop>(acceptChannel(ticket.channel).channel);
+  const up = new Wire<FromLoop>(acceptChannel(ticket.channel).channel, {
+    onMessage: (message) => {
+      const parsed = parseToLoop(message);
+      if (parsed.type === 'members' || parsed.type === 'offered' || parsed.type === 'left') {
+        member.receive(parsed);
+      }
+    },
+  });
   const member = new Member((message) => up.post(message));
-  up.onMessage = (message) => {
-    const parsed = parseToLoop(message);
-    if (parsed.type === 'members' || parsed.type === 'offered' || parsed.type === 'left') {
-      member.receive(parsed);
-    }
-  };
   return { data: ticket.data, join: (onMember) => member.join(onMember) };
 }

@@ -58,13 +58,14 @@ export class ProcessThreads<Loop extends Owner> {
       transferList: [...offer.transfer],
       argv: [...args],
     });
-    const wire = new Wire<ToLoop>(offer.open(undefined).channel);
+    const wire = new Wire<ToLoop>(offer.open(undefined).channel, {
+      onMessage: (message) => {
+        const parsed = parseFromLoop(message);
+        if (parsed.type === 'join' || parsed.type === 'offer') onMember(member, parsed);
+      },
+    });
     wire.unref(); // the loop keeps the process
     const member: MeshLoop = { serial: nextSerial(), post: (message) => wire.post(message) };
-    wire.onMessage = (message) => {
-      const parsed = parseFromLoop(message);
-      if (parsed.type === 'join' || parsed.type === 'offer') onMember(member, parsed);
-    };
     const own = this.#threads.get(loop) ?? new Map<number, Worker>();
     this.#threads.set(loop, own.set(thread, worker));
     onStart(member);

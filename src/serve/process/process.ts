@@ -109,12 +109,14 @@ export class ServeProcess {
       this.#stackFd = this.#descriptors.duplicate(ticket.stackFd);
       closeSync(ticket.stackFd);
     }
-    this.#up = new Wire(acceptChannel(ticket.channel).channel);
+    this.#up = new Wire(acceptChannel(ticket.channel).channel, {
+      onMessage: (message) => this.#receive(parseToProcess(message)),
+      onClose: () => this.#orphaned(),
+    });
     const postUp = (message: FromProcess): void => this.#up.post(message);
     this.#leases = new ProcessLeases(this.#controlSocketFd, postUp);
     this.#mesh = new ProcessMesh(this.#descriptors, this.#controlSocketFd, this.#members, postUp);
     this.#threads = this.#makeThreads(postUp);
-    this.#up.onMessage = (message) => this.#receive(parseToProcess(message));
     // Service managers signal every process of a service; a terminal signals a group, which is not ours.
     process.on('SIGTERM', () => this.#drain(this.#ticket.drainTimeoutMs));
     for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
@@ -122,12 +124,13 @@ export class ServeProcess {
     if (native.probeKernel().pidfd === '') {
       native.watchParent(ticket.parentPid, 0, ticket.drainTimeoutMs + 2 * exitGraceMs);
     }
-    // Without a supervisor there is no reload and no replacement: drain and exit.
-    this.#up.onClose = () => {
-      for (const loop of this.#loops) loop.post({ type: 'orphaned' });
-      this.#leases.watch();
-      this.#drain(this.#ticket.drainTimeoutMs);
-    };
+  }
+
+  /** Drains and exits: without a supervisor there is no reload and no replacement. */
+  #orphaned(): void {
+    for (const loop of this.#loops) loop.post({ type: 'orphaned' });
+    this.#leases.watch();
+    this.#drain(this.#ticket.drainTimeoutMs);
   }
 
   #makeThreads(postUp: (message: FromProcess) => void): ProcessThreads<LoopEnd> {
@@ -207,7 +210,9 @@ export class ServeProcess {
       transferList: [...offer.transfer],
       argv: [...this.#ticket.app.args],
     });
-    const wire = new Wire<ToLoop>(offer.open(undefined).channel);
+    const wire = new Wire<ToLoop>(offer.open(undefined).channel, {
+      onMessage: (message) => this.#receiveFromLoop(end, parseFromLoop(message)),
+    });
     const end: LoopEnd = {
       post: (message) => wire.post(message),
       leave: () => wire.unref(),
@@ -221,7 +226,6 @@ export class ServeProcess {
       hasFailed: false,
     };
     this.#add(end);
-    wire.onMessage = (message) => this.#receiveFromLoop(end, parseFromLoop(message));
     let error: unknown;
     worker.once('error', (thrown) => {
       error = thrown;

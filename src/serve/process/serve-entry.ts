@@ -9,13 +9,14 @@ import { type FromLoop, type LoopTicket, parseTicket } from '../protocol.js';
 import { ServeProcess } from './process.js';
 
 function startLoop(ticket: LoopTicket): void {
-  const up = new Wire<FromLoop>(acceptChannel(ticket.channel).channel);
+  const up = new Wire<FromLoop>(acceptChannel(ticket.channel).channel, {
+    onMessage: (message) => loop.receive(message),
+  });
   const loop = new Loop({
     ...ticket,
     post: (message) => up.post(message),
     onDrained: () => up.unref(),
   });
-  up.onMessage = loop.receive;
   void loop.start();
 }
 

@@ -13,22 +13,26 @@ const maxFrameBytes = 64 * 1024;
 
 /** The supervisor's end. */
 export class StackWatch {
-  /** Called with each answer; not at all for a process that never started its thread. */
-  onStack: (stack: string | undefined) => void = () => {};
+  readonly #onStack: (stack: string | undefined) => void;
   readonly #descriptors: NativeDescriptors;
   readonly #wire: Wire<ToProcess>;
   /** The process's end, inherited at its start. */
   readonly theirFd: number;
 
-  /** Throws `NATIVE_REFUSED` when no descriptors are left. */
-  constructor() {
+  /**
+   * `onStack` gets each answer; there is none from a process that never started its thread. Throws
+   * `NATIVE_REFUSED` when no descriptors are left.
+   */
+  constructor(onStack: (stack: string | undefined) => void) {
+    this.#onStack = onStack;
     this.#descriptors = new (requireNative().NativeDescriptors)();
     const [ours = -1, theirs = -1] = callNative(() => this.#descriptors.createSocketPair());
     this.theirFd = theirs;
     const fd = callNative(() => this.#descriptors.release(ours));
-    this.#wire = new Wire(overSocket(fd, maxFrameBytes));
+    this.#wire = new Wire(overSocket(fd, maxFrameBytes), {
+      onMessage: (message) => this.#receive(message),
+    });
     this.#wire.unref();
-    this.#wire.onMessage = (message) => this.#receive(message);
   }
 
   /** Closes the process's end here: the process has inherited it, or failed to start. */
@@ -47,7 +51,7 @@ export class StackWatch {
   #receive(message: unknown): void {
     try {
       const parsed = parseFromProcess(message);
-      if (parsed.type === 'stack') this.onStack(parsed.stack);
+      if (parsed.type === 'stack') this.#onStack(parsed.stack);
     } catch {
       this.#wire.close(); // an invalid message: no stacks any more
     }

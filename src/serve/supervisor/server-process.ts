@@ -2,6 +2,7 @@
 // a wire, ends it by a drain and, when that takes too long, by a signal. Not here: when (supervisor.ts).
 // Long (over 400 lines), because every message of a process, and its end, may change its one state.
 
+import type { WireListener } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
 import { defer, Lifecycle, messageOf } from '../../lib/index.js';
 import type { WiredProcess, WorkerExit } from '../../worker/index.js';
@@ -24,13 +25,25 @@ const killAfterMs = 6000;
 /** Maximum wait for a stack, in ms. */
 const stackTimeoutMs = 3000;
 
-export interface ServerProcessOptions extends StartOptions {
+export interface ServerProcessOptions extends Omit<StartOptions, 'wire' | 'onStack'> {
   /** Number of its own sockets among those that share a port (`Sockets.fdOf`). */
   readonly queue: number;
   readonly generation: number;
   readonly sockets: Sockets;
   /** Set for servers whose loops have channels to each other. */
   readonly mesh: Mesh | undefined;
+  readonly events: ServerProcessEvents;
+}
+
+export interface ServerProcessEvents {
+  /** Called once, when it begins to drain or has ended. */
+  onLeave(): void;
+  /** Called once, when it served and then ended, or lost a loop, unrequested. */
+  onLost(why: string, stack?: string): void;
+  /** Called when a loop that was added has failed to listen. */
+  onLoopFailed(index: number, error: TravelledError): void;
+  /** Called once, at its end, with the reason. */
+  onEnd(how: string): void;
 }
 
 interface ProcessExit {
@@ -49,14 +62,6 @@ export class ServerProcess implements MemberProcess {
   /** Numbers of the sockets that it accepts from: its own, and adopted ones. */
   readonly queues: Set<number>;
   readonly generation: number;
-  /** Called once, when it begins to drain or has ended. */
-  onLeave: () => void = () => {};
-  /** Called once, when it served and then ended, or lost a loop, unrequested. */
-  onLost: (why: string, stack?: string) => void = () => {};
-  /** Called when a loop that was added has failed to listen. */
-  onLoopFailed: (index: number, error: TravelledError) => void = () => {};
-  /** Called once, at its end, with the reason. */
-  onEnd: (how: string) => void = () => {};
   /** True: its end was requested, and is no failure, even if it never served. */
   isUnwanted = false;
   /** Resolves when all its loops listen; rejects with `SERVE_START_FAILED`. */
@@ -70,6 +75,7 @@ export class ServerProcess implements MemberProcess {
   readonly #sockets: Sockets;
   readonly #workers: Workers;
   readonly #mesh: Mesh | undefined;
+  readonly #events: ServerProcessEvents;
   /** Numbers of the sockets that it has, and of those that its program has closed. */
   readonly #sent = new Set<number>();
   readonly #closed = new Set<number>();
@@ -100,6 +106,7 @@ export class ServerProcess implements MemberProcess {
     this.#sockets = options.sockets;
     this.#workers = options.workers;
     this.#mesh = options.mesh;
+    this.#events = options.events;
     this.#drainTimeoutMs = options.serve.drainTimeoutMs;
     this.#startTimeoutMs = options.serve.startTimeoutMs;
     this.#life = new Lifecycle(`process ${options.number}`, 'starting', {
@@ -112,15 +119,17 @@ export class ServerProcess implements MemberProcess {
     this.ready.catch(() => {}); // the supervisor handles it; other callers need not
     this.exited = this.#ended.promise;
     this.left = this.#left.promise;
-    const { process: started, stackWatch } = startProcess(options);
+    const wire: WireListener = {
+      onMessage: (message) => this.#receiveSafely(message),
+      onClose: (error) => {
+        if (error !== undefined) this.kill(messageOf(error));
+      },
+    };
+    const onStack = (stack: string | undefined): void => this.#stackTaken(0, stack);
+    const { process: started, stackWatch } = startProcess({ ...options, wire, onStack });
     this.#process = started;
     this.#stackWatch = stackWatch;
-    if (stackWatch !== undefined) stackWatch.onStack = (stack) => this.#stackTaken(0, stack);
-    const { child, wire } = started;
-    wire.onMessage = (message) => this.#receiveSafely(message);
-    wire.onClose = (error) => {
-      if (error !== undefined) this.kill(messageOf(error));
-    };
+    const { child } = started;
     child.once('error', (error) => this.#end({ exitCode: null, signal: null }, error));
     child.once('exit', (exitCode, signal) => this.#end({ exitCode, signal }, undefined));
     this.#path = options.app.path;
@@ -191,7 +200,7 @@ export class ServerProcess implements MemberProcess {
         this.#closed.add(message.number);
         break;
       case 'loopFailed':
-        this.onLoopFailed(message.index, message.error);
+        this.#events.onLoopFailed(message.index, message.error);
         break;
       case 'loopEnded':
         this.#loopsEnded(message.loop);
@@ -292,9 +301,9 @@ export class ServerProcess implements MemberProcess {
     if (!this.#life.is('ready')) return false;
     this.#life.transition('draining');
     this.#leftBecause = why;
-    this.onLeave();
+    this.#events.onLeave();
     this.#killAfter(this.#drainTimeoutMs);
-    this.onLost(why, stack);
+    this.#events.onLost(why, stack);
     return true;
   }
 
@@ -348,9 +357,9 @@ export class ServerProcess implements MemberProcess {
     const after = this.#listenProblem === undefined ? '' : ` after ${this.#listenProblem.text}`;
     this.#refuseStart(`${what}: ${how}${after}`, error);
     this.#loopsEnded();
-    if (wasServing) this.onLeave();
-    if (wasServing) this.onLost(how);
-    this.onEnd(how);
+    if (wasServing) this.#events.onLeave();
+    if (wasServing) this.#events.onLost(how);
+    this.#events.onEnd(how);
     this.#left.resolve();
     this.#ended.resolve();
   }
@@ -362,7 +371,7 @@ export class ServerProcess implements MemberProcess {
     clearTimeout(this.#startTimer);
     const deadlineMs = this.#drainTimeoutMs;
     this.#post({ type: 'drain', deadlineMs });
-    this.onLeave();
+    this.#events.onLeave();
     this.#killAfter(deadlineMs);
   }
 

@@ -1,6 +1,7 @@
 // Starts a process of a server with its descriptors, and a ticket that names them.
 
 import { blockingThreads } from '../../blocking-pool/index.js';
+import type { WireListener } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
 import { messageOf } from '../../lib/index.js';
 import { grantedCores, WiredProcess, type WireTicket } from '../../worker/index.js';
@@ -17,6 +18,9 @@ export interface StartOptions {
   readonly bellFds: readonly number[];
   readonly workers: Workers;
   readonly serve: FilledServeOptions;
+  readonly wire: WireListener;
+  /** Called with each stack of a program in the main thread. */
+  readonly onStack: (stack: string | undefined) => void;
 }
 
 export interface Started {
@@ -29,13 +33,14 @@ export interface Started {
 export function startProcess(options: StartOptions): Started {
   let stackWatch: StackWatch | undefined;
   try {
-    if (options.serve.loops.max === 1) stackWatch = new StackWatch();
+    if (options.serve.loops.max === 1) stackWatch = new StackWatch(options.onStack);
     const fds = [options.boardFd, options.workers.activeLeasesFd, ...options.bellFds];
     const { owner, processes } = options.serve;
     const process = new WiredProcess<ToProcess>({
       entry: new URL('../process/serve-entry.js', import.meta.url),
       fds: stackWatch === undefined ? fds : [...fds, stackWatch.theirFd],
       ticket: (wire, givenFds) => ticketOf(options, wire, givenFds),
+      listener: options.wire,
       uid: owner?.uid,
       gid: owner?.gid,
       blockingThreads: blockingThreads(grantedCores().count, processes.max),

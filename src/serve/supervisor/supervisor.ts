@@ -180,7 +180,7 @@ export class Supervisor {
       );
     }
     for (const row of this.#rowsOf(number)) row.clear();
-    const made = new ServerProcess({
+    const made: ServerProcess = new ServerProcess({
       number,
       queue,
       generation: this.#generation,
@@ -191,19 +191,21 @@ export class Supervisor {
       workers: this.#workers,
       mesh: this.#mesh,
       serve: this.#options,
+      events: {
+        onLeave: () => this.#spreadQueues(),
+        onLost: (why, stack) => this.#lost(made, why, stack),
+        onLoopFailed: (loop, { message, stack }) => {
+          this.#sizer.loopFailed(made);
+          announcements.serverLoopFailed.publish({ pid: made.pid, loop, why: message, stack });
+        },
+        onEnd: (how) => this.#ended(made, how),
+      },
     });
     this.#processes[number] = made;
-    made.onLeave = () => this.#spreadQueues();
     made.ready.then(
       () => this.#spreadQueues(),
       () => this.#spreadQueues(), // clients may wait in its socket
     );
-    made.onLoopFailed = (loop, { message, stack }) => {
-      this.#sizer.loopFailed(made);
-      announcements.serverLoopFailed.publish({ pid: made.pid, loop, why: message, stack });
-    };
-    made.onEnd = (how) => this.#ended(made, how);
-    made.onLost = (why, stack) => this.#lost(made, why, stack);
     return made;
   }
 

@@ -35,13 +35,17 @@ try {
     bus,
     startThread: (thread) => loop.startThread(entry, { loop: number, thread }),
   });
-  loop.ownerOf = (server) => units.ownerOf(server);
-  loop.onDrain = async (deadlineMs) => {
-    await ask(bus, directorAddress, { type: 'leaving', loop: number }, deadlineMs).catch(() => {});
-    await Promise.all([units.endAll(deadlineMs), sides.endAll(deadlineMs)]);
-    await far.close();
-    for (const link of links.values()) link.close();
-  };
+  loop.attend({
+    ownerOf: (server) => units.ownerOf(server),
+    onDrain: async (deadlineMs) => {
+      await ask(bus, directorAddress, { type: 'leaving', loop: number }, deadlineMs).catch(
+        () => {},
+      );
+      await Promise.all([units.endAll(deadlineMs), sides.endAll(deadlineMs)]);
+      await far.close();
+      for (const link of links.values()) link.close();
+    },
+  });
   await awaitPeers(links.values());
   await far.join();
   answer(bus, loopAddress(number), async (message) => {

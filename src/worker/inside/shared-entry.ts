@@ -48,21 +48,22 @@ beforeFatal((error) => {
   for (const { session } of sessions.values()) if (session.isAtWork) session.uncaught(error);
 });
 
-const wire = new Wire<FromSharedWorker>(acceptChannel(ticket.channel).channel);
-wire.onMessage = (message) => {
-  const parsed = parseToSharedWorker(message);
-  if (parsed.type === 'grant') grant(parsed.lease, parsed.pid);
-  else if (parsed.type === 'release') release(parsed.lease);
-  else for (const { session } of sessions.values()) session.retire();
-};
-wire.onClose = () => {
-  isOrphan = true;
-  leaveWhenEmpty();
-  // No message reports any more which parents are gone. The timer keeps the process alive, as the wire did.
-  setInterval(() => {
-    for (const [lease, { pid }] of sessions) if (!isAlive(pid)) release(lease);
-  }, pollMs);
-};
+const wire = new Wire<FromSharedWorker>(acceptChannel(ticket.channel).channel, {
+  onMessage: (message) => {
+    const parsed = parseToSharedWorker(message);
+    if (parsed.type === 'grant') grant(parsed.lease, parsed.pid);
+    else if (parsed.type === 'release') release(parsed.lease);
+    else for (const { session } of sessions.values()) session.retire();
+  },
+  onClose: () => {
+    isOrphan = true;
+    leaveWhenEmpty();
+    // No message reports any more which parents are gone. The timer keeps the process alive, as the wire did.
+    setInterval(() => {
+      for (const [lease, { pid }] of sessions) if (!isAlive(pid)) release(lease);
+    }, pollMs);
+  },
+});
 
 function grant(lease: number, pid: number): void {
   const session = new Session({

@@ -59,6 +59,12 @@ export class SharedProcess {
       entry: sharedEntryFile(),
       fds: [activeLeasesFd],
       ticket,
+      listener: {
+        onMessage: (message) => this.#receive(message, onReleased),
+        onClose: (error) => {
+          if (error !== undefined) this.kill();
+        },
+      },
       uid,
       gid,
       blockingThreads: minBlockingThreads,
@@ -70,10 +76,6 @@ export class SharedProcess {
     }
     this.pid = child.pid;
     child.unref();
-    wire.onMessage = (message) => this.#receive(message, onReleased);
-    wire.onClose = (error) => {
-      if (error !== undefined) this.kill();
-    };
     wire.unref();
     const ended = defer<void>();
     this.exited = ended.promise;

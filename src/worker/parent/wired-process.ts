@@ -7,7 +7,7 @@ import { closeSync } from 'node:fs';
 import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { withBlockingThreads } from '../../blocking-pool/index.js';
-import { offerChannel, Wire } from '../../channels/index.js';
+import { offerChannel, Wire, type WireListener } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
 import { jsonOf, ownOf } from '../../lib/index.js';
 import { callNative, type NativeDescriptors, requireNative } from '../../native.js';
@@ -32,6 +32,7 @@ export interface WiredOptions {
   readonly fds: readonly number[];
   /** Returns its one argument, as JSON; `givenFds` are the numbers of `fds` there. */
   readonly ticket: (wire: WireTicket, givenFds: readonly number[]) => object;
+  readonly listener: WireListener;
   readonly uid: number | undefined;
   readonly gid: number | undefined;
   /** Size of its blocking pool; the user's setting wins. */
@@ -60,7 +61,7 @@ export class WiredProcess<Message extends object> {
       if (!(pipe instanceof Duplex)) {
         throw new CodedError('WORKER_START_FAILED', 'the system has started no process');
       }
-      this.wire = new Wire(offer.open(pipe).channel);
+      this.wire = new Wire(offer.open(pipe).channel, options.listener);
     } catch (error) {
       this.#descriptors.closeAll();
       throw error;
