@@ -34,13 +34,12 @@ interface LoopEntry {
 }
 
 export class Director {
-  /** Called when the last deployment has ended. */
-  onIdle: () => void = () => {};
   /** The program's, for its loops; must be set before the first loop arrives. */
   cluster: ClusterTicket | undefined;
   readonly #bus: Bus;
   /** The number of loops when none is missing. */
   readonly #fullLoops: number;
+  readonly #onIdle: () => void;
   readonly #loops = new Map<number, LoopEntry>();
   readonly #deployments = new Map<number, DirectedDeployment>();
   /** Instances of loops that have ended, by loop, until another takes them. */
@@ -49,9 +48,11 @@ export class Director {
   readonly #restartLimits = new RestartLimits();
   #lastId = 0;
 
-  constructor(bus: Bus, fullLoops: number) {
+  /** `onIdle` is called when the last deployment has ended. */
+  constructor(bus: Bus, fullLoops: number, onIdle: () => void) {
     this.#bus = bus;
     this.#fullLoops = fullLoops;
+    this.#onIdle = onIdle;
   }
 
   get loops(): readonly LoopEntry[] {
@@ -128,7 +129,7 @@ export class Director {
       health: (timeoutMs) => this.#health(made, timeoutMs),
       onEnded: () => {
         this.#deployments.delete(made.id);
-        if (this.#deployments.size === 0) this.onIdle();
+        if (this.#deployments.size === 0) this.#onIdle();
       },
     });
     this.#deployments.set(made.id, made);

@@ -79,6 +79,8 @@ export class Loops implements AsyncDisposable {
   readonly #director: Director;
   readonly #links = new Set<BusLink>();
   readonly #unregister = addSource('loops', this, (loops) => loops.#stats());
+  /** True for the loops of `deploy`. */
+  #endsWhenIdle = false;
   #cluster: Promise<Cluster> | undefined;
   #joined: Cluster | undefined;
   #started: Promise<ServedApp> | undefined;
@@ -94,7 +96,9 @@ export class Loops implements AsyncDisposable {
     this.#bus = new EventBus({ copy: createCopy() });
     this.#ownBus = new ScopedBus(this.#bus);
     this.bus = this.#ownBus;
-    this.#director = new Director(this.#bus, processes.max * loops.max);
+    this.#director = new Director(this.#bus, processes.max * loops.max, () => {
+      if (this.#endsWhenIdle) this.#stop();
+    });
     answer(this.#bus, directorAddress, (message) =>
       this.#director.handle(parseToDirector(message)),
     );
@@ -103,7 +107,7 @@ export class Loops implements AsyncDisposable {
   /** The loops of `deploy`: they end when nothing is deployed any more. @internal */
   static ofProgram(): Loops {
     const loops = openLoops();
-    loops.#director.onIdle = () => loops.#stop();
+    loops.#endsWhenIdle = true;
     return loops;
   }
 
