@@ -35,6 +35,7 @@ const programs: readonly Program[] = [
     args: ['0.5', '2'],
     prints: /^instances .*\n +2 +[1-9]\d* +[1-9]\d*\n$/,
   },
+  { name: 'keys', prints: /^[0-9a-f]{32}\n\[\n( {2}'[0-9a-f]{32}',?\n){4}\]\n$/ },
   { name: 'run', prints: /^[0-9a-f]{64}\n$/ },
   { name: 'parallel', prints: /^(true primes below \d+: \d+\n){4}$/ },
   { name: 'shared', prints: /^1 1 2 2\n$/ },
