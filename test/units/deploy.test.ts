@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import type { Deployment, UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { appUrl, skip, startLoops } from './loops.js';
@@ -64,7 +65,7 @@ test('a unit may be a function, an object, a class, or a module with start', {
     }
   }
   const ofClass = await loops.deploy(Unit);
-  await loops.deploy(appUrl('functions').pathname, { name: 'by name' });
+  await loops.deploy(fileURLToPath(appUrl('functions')), { name: 'by name' });
   assert.equal((await loops.bus.request('function', 0)).body, word);
   for (let at = 0; at < 4; at += 1) {
     const { body } = await loops.bus.request<string[]>('object', 0);

@@ -106,9 +106,12 @@ export class Loops implements AsyncDisposable {
 
   /** The loops of `deploy`: they end when nothing is deployed any more. @internal */
   static ofProgram(): Loops {
-    const loops = openLoops();
-    loops.#endsWhenIdle = true;
-    return loops;
+    return openLoops().#endWhenIdle();
+  }
+
+  #endWhenIdle(): this {
+    this.#endsWhenIdle = true;
+    return this;
   }
 
   /**
