@@ -2,7 +2,16 @@
 // all its children, counts their calls into a file with a row for each thread. This module creates and
 // reads the file; its layout is described there, with the same numbers.
 
-import { closeSync, existsSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readSync,
+  rmSync,
+  symlinkSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../lib/index.js';
@@ -18,6 +27,7 @@ const nameBytes = 16;
 const headWords = 2 + nameBytes / 4;
 const rowBytes = 4 * (headWords + 2 * calls);
 const fileBytes = headerBytes + rows * rowBytes;
+const separators = /[ :]/;
 
 export interface PreloadReading {
   /** One for each thread that made a call, in the order of their first calls. */
@@ -34,26 +44,23 @@ export class PreloadCounts {
   readonly #folder: string;
   readonly #file: string;
 
-  private constructor(folder: string, file: string) {
+  private constructor(folder: string, file: string, library: string) {
     this.#folder = folder;
     this.#file = file;
     const others = process.env['LD_PRELOAD'] ?? '';
-    const libraries = [preloadPath(), ...(others === '' ? [] : [others])];
+    const libraries = [library, ...(others === '' ? [] : [others])];
     this.env = { LD_PRELOAD: libraries.join(':'), MANYCORE_TRACE_COUNTS: file };
   }
 
   /** Returns the reason when the library is missing, or the file has no room. */
-  static create(): PreloadCounts | string {
-    const library = preloadPath();
+  static create(library = preloadPath()): PreloadCounts | string {
     if (!existsSync(library)) return `${library} is missing; npm run build:native makes it`;
-    // Libraries are separated by spaces and colons: such a path cannot be named.
-    if (/[ :]/.test(library)) return `${library} has a space or a colon; move the package`;
     let folder: string | undefined;
     try {
       folder = mkdtempSync(join(tmpdir(), 'manycore-counts-'));
       const file = join(folder, 'counts');
       makeFile(file);
-      return new PreloadCounts(folder, file);
+      return new PreloadCounts(folder, file, listable(library, folder));
     } catch (error) {
       if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
       return `${messageOf(error)}; name a folder with 9 MB of room in TMPDIR`;
@@ -85,6 +92,18 @@ export class PreloadCounts {
   close(): void {
     rmSync(this.#folder, { recursive: true, force: true });
   }
+}
+
+/**
+ * Returns a path of `library` for `LD_PRELOAD`, whose entries are separated by spaces and colons: where the
+ * path has one, a link in `folder`. Throws where that has one as well.
+ */
+function listable(library: string, folder: string): string {
+  if (!separators.test(library)) return library;
+  if (separators.test(folder)) throw new Error(`${folder} has a space or a colon`);
+  const link = join(folder, 'manycore-preload.so');
+  symlinkSync(library, link);
+  return link;
 }
 
 /** Writes all bytes: counting into a hole on a full disk would end the program by SIGBUS. */

@@ -3,9 +3,11 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { preloadPath } from '../../src/native.js';
+import { PreloadCounts } from '../../src/syscalls/preload.js';
 import {
   cannotCount,
   compile,
@@ -86,6 +88,17 @@ test('a program that forks and runs no other counts all calls of both', { skip }
   const threads = report.threads.filter(({ calls }) => calls.some(({ name }) => name === 'close'));
   assert.ok(threads.length >= 2);
   assert.equal(new Set(threads.map(({ pid }) => pid)).size, threads.length);
+});
+
+test('a library whose path has a space counts as well', { skip: noPreload }, (t) => {
+  const library = join(scratch(t), 'a b', 'preload.so');
+  mkdirSync(dirname(library));
+  copyFileSync(preloadPath(), library);
+  const counts = PreloadCounts.create(library);
+  assert.ok(typeof counts !== 'string', String(counts));
+  t.after(() => counts.close());
+  spawnSync(process.execPath, ['-e', ''], { env: { ...process.env, ...counts.env } });
+  assert.ok(counts.read().records.length > 0);
 });
 
 const noMount =
