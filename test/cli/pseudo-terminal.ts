@@ -19,6 +19,9 @@ export interface Size {
   readonly rows: number;
 }
 
+/** A path as a word of a shell, also of one inside the double quotes of another. */
+export const shellWord = (path: string): string => path.replace(/[^\w/.-]/g, '\\$&');
+
 export class PseudoTerminal {
   readonly #screen: headless.Terminal;
   readonly #child: ReturnType<typeof spawn>;

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { runCommand } from '../faults/child.js';
 import { ownRuntime } from '../observe/runtime.js';
 import { childrenOf, waitFor } from '../support/index.js';
-import { noPseudoTerminal, PseudoTerminal, type Size } from './pseudo-terminal.js';
+import { noPseudoTerminal, PseudoTerminal, type Size, shellWord } from './pseudo-terminal.js';
 import { command } from './serving.js';
 
 const skip = noPseudoTerminal;
@@ -208,7 +208,7 @@ for (const way of ['Ctrl-Z', 'SIGTSTP']) {
     skip: noBash,
   }, async (t) => {
     ownRuntime(t);
-    const run = `${process.execPath} ${command} top`;
+    const run = `${shellWord(process.execPath)} ${shellWord(command)} top`;
     const terminal = new PseudoTerminal(t, asJob(run), usual);
     await terminal.sees(/no program/);
     if (way === 'Ctrl-Z') terminal.press('\u001a');

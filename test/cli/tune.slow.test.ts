@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { type Ended, runCommand } from '../faults/child.js';
 import { childrenOf, waitFor, withDeadline } from '../support/index.js';
 import { folderWith, script, server } from '../tune/running.js';
-import { noPseudoTerminal, PseudoTerminal } from './pseudo-terminal.js';
+import { noPseudoTerminal, PseudoTerminal, shellWord } from './pseudo-terminal.js';
 
 const main = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 
@@ -177,7 +177,8 @@ test('Ctrl-C at a terminal reaches the program that --apply runs once', {
   const flags = ['--apply', '--config', join(folder, 'config.json')];
   const words = [process.execPath, main, 'tune', ...flags, '--'];
   // A shell that stayed would end by the same Ctrl-C, and say that.
-  const line = ['exec', ...words, process.execPath, join(folder, 'app.mjs')].join(' ');
+  const program = [...words, process.execPath, join(folder, 'app.mjs')];
+  const line = `exec ${program.map(shellWord).join(' ')}`;
   const terminal = new PseudoTerminal(t, line, { columns: 80, rows: 24 });
   await terminal.sees(/^here/m);
   terminal.press('\x03');
