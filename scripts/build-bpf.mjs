@@ -1,9 +1,8 @@
-// Makes trace.bpf.o of trace.bpf.c: the program that the kernel runs for `manycore trace`. The object
-// is committed, so that nobody needs clang to build manycore. Run it after each change of the source:
-// node scripts/build-bpf.mjs. With --check nothing is written, and the exit code says whether the
-// object is the one of the source.
-// Needs clang 14 (apt-get install clang llvm libbpf-dev): another version makes other bytes, so --check
-// is skipped where there is no such clang.
+// Compiles trace.bpf.c to trace.bpf.o: the program that the kernel runs for `manycore trace`. The object is
+// committed, so that building manycore needs no clang. Run this after each change of the source: node
+// scripts/build-bpf.mjs. --check writes nothing, and exits with 1 where the object differs from its source.
+// Needs clang 14 (apt-get install clang llvm libbpf-dev): another version makes other bytes, so --check is
+// skipped without that clang.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +23,10 @@ function hasCompiler() {
   return stdout?.includes(`clang version ${compilerVersion}`) ?? false;
 }
 
-/** Names of files are cut to what is below the repository, so that every clone makes the same bytes. */
+/**
+ * Compiles `file`. Names of files are cut to the part below the repository, so that every clone makes the
+ * same bytes.
+ */
 function compile(file) {
   const include = `-I/usr/include/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu`;
   const flags = ['-g', '-O2', '-target', 'bpf', '-mcpu=v3', '-Wall', '-Werror', include];

@@ -1,6 +1,6 @@
-// Builds the native binary with cargo and puts it where src/native.ts looks for it. Never fails an
-// installation: without cargo, or when the build fails, one line says what is missing, and manycore
-// works over its other channels.
+// Builds the native binary with cargo, at the path from which src/native.ts loads it. Never fails an
+// installation: without cargo, or when the build fails, it prints one line with the cause, and manycore works
+// over its other channels.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,6 +1,6 @@
-// npm run build:prebuilds [NAME…]: cross-builds the binaries of all platforms, or of those that are named,
-// into prebuilds/. Needs cargo, rustup, zig as the linker (pip install ziglang) and cargo-zigbuild
-// (cargo install cargo-zigbuild). `npm run check:prebuilds` tests what it built.
+// npm run build:prebuilds [NAME…]: cross-builds the binaries of all platforms, or of the named ones, into
+// prebuilds/. Needs cargo, rustup, zig as the linker (pip install ziglang) and cargo-zigbuild (cargo install
+// cargo-zigbuild). `npm run check:prebuilds` tests the result.
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { glibc, platforms } from './lib/platforms.mjs';
 import { hasCommand, run } from './lib/run.mjs';
@@ -19,7 +19,7 @@ for (const name of wanted) {
   const version = libc === 'glibc' ? `.${glibc}` : '';
   const crates = ['--package', 'manycore-node', '--package', 'manycore-preload'];
   const flags = ['zigbuild', '--release', '--locked', ...crates, '--target', `${target}${version}`];
-  // A library that Node loads uses Node's C library, not one of its own.
+  // A library loaded by Node uses Node's C library, not one of its own.
   const env = libc === 'musl' ? { RUSTFLAGS: '-C target-feature=-crt-static' } : {};
   if ((await run('cargo', flags, { env })).status !== 0) process.exit(1);
   const built = `${process.env['CARGO_TARGET_DIR'] ?? 'target'}/${target}/release`;

@@ -1,6 +1,5 @@
-// Builds everything: TypeScript always, the native binary where cargo is there. `npm ci` runs it as
-// `prepare`; without the development packages (npm ci --omit=dev) there is nothing to build with, and
-// the installation goes on.
+// Builds everything: TypeScript always, the native binary when cargo is installed. `npm ci` runs it as
+// `prepare`. Without the development packages (npm ci --omit=dev) it builds nothing and exits with 0.
 import { existsSync } from 'node:fs';
 import { compileTypeScript, hasTypeScript } from './lib/compile.mjs';
 import { rollUpTypes } from './lib/roll-up-types.mjs';

@@ -1,5 +1,5 @@
-// The examples of README.md and docs/guide against the types of the library: an editor checks what users copy.
-// Left out: names and files that an example takes from the text around it, and packages that are not installed.
+// Checks the examples of README.md and docs/guide against the types of the library, as an editor would check
+// a copy. Left out: names and files from the surrounding text, and packages that are not installed.
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,9 @@ import { doors } from './lib/bundle.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** No name, no module, no value for `{ name }`; and members of what JavaScript has no type for. */
+/**
+ * Error codes: unknown name, unknown module, no value for `{ name }`, and members of values without a type.
+ */
 const ofElsewhere = new Set([2304, 2307, 2552, 18004, 18046]);
 
 const options = {
@@ -28,7 +30,7 @@ const options = {
   paths: pathsOf(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))),
 };
 
-/** The source of each entry point. */
+/** Returns the source of each entry point. */
 function pathsOf({ exports }) {
   const entries = Object.entries(exports).filter(([name]) => !name.endsWith('.json'));
   const sourceOf = ({ default: file }) =>
@@ -38,7 +40,7 @@ function pathsOf({ exports }) {
   );
 }
 
-/** Code blocks of a page by the names that they have here; each line is where it is in the page. */
+/** Returns the code blocks of a page by the names that they have here. Line numbers are those of the page. */
 function examplesOf(page) {
   const text = readFileSync(join(root, page), 'utf8');
   return [...text.matchAll(/^```(js|mjs|ts)\n(.*?)^```$/gms)].map(([, kind, code], at, all) => {

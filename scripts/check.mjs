@@ -1,6 +1,6 @@
-// npm run check: everything that can be judged without running the tests; CI runs the same.
-// `npm run check -- types lint` runs only those steps. The models and valgrind are the last step here
-// and a command of their own, npm run check:native.
+// npm run check: every check that runs no tests; CI runs the same. `npm run check -- types lint` runs only
+// those steps. The models and valgrind are the last step here, and a command of their own, npm run
+// check:native.
 import { existsSync } from 'node:fs';
 import { checkLock } from './lib/check-lock.mjs';
 import { checkPackage } from './lib/check-package.mjs';
@@ -72,5 +72,5 @@ const steps = [
   },
 ];
 
-// Not process.exit(): into a pipe, what is longer than the pipe would be cut off.
+// Not process.exit(), which would cut off output longer than the pipe.
 if ((await runSteps(steps, process.argv.slice(2))) > 0) process.exitCode = 1;

@@ -1,7 +1,7 @@
-// npm run docs: writes the site of docs/ into dist/site, static files for any server: the pages by VitePress, the
-// types of every export by typedoc, below api/. A dead link between pages fails. The tools of the site have a
-// package.json of their own (docs/), installed here at the first run: nothing else needs them.
-//   SITE_BASE=/manycore/   the path that the site is served below, with slashes at both ends
+// npm run docs: writes the site of docs/ into dist/site, static files for any server. VitePress makes the
+// pages, typedoc the types of every export, below api/. A dead link between pages fails. The tools of the
+// site have a package.json of their own (docs/), installed here at the first run: nothing else needs them.
+//   SITE_BASE=/manycore/   path of the site on its server, with slashes at both ends
 import { existsSync, rmSync } from 'node:fs';
 import { run } from './lib/run.mjs';
 

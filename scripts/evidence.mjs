@@ -1,5 +1,5 @@
-// Writes docs/evidence.md and its pictures from bench/results/*.json. With --check nothing is written, and
-// the exit code says whether they are in step with the stored results. Needs the build (dist/).
+// Writes docs/evidence.md and its pictures from bench/results/*.json. --check writes nothing, and exits with
+// 1 where they differ from the stored results. Needs the build (dist/).
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { evidenceCases, evidenceOf } from '../dist/bench/report/index.js';
 import { replaceFile } from '../dist/src/lib/files/replace-file.js';

@@ -1,5 +1,5 @@
-// npm run example NAME -- …: runs examples/NAME/main.js with the rest of the arguments, in this process,
-// so that it gets the terminal and the signals. Paths count from the folder in which npm was called.
+// npm run example NAME -- …: runs examples/NAME/main.js with the other arguments, in this process, so that it
+// gets the terminal and the signals. Relative paths start at the folder in which npm was called.
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 

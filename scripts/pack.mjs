@@ -1,5 +1,5 @@
-// npm run pack: writes the packages that npm publishes into this folder: manycore-VERSION.tgz, and one for
-// each platform whose binaries are in prebuilds/, manycore-PLATFORM-VERSION.tgz.
+// npm run pack: writes the packages for npm into this folder: manycore-VERSION.tgz, and for each platform
+// whose binaries are in prebuilds/, manycore-PLATFORM-VERSION.tgz.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
-// Puts the programs of examples/ into README.md and the guide: after each line `<!-- example: FILE -->`
-// stands the file, as a code block. With --check nothing is written, and the exit code says whether the
-// pages are in step with the files.
+// Copies the programs of examples/ into README.md and the guide, as a code block after each line `<!--
+// example: FILE -->`. --check writes nothing, and exits with 1 where the pages differ from the files.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 const guides = readdirSync('docs/guide').filter((name) => name.endsWith('.md'));

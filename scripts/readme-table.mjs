@@ -1,11 +1,11 @@
-// Writes measured numbers from bench/results/*.json into the documents: all bars into docs/benchmarks.md,
-// six of them into README.md, each between its two marker lines. With --check nothing is written, and the
-// exit code says whether the pages are in step with the stored results. Needs the build (dist/).
+// Writes measured numbers from bench/results/*.json into the documents: all bars into docs/benchmarks.md, six
+// of them into README.md, each between its two marker lines. --check writes nothing, and exits with 1 where
+// the pages differ from the stored results. Needs the build (dist/).
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { caseNames, namedOnly } from '../bench/lib/case-names.js';
 import { claimsTable, headlineTable, insertTable } from '../dist/bench/report/index.js';
 
-/** The bars of README.md, by case and claim: one for each thing that the product is for. */
+/** Bars of README.md, by case and claim: one for each purpose of the product. */
 const headlines = [
   ['round-trip', 'round trip, p50, against the best pool'],
   ['throughput', 'calls/s, 64 waiting, against the best pool'],
@@ -34,7 +34,7 @@ function put(file, name, table) {
   writeFileSync(file, written);
 }
 
-/** One sentence for each machine and build that made results: usually one. */
+/** Returns one sentence for each machine and build that made results: usually one. */
 function machinesOf(results) {
   const madeOn = new Map();
   for (const { name, machine, rounds } of results) {

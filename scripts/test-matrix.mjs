@@ -1,7 +1,7 @@
-// npm run test:matrix: the TypeScript tests on every line of Node that is supported, one after the
-// other, and a table at the end. Each version is the npm package `node`, which brings the binary; it
-// is installed once, below node_modules/.cache. `npm run test:matrix -- 22 26` runs only those; with `--full`
-// the slow tests too. Pools are tested with one channel for each kind of worker.
+// npm run test:matrix: the TypeScript tests on every supported line of Node, one after the other, and a table
+// at the end. Each version is the npm package `node`, which brings the binary, installed once below
+// node_modules/.cache. `npm run test:matrix -- 22 26` runs only those; with `--full` the slow tests too.
+// Pools are tested with one channel for each kind of worker.
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { compileTypeScript, isSound } from './lib/compile.mjs';
@@ -26,7 +26,7 @@ const rows = [];
 for (const line of wanted.length > 0 ? wanted : supported) rows.push(await testOn(line));
 console.log('\nNode       tests  passed  failed  skipped     time');
 for (const row of rows) console.log(row.text);
-// Not process.exit(): into a pipe, what is longer than the pipe would be cut off.
+// Not process.exit(), which would cut off output longer than the pipe.
 if (rows.some(({ isPassed }) => !isPassed)) process.exitCode = 1;
 
 async function testOn(line) {
@@ -56,7 +56,10 @@ async function testOn(line) {
   return { isPassed, text };
 }
 
-/** The binary of the newest release of this line, or undefined after saying what went wrong. */
+/**
+ * Resolves to the binary of the newest release of this line, or to `undefined` after a message with the
+ * cause.
+ */
 async function install(line) {
   const folder = resolve('node_modules/.cache/manycore-node', line);
   const binary = join(folder, 'node_modules/node/bin/node');
@@ -69,7 +72,7 @@ async function install(line) {
   return undefined;
 }
 
-/** The figure that the summary of node's test runner gives for `name`, `?` when there is none. */
+/** Returns the number for `name` in the summary of node's test runner, `?` when there is none. */
 function count(output, name) {
   return new RegExp(`^ℹ ${name} (\\d+)$`, 'm').exec(output)?.[1] ?? '?';
 }

@@ -1,10 +1,10 @@
 // npm run test:runners: the closures of test/runners in each test runner and build tool, with the packed
-// package, and a table at the end. The tools are installed once, by the lock files of test/runners/sets,
-// into MANYCORE_RUNNERS_CACHE (else a folder of the user's cache): outside the repository, because tools
-// look for packages and settings in the folders above a program.
+// package, and a table at the end. The tools are installed once, by the lock files of test/runners/sets, into
+// MANYCORE_RUNNERS_CACHE (else a folder of the user's cache). That is outside the repository, because tools
+// search for packages and settings in the folders above a program.
 //   npm run test:runners -- vitest "jest 30"    only tools whose names contain one of these
 //   --details       every refusal with its text    --write   the table into docs/guide/runners.md
-// Exits with 1 when something is wrong, hangs, or a tool is below the bar.
+// Exits with 1 when a result is wrong, a tool hangs, or a tool is below the bar.
 import {
   cpSync,
   existsSync,
@@ -24,7 +24,7 @@ import { packStaged, stagePackage } from './lib/stage-package.mjs';
 
 const installLimitMs = 300_000;
 const toolLimitMs = 120_000;
-/** Closures of each tool that must give the same as at home. */
+/** Minimum number of closures per tool with the same result as in plain Node. */
 const bar = 18;
 const page = 'docs/guide/runners.md';
 const [begin, end] = [
@@ -53,14 +53,14 @@ for (const tool of tools) {
 rmSync(packed, { force: true });
 report(rows);
 
-/** The tarball that npm would publish. */
+/** Packs the tarball that npm would publish. */
 async function pack() {
   const folder = join(tmpdir(), `manycore-runners-${process.pid}`);
   stagePackage(join(folder, 'stage'));
   return await packStaged(join(folder, 'stage'), folder);
 }
 
-/** Installs a set of tools where that is due, and the packed package in it. */
+/** Installs a set of tools if that is due, and the packed package in it. */
 async function prepareSet(name) {
   const home = join(cache, name);
   if (prepared.has(name)) return home;

@@ -1,9 +1,9 @@
-// npm test: cargo's tests where cargo is there, then the TypeScript tests but for the slow ones, whose files
-// are *.slow.test.ts; or, with arguments, those whose file name contains one of them, slow or not. What is
-// stale is built first.
+// npm test: cargo's tests, if cargo is installed, then the TypeScript tests but for the slow ones, whose
+// files are *.slow.test.ts. With arguments: the files whose names contain one of them, slow or not. Builds
+// stale outputs first.
 // Ends with the summary of node's test runner; the exit code is 0 only when everything passed.
-//   --slow   the slow ones alone        --full   all      (npm run test:slow, npm run test:full)
-//   --no-build   test what dist/ holds      --no-cargo   leave cargo's tests out
+//   --slow   only the slow ones        --full   all      (npm run test:slow, npm run test:full)
+//   --no-build   test dist/ as it is      --no-cargo   skip cargo's tests
 import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -18,16 +18,16 @@ import {
 import { natsServer } from './lib/nats-server.mjs';
 import { hasCommand, run } from './lib/run.mjs';
 
-/** No test file may take longer; the whole run has no more than this for each of its files. */
+/** Limit of each test file; that of the whole run is this for each of its files. */
 const fileLimitMs = 600_000;
-/** A worker leaves within a second after its parent did. */
+/** A worker exits within a second after its parent did. */
 const orphanLimitMs = 3000;
-/** Tests wait more than they compute: so many files at a time keep two cores busy. */
+/** Tests wait more than they compute: this many files at a time keep two cores busy. */
 const concurrency = 3;
-/** Names this run to every process that it starts, see findOrphans. */
+/** Environment variable that names this run in all its processes, see findOrphans. */
 const runVariable = 'MANYCORE_TEST_RUN';
 
-/** Tells the tests of the cluster where a nats-server is. */
+/** Environment variable with the path of a nats-server, for the tests of the cluster. */
 const natsVariable = 'MANYCORE_TEST_NATS';
 
 const flags = process.argv.slice(2).filter((each) => each.startsWith('--'));
@@ -106,7 +106,7 @@ function isOfLevel(name) {
   return isFull || name.endsWith('.slow.test.ts') === isSlowAlone;
 }
 
-/** Processes that have not left by themselves within the time that workers have for it. */
+/** Resolves to the processes that have not exited within the time that workers have for it. */
 async function waitForOrphans(name) {
   const end = performance.now() + orphanLimitMs;
   let orphans = findOrphans(name);
@@ -117,7 +117,9 @@ async function waitForOrphans(name) {
   return orphans;
 }
 
-/** Processes that a test started and that outlived it: each has the run's name in its environment. */
+/**
+ * Returns the processes that a test started and that outlived it: each has the run's name in its environment.
+ */
 function findOrphans(name) {
   if (!existsSync('/proc/self/environ')) return [];
   return readdirSync('/proc')
@@ -129,6 +131,6 @@ function read(pid, file) {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
-    return ''; // it left meanwhile, or is not ours
+    return ''; // it has exited meanwhile, or belongs to another user
   }
 }

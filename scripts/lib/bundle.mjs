@@ -1,8 +1,8 @@
-// Joins the compiled modules of src/ into few files, dist/bundle/: what the package ships. A worker is a
-// new Node process, and opening sixty small modules takes a large part of its start (bench/cases/cold.js). The
-// front door, the worker's entry and the command share chunks, so that a task that imports the package
-// meets the copy that its worker runs on.
-// White space and syntax are minified: V8 keeps the source text of what it runs, in each worker
+// Joins the compiled modules of src/ into few files, dist/bundle/, which the package ships. A worker is a new
+// Node process, and opening sixty small modules takes a large part of its start (bench/cases/cold.js). The
+// main entry point, the worker's entry and the command share chunks, so that a task that imports the package
+// gets the copy that its worker runs on.
+// White space and syntax are minified: V8 keeps the source text of all loaded code, in each worker
 // (bench/cases/memory.js). Names stay and lines are short, so that stacks can be read: Node prints the line
 // from which an uncaught error came. There are no source maps: they would lead to files that are not packed.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,8 +21,8 @@ export const doors = {
 };
 
 /**
- * Packages that are packed along, one CommonJS file for each: a pool's user installs none of them. `named`:
- * their exports by name; else the default one is all.
+ * Packages whose code is in the bundle, one CommonJS file for each: users of a pool install none of them.
+ * `named`: their exports by name; else the default one is all.
  */
 const packedPackages = {
   'ansi-escapes': 'named',
@@ -33,10 +33,10 @@ const packedPackages = {
   'string-width': 'default',
 };
 
-/** The licences of the packages whose code is in the bundle. */
+/** Licences of the packages in the bundle. */
 const licencesFile = 'third-party-licences.txt';
 
-/** For esbuild: imports of packed packages lead to their files; `own` is the package that is being packed. */
+/** esbuild plugin: imports of packed packages resolve to their files. `own`: the package being packed. */
 const toPackedFiles = (own) => ({
   name: 'packed packages',
   setup({ onResolve }) {
@@ -47,7 +47,7 @@ const toPackedFiles = (own) => ({
   },
 });
 
-/** The programs of workers, servers and threads, by the name of their file in the bundle. */
+/** Programs of workers, servers and threads, by the name of their file in the bundle. */
 const programs = {
   entry: 'dist/src/worker/inside/entry.js',
   'shared-entry': 'dist/src/worker/inside/shared-entry.js',
@@ -61,10 +61,10 @@ const programs = {
   folders: 'dist/src/http-apps/folders.js',
 };
 
-/** Loaded by --require into whatever Node `manycore trace` finds in a command. */
+/** Loaded by --require into each Node process of a command of `manycore trace`. */
 const requestCounter = 'dist/src/syscalls/count-requests.cjs';
 
-/** Paths in dist/src by their URLs in the bundle, which is one folder. */
+/** URLs in the bundle, which is one folder, by paths in dist/src. */
 const bundledPlaces = new Map([
   ['dist/src', './'],
   ['dist/bundle', './'],
@@ -73,8 +73,8 @@ const bundledPlaces = new Map([
 ]);
 
 /**
- * For esbuild: `new URL('…', import.meta.url)` with a text leads from the bundle to the same program, or to
- * the same file outside of dist/. Throws for a file of dist/src that the bundle does not have.
+ * esbuild plugin: `new URL('…', import.meta.url)` with a literal leads from the bundle to the same program,
+ * or to the same file outside of dist/. Fails the build for a file of dist/src that the bundle lacks.
  */
 const bundledUrls = {
   name: 'URLs of programs',
@@ -156,9 +156,9 @@ export async function bundle() {
     ...counter.metafile.outputs,
     ...page.metafile.outputs,
   };
-  // Chunks are named by their content: those of an earlier build go, when nobody needs them any more.
+  // Chunks are named by their content: removes those of earlier builds.
   for (const name of readdirSync(outdir)) {
-    const isOurs = !/\.d\.c?ts$/.test(name); // the others are of roll-up-types.mjs
+    const isOurs = !/\.d\.c?ts$/.test(name); // roll-up-types.mjs makes the others
     if (isOurs && !(`${outdir}/${name}` in made)) rmSync(`${outdir}/${name}`);
   }
 }
@@ -192,7 +192,10 @@ async function bundlePackages(build) {
   );
 }
 
-/** Names, versions and licence texts of the packages that the files `inputs` are of. Throws for one without. */
+/**
+ * Returns names, versions and licence texts of the packages of the files `inputs`. Throws if one has no
+ * licence.
+ */
 function licencesOf(inputs) {
   const folders = inputs.flatMap((path) => {
     const [folder] = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [];
@@ -209,9 +212,9 @@ function licencesOf(inputs) {
 }
 
 /**
- * The same entry points for require(). Node requires the ES modules, so that a program has one copy of the
- * package whatever way it loads it. Jest cannot: for such loaders there is one CommonJS file with all
- * entry points, which share their state as well. Returns the outputs as a metafile has them.
+ * Bundles the same entry points for require(). Node requires the ES modules, so that a program has one copy
+ * of the package for both ways of loading. Jest cannot: such loaders get one CommonJS file with all entry
+ * points, which also share their state. Returns the outputs in the form of a metafile.
  */
 async function bundleCommonJs(build) {
   const { metafile } = await build({

@@ -1,6 +1,6 @@
-// The lock file must install everywhere: npm leaves out optional packages that it could not fetch when
-// it wrote the lock (binaries of other platforms), and `npm ci` then refuses the lock on every machine.
-// It must not name a registry either, so that everyone's own is used.
+// Checks that the lock file installs everywhere. npm omits optional packages that it could not fetch when it
+// wrote the lock (binaries of other platforms), and `npm ci` then refuses the lock on every machine. Nor may
+// it name a registry, so that everyone's own is used.
 import { readFileSync } from 'node:fs';
 
 /** A step of check.mjs. */
@@ -16,7 +16,7 @@ export async function checkLock() {
   return { status: problems.length === 0 ? 0 : 1, output: problems.join('\n') };
 }
 
-/** Packages may be nested below the one that needs them, or lie in any node_modules further up. */
+/** True: the package is nested below the one that needs it, or in any node_modules further up. */
 function isLocked(packages, path, name) {
   for (let at = path; ; at = at.replace(/(^|\/)node_modules\/(?!.*node_modules\/).*$/, '')) {
     if (packages[`${at ? `${at}/` : ''}node_modules/${name}`]?.version) return true;

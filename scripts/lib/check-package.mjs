@@ -1,5 +1,5 @@
-// The packed file as a user gets it: what is in it, whether its entry points and types resolve, and
-// whether a program can import and require it. Packs what dist/ holds, so build first.
+// Checks the packed file as a user gets it: its contents, its entry points and types, and that a program can
+// import and require it. Packs dist/, so build first.
 import {
   cpSync,
   existsSync,
@@ -41,7 +41,7 @@ const required = [
   'dist/bundle/third-party-licences.txt',
 ];
 
-/** Limits of what an installation with no other package has: files of one platform, dependencies included. */
+/** Limits of an installation with no other package: files of one platform, dependencies included. */
 const maxInstalledBytes = 6e6;
 const maxPackages = 6;
 const maxDeclarations = 12; // six entry points for each of the two module systems
@@ -95,7 +95,7 @@ async function checkPacked(folder) {
   return { status: 0, output: '', note };
 }
 
-/** Sizes of the staged package and of its dependencies, as npm would install them. */
+/** Returns the sizes of the staged package and of its dependencies, as npm would install them. */
 function installedSize(staged, dependencies) {
   const wanted = new Set(dependencies);
   let bytes = bytesBelow(staged);
@@ -129,7 +129,7 @@ function findWrongFiles(listing) {
   return say('should not be packed', extra) + say('is missing from the package', missing);
 }
 
-/** Its declarations stand alone: a strict program compiles though it checks those of packages too. */
+/** Compiles a strict program that also checks the declarations of packages: ours need no others. */
 async function compileAsUser(folder) {
   const text =
     "import { hasCode, pmap } from 'manycore';\nimport { serve } from 'manycore/serve';\n" +
@@ -153,7 +153,7 @@ async function compileAsUser(folder) {
   return { status: 0, output: '' };
 }
 
-/** Unpacks it where a user's program finds it, with its dependencies, and loads it both ways. */
+/** Unpacks the package where a user's program finds it, with its dependencies, and loads it both ways. */
 async function useAsUser(folder, file, platform) {
   const modules = join(folder, 'node_modules');
   const home = join(modules, 'manycore');

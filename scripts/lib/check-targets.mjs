@@ -1,5 +1,5 @@
-// The Rust code compiles for systems without a core: its calls return `Unsupported` there, and the package
-// works over other channels. Needs the standard library of each target, which rustup downloads.
+// Compiles the Rust code for systems that it does not support: its calls return `Unsupported` there, and the
+// package works over other channels. Needs the standard library of each target, which rustup downloads.
 import { run } from './run.mjs';
 
 /** Packages by target: the binary for Node needs descriptors, which Windows does not have. */
@@ -10,7 +10,7 @@ const packages = {
 const targets = Object.keys(packages);
 const capture = { capture: true, limitMs: 300_000 };
 
-/** Resolves to why the targets cannot be checked here, or to `undefined`. */
+/** Resolves to the reason why the targets cannot be checked here, or to `undefined`. */
 export async function needsTargets() {
   const { status } = await run('rustup', ['target', 'add', ...targets], capture);
   if (status === 127) return 'rustup is not installed';

@@ -1,5 +1,5 @@
-// Words of comments in src/ and crates/, and subjects of commits. A comment opens with a noun or a verb, and
-// machines do not tell, hear, look or know (CONTRIBUTING.md). Subjects have at most 72 characters.
+// Checks the words of comments in src/ and crates/, and subjects of commits. A comment opens with a noun or a
+// verb, and machines do not tell, hear, look or know (CONTRIBUTING.md). Subjects have at most 72 characters.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
@@ -29,7 +29,7 @@ function badComments(file) {
   });
 }
 
-/** Blocks, and lines that follow each other, without what marks them. */
+/** Returns the text of each block comment, and of each run of line comments, without its markers. */
 function commentsOf(text) {
   const blocks = text.match(/\/\*\*?[^]*?\*\/|(?:^[ \t]*\/\/[^\n]*\n)+|[ \t]\/\/[^\n]*/gm) ?? [];
   return blocks.map((block) =>

@@ -1,4 +1,4 @@
-// Compiling the TypeScript of src/, test/ and bench/ to dist/, and knowing whether that is due.
+// Compiles the TypeScript of src/, test/ and bench/ to dist/, and detects when that is due.
 import {
   existsSync,
   mkdirSync,
@@ -13,11 +13,11 @@ import { bundle } from './bundle.mjs';
 import { run } from './run.mjs';
 
 const compiler = 'node_modules/typescript/bin/tsc';
-/** Is there when the last compilation had no error. */
+/** Exists when the last compilation had no error. */
 const soundMark = 'dist/.sound';
-/** Has the time at which the last compilation began. */
+/** Its modification time is when the last compilation began. */
 const beginMark = 'dist/.begin';
-/** Lets the compiler skip what has not changed since. */
+/** State of the incremental compiler. */
 const buildInfo = 'dist/.tsbuildinfo';
 const sourceFolders = ['src', 'test', 'bench'];
 
@@ -25,7 +25,7 @@ export function hasTypeScript() {
   return existsSync(compiler);
 }
 
-/** TypeScript files below the folders that are compiled, with `/` and from the repository's root. */
+/** Returns the TypeScript files below the compiled folders, with `/` and from the repository's root. */
 export function typeScriptFiles() {
   return sourceFolders.filter(existsSync).flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -34,12 +34,12 @@ export function typeScriptFiles() {
   );
 }
 
-/** What the compiler makes of a source file. */
+/** Returns the output file of a source file. */
 export function compiledName(source) {
   return join('dist', source.replace(/ts$/, 'js'));
 }
 
-/** Whether a source, or what says how to compile, is newer than the last compilation. */
+/** True: a source, or a file that configures the compiler, is newer than the last compilation. */
 export function isStale() {
   const begunMs = mtimeMs(beginMark);
   const configured = Math.max(mtimeMs('tsconfig.json'), mtimeMs('package-lock.json'));
@@ -57,14 +57,14 @@ function isIncomplete() {
   return typeScriptFiles().some((source) => !existsSync(compiledName(source)));
 }
 
-/** Whether dist/ is up to date, and was made without a type error. */
+/** True: dist/ is up to date, and was made without a type error. */
 export function isSound() {
   return !isStale() && existsSync(soundMark);
 }
 
 /**
- * Runs the compiler; its messages are shown. It emits in spite of type errors, so that one part can
- * be tried while another does not compile yet. Output whose source is gone is removed.
+ * Runs the compiler; its messages are shown. Emits in spite of type errors, so that one part can be tried
+ * while another does not compile yet. Removes output whose source is gone.
  */
 export async function compileTypeScript() {
   rmSync(soundMark, { force: true });

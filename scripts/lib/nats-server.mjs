@@ -1,16 +1,16 @@
-// A nats-server for the tests of the cluster: the one on PATH, else Debian's, unpacked into a folder of
-// ours without being installed. Where neither can be had those tests are skipped, and say so.
+// Provides a nats-server for the tests of the cluster: the one on PATH, else Debian's, unpacked into a folder
+// of the repository without an installation. Without either, those tests are skipped with a message.
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { hasCommand, run } from './run.mjs';
 
 const folder = 'node_modules/.cache/manycore-nats';
 const unpacked = join(folder, 'usr/sbin/nats-server');
-/** Debian puts servers where users do not look. */
+/** Debian puts servers into folders that are not on a user's PATH. */
 const places = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
 const limitMs = 120_000;
 
-/** Its path, or undefined. */
+/** Resolves to the path of the server, or to `undefined`. */
 export async function natsServer() {
   const installed = places.map((place) => join(place, 'nats-server')).find(existsSync);
   if (installed !== undefined) return installed;
@@ -24,7 +24,7 @@ async function unpack() {
   const download = () =>
     run('apt-get', ['download', '--quiet', 'nats-server'], { cwd: folder, limitMs, capture: true });
   if ((await download()).status !== 0) {
-    await run('apt-get', ['update', '--quiet'], { limitMs, capture: true }); // its lists are old
+    await run('apt-get', ['update', '--quiet'], { limitMs, capture: true }); // outdated package lists
     await download();
   }
   const file = readdirSync(folder).find((name) => name.endsWith('.deb'));

@@ -1,5 +1,5 @@
 // The platforms that the package has binaries for. Each is a package of its own, `@manycore/NAME`, so that
-// npm installs the one that a machine needs. src/lib/node/platform.ts finds the name at run time.
+// npm installs only the one for the machine. src/lib/node/platform.ts finds the name at run time.
 import { closeSync, openSync, readSync } from 'node:fs';
 
 /** Node 20 and later need this version of the GNU C library as well. */
@@ -22,7 +22,7 @@ export const platforms = {
   },
 };
 
-/** The name of this machine's platform, also when it is none of the above. */
+/** Returns the name of this machine's platform, also when it is none of the above. */
 export function hostPlatform() {
   const { platform, arch, execPath } = process;
   if (platform !== 'linux') return `${platform}-${arch}`;

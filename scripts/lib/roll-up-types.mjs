@@ -1,11 +1,10 @@
-// Rolls the declarations up that the compiler made: one file for each entry point. Types that two entry points
+// Rolls up the declarations from the compiler: one file for each entry point. Types that two entry points
 // share are written into both; a class may not be shared, since each copy would be another class. The same
-// once more for CommonJS: under `module: node16` TypeScript lets a CommonJS file refer to no declarations of ES
-// modules.
+// once more for CommonJS: under `module: node16` a CommonJS file cannot refer to declarations of ES modules.
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { doors, outdir } from './bundle.mjs';
 
-/** Types that an entry point uses and does not name: users have no need to name them. */
+/** Warning for types that an entry point uses and does not name: users have no need to name them. */
 const unnamed = 'PLUGIN_WARNING';
 
 /** Does nothing without the development packages, or before anything is compiled. */

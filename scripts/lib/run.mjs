@@ -1,5 +1,5 @@
-// Child processes of the scripts: started in a group of their own, so that a time limit, or Ctrl-C,
-// ends everything that they started too.
+// Child processes of the scripts: started in a group of their own, so that a time limit, or Ctrl-C, also ends
+// all their descendants.
 import { spawn } from 'node:child_process';
 
 const groups = new Set();
@@ -11,9 +11,9 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
 }
 
 /**
- * Runs a command; `capture` collects its output instead of showing it. Never rejects: a command that
- * is not there has status 127, one that ran longer than `limitMs` is killed and has status 124.
- * Resolves to `{ status, output, isTimedOut, tookMs }`.
+ * Runs a command; `capture` collects its output instead of showing it. Never rejects: a missing command has
+ * status 127, and one killed after `limitMs` has status 124. Resolves to `{ status, output, isTimedOut,
+ * tookMs }`.
  */
 export function run(command, args, { capture = false, env, cwd, limitMs } = {}) {
   const started = performance.now();
@@ -53,7 +53,7 @@ export function run(command, args, { capture = false, env, cwd, limitMs } = {}) 
   });
 }
 
-/** Whether `command` can be started. */
+/** Resolves to true when `command` can be started. */
 export async function hasCommand(command) {
   const { status } = await run(command, ['--version'], { capture: true });
   return status === 0;
@@ -63,6 +63,6 @@ function killGroup(pid) {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has left already.
+    // It has exited already.
   }
 }

@@ -1,5 +1,5 @@
-// Stages what npm packs, in folders of their own: the package with the bundle, the documents that users read, and a
-// package.json without what only a checkout needs (scripts, development packages); and a package for each
+// Stages the packages of npm in folders of their own: the package with the bundle, the documents for users,
+// and a package.json without the parts for a checkout (scripts, development packages); and a package for each
 // platform with its binaries, of which npm installs one. Needs the build (dist/, prebuilds/).
 import {
   cpSync,
@@ -61,7 +61,7 @@ function writeManifest(folder, manifest) {
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
-/** Packs the staged `folder` into `destination`. Resolves to the file; rejects with what npm wrote. */
+/** Packs the staged `folder` into `destination`. Resolves to the file; rejects with npm's output. */
 export async function packStaged(folder, destination) {
   const args = ['pack', folder, '--silent', '--pack-destination', destination];
   const { status, output } = await run('npm', args, { capture: true });

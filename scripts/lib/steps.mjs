@@ -1,10 +1,10 @@
-// A list of checks, one after the other: one line each, and the output of those that fail.
+// Runs a list of checks, one after the other. Prints one line each, and the output of those that fail.
 import { stripVTControlCharacters } from 'node:util';
 
 /**
- * Runs `steps`, `{ name, check, needs? }`, in order; those whose names `wanted` lists, or all for an
- * empty list. `check` resolves to `{ status, output }` and may add `note`; `needs` may resolve to a
- * reason why the step cannot run here. Resolves to the number of steps that failed.
+ * Runs `steps`, `{ name, check, needs? }`, in order: those named in `wanted`, or all for an empty list.
+ * `check` resolves to `{ status, output }` and may add `note`. `needs` may resolve to a reason why the step
+ * cannot run here. Resolves to the number of steps that failed.
  */
 export async function runSteps(steps, wanted = []) {
   const unknown = wanted.filter((name) => !steps.some((step) => step.name === name));

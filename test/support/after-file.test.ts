@@ -21,7 +21,7 @@ function runTestFile(t: TestContext, body: string): { status: number | null; std
   });
 }
 
-/** A child that leaves when its parent does, and does not keep its parent alive. */
+/** A child that exits when its parent does, and does not keep its parent alive. */
 const startChild = `
   const child = require('node:child_process').spawn(
     process.execPath, ['-e', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] });

@@ -1,10 +1,10 @@
-// A value as text: everything that code can see of it except identities of functions. Two values with the
-// same text are the same for any program; texts can be compared across processes, where values cannot. Runs
-// in workers, so it uses nothing but Node.
+// A value as text: everything that code can observe of it except identities of functions. Two values with the
+// same text are the same for any program; texts can be compared across processes, values cannot. Runs in
+// workers, so it uses nothing but Node.
 
 import * as types from 'node:util/types';
 
-/** The same text for the same value, in any process. */
+/** Returns the same text for the same value, in any process. */
 export function describe(value: unknown): string {
   const numbers = new Map<object, number>();
   return part(value, numbers);
@@ -64,7 +64,7 @@ function prototypeName(value: object): string {
   if (prototype === null) return 'null';
   const constructor: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value;
   if (typeof constructor !== 'function') return 'other';
-  // Also one of another realm: it arrives as ours.
+  // A constructor of another realm counts too: the value arrives as ours.
   const isBuiltin = /\[native code\]/.test(Function.prototype.toString.call(constructor));
   return isBuiltin ? constructor.name : `user ${constructor.name}`;
 }
@@ -115,7 +115,7 @@ function bufferText(buffer: ArrayBufferLike, numbers: Map<object, number>): stri
 function properties(value: object, numbers: Map<object, number>): string[] {
   const isView = ArrayBuffer.isView(value) && !types.isAnyArrayBuffer(value);
   const keys = Reflect.ownKeys(value).filter((key) => {
-    if (key === 'stack') return false; // where it was made
+    if (key === 'stack') return false; // the place where it was made
     if (isView || types.isStringObject(value)) return typeof key === 'symbol' || !/^\d+$/.test(key);
     return !(types.isArgumentsObject(value) && key === 'callee');
   });

@@ -1,4 +1,4 @@
-// Support for tests of every part.
+// Helpers for the tests of every part.
 export { childrenOf, isRunning, limit, noLimits, openDescriptors } from './processes.js';
 export { type Random, random, seeded } from './random.js';
 export { waitFor, withDeadline } from './wait.js';

@@ -1,4 +1,4 @@
-// Values with private members, of classes above them and of others. Each is refused on every road.
+// Values with private members, of their class, of classes above it and of others. Every channel refuses each.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
@@ -184,7 +184,7 @@ export const privateValues: Readonly<Record<string, () => unknown>> = {
     ),
 };
 
-/** The same without private members: each arrives. */
+/** Equal values without private members: each arrives. */
 export const ordinaryValues: Readonly<Record<string, () => unknown>> = {
   'an object of a class with private members that another made': () => ({ x: 1 }),
   'an object without a prototype': () => Object.assign(Object.create(null), { a: 1 }),

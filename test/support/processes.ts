@@ -1,5 +1,5 @@
 // Reads processes and descriptors from this machine's /proc, for the checks for leaks. Everything is empty
-// where there is no /proc, so those checks pass there without checking. Also sets limits of processes.
+// without a /proc, so those checks pass there without checking. Also sets limits of processes.
 // Not here: waiting until something is gone (wait.ts).
 
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -29,7 +29,7 @@ function findProcesses(matches: (pid: number, parentPid: number) => boolean): Pr
   return found;
 }
 
-/** Children of `parentPid` that run. */
+/** Returns the running children of `parentPid`. */
 export function childrenOf(parentPid: number): ProcessInfo[] {
   return findProcesses((_pid, parent) => parent === parentPid);
 }
@@ -46,12 +46,12 @@ export function openDescriptors(): string[] {
     .filter((target) => target !== '');
 }
 
-/** Named shared memory of ours. */
+/** Returns the named shared memory of manycore. */
 export function sharedMemoryObjects(): string[] {
   return list('/dev/shm').filter((name) => name.includes('manycore'));
 }
 
-// A process may leave between two reads: an unreadable folder is empty.
+// A process may exit between two reads: an unreadable folder is empty.
 function list(folder: string): string[] {
   try {
     return readdirSync(folder);

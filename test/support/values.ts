@@ -1,4 +1,4 @@
-// Random values, of all kinds that may travel and some that may not, nested, repeated and in cycles. The same
+// Random values of all kinds that may travel and some that may not, nested, repeated and in cycles. The same
 // numbers give the same value, also in another process: so a worker can make a result whose local twin
 // exists. Runs in workers, so it uses nothing but Node.
 
@@ -137,7 +137,7 @@ const leaves: readonly Make[] = [
   () => Object.setPrototypeOf(new Map(), Object.prototype),
   () => Object.setPrototypeOf([1], null),
   () => Object.create(Date.prototype),
-  // Values that are refused, or may be.
+  // values that are refused, or may be
   () => new Proxy({ a: 1 }, {}),
   () => new Proxy([], { get: () => trapped(), getPrototypeOf: () => trapped() }),
   () => Promise.resolve(1),
