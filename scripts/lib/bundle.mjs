@@ -6,9 +6,7 @@
 // (bench/cases/memory.js). Names stay and lines are short, so that stacks can be read: Node prints the line
 // from which an uncaught error came. There are no source maps: they would lead to files that are not packed.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { posix, relative } from 'node:path';
-
-export const outdir = 'dist/bundle';
+import { bundledUrls, outdir, programs, requestCounter } from './bundled-urls.mjs';
 
 /** The entry points of package.json, by the name of their file in the bundle. */
 export const doors = {
@@ -46,56 +44,6 @@ const toPackedFiles = (own) => ({
     });
   },
 });
-
-/** Programs of workers, servers and threads, by the name of their file in the bundle. */
-const programs = {
-  entry: 'dist/src/worker/inside/entry.js',
-  'shared-entry': 'dist/src/worker/inside/shared-entry.js',
-  main: 'dist/src/cli/main.js',
-  'serve-entry': 'dist/src/serve/process/serve-entry.js',
-  'units-entry': 'dist/src/units/loop/units-entry.js',
-  'units-thread': 'dist/src/units/loop/units-thread.js',
-  'task-entry': 'dist/src/cluster/tasks/task-entry.js',
-  'tune-entry': 'dist/src/tune/load/tune-entry.js',
-  'stack-thread': 'dist/src/serve/process/stack-thread.js',
-  folders: 'dist/src/http-apps/folders.js',
-};
-
-/** Loaded by --require into each Node process of a command of `manycore trace`. */
-const requestCounter = 'dist/src/syscalls/count-requests.cjs';
-
-/** URLs in the bundle, which is one folder, by paths in dist/src. */
-const bundledPlaces = new Map([
-  ['dist/src', './'],
-  ['dist/bundle', './'],
-  [requestCounter, './count-requests.cjs'],
-  ...Object.entries(programs).map(([name, file]) => [file, `./${name}.js`]),
-]);
-
-/**
- * esbuild plugin: `new URL('…', import.meta.url)` with a literal leads from the bundle to the same program,
- * or to the same file outside of dist/. Fails the build for a file of dist/src that the bundle lacks.
- */
-const bundledUrls = {
-  name: 'URLs of programs',
-  setup({ onLoad }) {
-    onLoad({ filter: /[\\/]dist[\\/]src[\\/].*\.js$/ }, ({ path }) => {
-      const folder = posix.dirname(relative('.', path).replaceAll('\\', '/'));
-      const contents = readFileSync(path, 'utf8').replace(
-        /(?<=new URL\()'([^']+)'(?=, import\.meta\.url\))/g,
-        (_, url) => `'${bundledUrl(posix.join(folder, url))}'`,
-      );
-      return { contents };
-    });
-  },
-};
-
-function bundledUrl(path) {
-  const url = bundledPlaces.get(path.replace(/\/$/, ''));
-  if (url !== undefined) return url;
-  if (path.startsWith('dist/src/')) throw new Error(`${path} is no program of the bundle`);
-  return `${posix.relative(outdir, path)}${path.endsWith('/') ? '/' : ''}`;
-}
 
 /** Does nothing without the development packages, or before anything is compiled. */
 export async function bundle() {
@@ -256,8 +204,8 @@ async function bundleCommonJs(build) {
 
 function commonJsDoor(name) {
   return `'use strict';
-// Loads the ES module where require() can, the CommonJS copy where it cannot: Jest 30 says so, Jest 29
-// takes it for a script.
+// Loads the ES module if require() can, else the CommonJS copy: Jest 30 throws ERR_REQUIRE_ESM, Jest 29
+// parses the module as a script and throws a SyntaxError.
 try {
   module.exports = require('./${name}.js');
 } catch (error) {

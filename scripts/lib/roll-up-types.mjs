@@ -2,7 +2,8 @@
 // share are written into both; a class may not be shared, since each copy would be another class. The same
 // once more for CommonJS: under `module: node16` a CommonJS file cannot refer to declarations of ES modules.
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { doors, outdir } from './bundle.mjs';
+import { doors } from './bundle.mjs';
+import { outdir } from './bundled-urls.mjs';
 
 /** Warning for types that an entry point uses and does not name: users have no need to name them. */
 const unnamed = 'PLUGIN_WARNING';
