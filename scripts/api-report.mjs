@@ -39,6 +39,6 @@ function check() {
   const others = [...names].filter((name) => stored.get(name) !== report.get(name));
   if (others.length === 0) return;
   console.error(`${folder}/ has other types than the sources: ${others.join(', ')}`);
-  console.error('If users are to see that change: npm run api, and commit it.');
+  console.error('If the change is meant for users: npm run api, and commit the result.');
   process.exitCode = 1;
 }

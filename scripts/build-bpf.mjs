@@ -49,7 +49,7 @@ try {
   const committed = `${folder}/trace.bpf.o`;
   if (!process.argv.includes('--check')) writeFileSync(committed, fresh);
   else if (!readFileSync(committed).equals(fresh)) {
-    console.error(`build-bpf: ${committed} is not that of its source: node scripts/build-bpf.mjs`);
+    console.error(`build-bpf: ${committed} differs from its source: node scripts/build-bpf.mjs`);
     process.exitCode = 1;
   }
 } finally {

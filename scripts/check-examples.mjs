@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /**
  * Error codes: unknown name, unknown module, no value for `{ name }`, and members of values without a type.
  */
-const ofElsewhere = new Set([2304, 2307, 2552, 18004, 18046]);
+const ignoredCodes = new Set([2304, 2307, 2552, 18004, 18046]);
 
 const options = {
   allowJs: true,
@@ -70,7 +70,7 @@ function check() {
       ...program.getSemanticDiagnostics(file),
     ];
     for (const { code, start, messageText } of found) {
-      if (ofElsewhere.has(code)) continue;
+      if (ignoredCodes.has(code)) continue;
       const { line } = file.getLineAndCharacterOfPosition(start ?? 0);
       const page = name.slice(root.length).replace(/\.\d+\.m[jt]s$/, '');
       problems.push(

@@ -16,7 +16,7 @@ for (const name of readdirSync('docs/evidence')) files[`docs/evidence/${name}`] 
 for (const [file, text] of Object.entries(files)) {
   if (text !== undefined && existsSync(file) && readFileSync(file, 'utf8') === text) continue;
   if (process.argv.includes('--check')) {
-    console.error(`evidence: ${file} is not what bench/results says: npm run readme`);
+    console.error(`evidence: ${file} differs from bench/results: npm run readme`);
     process.exit(1);
   }
   if (text === undefined) rmSync(file);

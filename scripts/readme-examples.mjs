@@ -12,7 +12,7 @@ for (const page of ['README.md', ...guides.map((name) => `docs/guide/${name}`)])
   );
   if (written === text) continue;
   if (process.argv.includes('--check')) {
-    console.error(`a program in ${page} is not that of examples/: npm run readme`);
+    console.error(`a program in ${page} differs from examples/: npm run readme`);
     process.exit(1);
   }
   writeFileSync(page, written);
