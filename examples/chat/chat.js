@@ -1,7 +1,7 @@
-// A chat as a unit: `manycore run examples/chat/chat.js --instances 4`. Each instance has the WebSocket
-// connections that it was given. What is said in a room goes to all instances over the bus: on this machine,
-// and with `--cluster nats://…` on all others. Not here: who is in a room (room.js), one connection (guest.js),
-// what a browser may send (input.js).
+// A chat as a unit: `manycore run examples/chat/chat.js --instances 4`. Each instance has its share of the
+// WebSocket connections. A message to a room reaches all instances over the bus: on this machine, and with
+// `--cluster nats://…` on all others. Not here: the guests of a room (room.js), one connection (guest.js),
+// the format of input (input.js).
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { serveStatic } from 'manycore/serve/static';
@@ -13,18 +13,21 @@ import { Room } from './room.js';
 const defaults = {
   port: 8080,
   rooms: ['lobby', 'kitchen', 'garden'],
-  /** A guest for whom more than this waits reads too slowly. */
+  /** Unsent bytes for one guest; above this its connection ends, because it reads too slowly. */
   maxBehindBytes: 2 ** 20,
-  /** Instances say this often who is with them. */
+  /** Interval at which instances publish the names of their guests. */
   beatMs: 5000,
 };
-/** Connections that say nothing are asked this often whether they are there, in ms. */
+/** Interval of pings to each connection, in ms. */
 const probeMs = 30_000;
-/** So long a browser may take to agree that its connection ends, in ms. */
+/** Time for a browser to acknowledge the end of its connection, in ms. */
 const closeTimeout = 2000;
-/** The longest text fits, however it is escaped; what is longer than this ends the connection. In bytes. */
+/**
+ * Limit of one message; a longer one ends the connection. The longest text fits, however it is escaped. In
+ * bytes.
+ */
 const maxPayload = 2 ** 13;
-/** Of a WebSocket: the server goes away. */
+/** Close code of a WebSocket: the server goes away. */
 const goingAway = 1001;
 
 export default class Chat {
@@ -87,7 +90,7 @@ export default class Chat {
     return `${this.#guests.size} guests`;
   }
 
-  /** Its guests come back at once, to other instances. */
+  /** Ends the connections: browsers reconnect at once, to other instances. */
   async stop() {
     clearInterval(this.#timer);
     this.#server.close();

@@ -1,8 +1,8 @@
-// One connection, and who is at its other end. A browser that reads too slowly is dropped, since what waits
-// for it is memory of everybody; one that writes faster than the bus carries is not read for a while.
+// One connection and the guest behind it. A browser that reads too slowly is disconnected, since its unsent
+// messages take memory from everybody. One that writes faster than the bus carries is not read for a while.
 
 export class Guest {
-  /** What others see; `undefined` until a room is entered, as the room. */
+  /** The name that others see; `undefined` before the guest enters a room, as is `room`. */
   name;
   room;
   #socket;
@@ -21,17 +21,17 @@ export class Guest {
     this.tellText(JSON.stringify(value));
   }
 
-  /** As `tell`, of what was made JSON once for many guests. */
+  /** Like `tell`, with a text already in JSON, made once for many guests. */
   tellText(text) {
     if (this.#socket.bufferedAmount > this.#maxBehindBytes) this.#socket.terminate();
-    else this.#socket.send(text, () => {}); // who has gone hears nothing
+    else this.#socket.send(text, () => {}); // the guest may have disconnected
   }
 
-  /** Reads nothing more until then. */
+  /** Reads nothing more until the promise settles. */
   waitFor(promise) {
     this.#socket.pause();
     const resume = () => {
-      this.#isThere = true; // what it answered meanwhile is yet to be read
+      this.#isThere = true; // an answer that came meanwhile is yet to be read
       this.#socket.resume();
     };
     promise.then(resume, resume);
@@ -45,7 +45,7 @@ export class Guest {
     this.#socket.ping(() => {});
   }
 
-  /** What was sent before still arrives. */
+  /** Closes the connection after the messages sent so far. */
   close(code, why) {
     this.#socket.close(code, why);
   }

@@ -1,15 +1,15 @@
-// What a browser may send: `{ enter: ROOM, name }` or `{ say: TEXT }`, as JSON. All else is answered with one
-// sentence that says what to do.
+// Input of browsers: `{ enter: ROOM, name }` or `{ say: TEXT }`, as JSON. Anything else throws an error whose
+// one sentence describes the right input.
 
 const maxNameLength = 24;
 const maxTextLength = 1000;
 
-/** Its message is for the one who typed. */
+/** Its message is shown to the person who typed the input. */
 export class InputError extends Error {
   code = 'CHAT_INPUT';
 }
 
-/** `{ room, name }` with the room itself, or `{ say }`. Throws `InputError`. */
+/** Returns `{ room, name }` with the room itself, or `{ say }`. Throws `InputError`. */
 export function readInput(json, rooms) {
   const { enter, name, say } = Object(parse(json));
   if (say !== undefined) return { say: line('a message', say, maxTextLength) };

@@ -1,13 +1,13 @@
-// A room as one instance sees it: its guests here, and the names of all guests wherever they are. Its address
-// on the bus is `chat.ROOM`, and instances that have guests in it consume that.
+// A room in one instance: its guests here, and the names of the guests of all instances. Its address on the
+// bus is `chat.ROOM`, and instances with guests in it consume that address.
 //
-// Nobody keeps a list of who is there. Each instance says who is with it: when that changes, when another
-// asks, and every few seconds, since one that was killed says nothing any more, and is forgotten then.
+// There is no central list of guests. Each instance publishes the names of its own guests: after a change, on
+// request of another instance, and every few seconds. The names of a killed instance expire.
 import { randomUUID } from 'node:crypto';
 
-/** Names that were not heard for so many beats are forgotten. */
+/** Names expire after this many beats without a message. */
 const silentBeats = 3;
-/** Guests hear of changed names so long after the first change, with those that came meanwhile, in ms. */
+/** Delay from the first change of names to the message for guests, which includes later changes, in ms. */
 const gatherMs = 100;
 
 export class Room {
@@ -18,7 +18,7 @@ export class Room {
   /** Instances have the same numbers in every program of a cluster, so each room takes an id. */
   #id = randomUUID();
   #guests = new Set();
-  /** What other instances said last, by their ids: `{ names, heardMs }`. */
+  /** Last message of each other instance, by its id: `{ names, heardMs }`. */
   #elsewhere = new Map();
   #consumer;
   #beat;
@@ -32,12 +32,12 @@ export class Room {
     this.#beatMs = beatMs;
   }
 
-  /** The names that are known now. Throws `BUS_CLOSED` when the unit ends. */
+  /** Returns the names of all guests so far. Throws `BUS_CLOSED` when the unit ends. */
   enter(guest) {
     const isFirst = this.#guests.size === 0;
     if (isFirst) this.#open();
     this.#guests.add(guest);
-    this.#told = ''; // this one has heard nothing yet
+    this.#told = ''; // the new guest has received no names yet
     this.#sayNames(isFirst);
     return this.#names();
   }
@@ -48,7 +48,7 @@ export class Room {
     if (this.#guests.size === 0) this.#close();
   }
 
-  /** To all instances, this one too. False: wait until the bus is drained. Throws `BUS_FULL`. */
+  /** Publishes to all instances, this one too. False: wait until the bus is drained. Throws `BUS_FULL`. */
   say(name, text) {
     return this.#bus.publish(this.#address, { said: { name, text } });
   }
@@ -74,7 +74,7 @@ export class Room {
     try {
       this.#bus.publish(this.#address, { from: this.#id, names: this.#ownNames(), asks });
     } catch {
-      // The bus is full: they are said again in a few seconds.
+      // The bus is full: the next beat publishes the names again.
     }
   }
 

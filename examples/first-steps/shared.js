@@ -1,4 +1,4 @@
-// 64 MiB that every worker sees where it is: nothing is copied, in either direction.
+// 64 MiB that every worker uses in place: nothing is copied, in either direction.
 import { Pool, shared } from 'manycore';
 
 const pool = new Pool({ size: 2 });

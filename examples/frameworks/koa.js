@@ -1,5 +1,5 @@
-// `manycore serve examples/frameworks/koa.js`: an app of Koa that is exported, and listens where it is
-// told.
+// `manycore serve examples/frameworks/koa.js`: an app of Koa that is exported, and listens on the port that
+// `serve` sets.
 import { json } from 'node:stream/consumers';
 import Koa from 'koa';
 

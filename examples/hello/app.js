@@ -1,4 +1,4 @@
-// A server as anybody would write it: `manycore serve examples/hello/app.js` runs it on every core.
+// An ordinary server: `manycore serve examples/hello/app.js` runs it on every core.
 import { createServer } from 'node:http';
 
 const server = createServer((request, response) => {

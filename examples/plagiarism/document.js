@@ -1,15 +1,15 @@
-// One file's text to what a comparison needs: the program, which travels to the workers and therefore
-// holds nothing but token codes and fingerprints, and the places of its tokens, which stay here for
-// the report. Also the judgement whether the text is Java at all.
+// Converts one file's text to the input of a comparison. The program travels to the workers, and therefore
+// holds only token codes and fingerprints. The places of its tokens stay here for the report. Also judges
+// whether the text is Java at all.
 import { lineStartsOf, tokenize } from './java.js';
 import { fingerprint } from './winnow.js';
 
-// The grammar stumbles over some Java that compiles, in the worst file of three libraries once in ten
-// tokens, and over every other language at least once in five.
+// The grammar misreads some Java that compiles: in the worst file of three libraries once in ten tokens. In
+// every other language it fails at least once in five.
 const mostErrorsPerToken = 0.15;
 
 /**
- * `{ program: { codes, fingerprints }, places: { starts, ends, lineStarts } }`, see java.js and
+ * Returns `{ program: { codes, fingerprints }, places: { starts, ends, lineStarts } }`, see java.js and
  * winnow.js; or `{ problem: { kind, reason } }` for a text without Java code.
  */
 export function makeDocument(text) {

@@ -1,10 +1,10 @@
-// Bytes of a source file to text. Java does not say in which encoding a file is, so the bytes have to:
-// a byte order mark, else UTF-8, and what is not valid UTF-8 is read as Latin-1, in which every byte is
-// some letter. A wrong guess changes letters in comments and strings, which are not compared.
+// Decodes a source file. Java files do not name their encoding, so the bytes decide: a byte order mark, else
+// UTF-8, and Latin-1 for bytes that are no valid UTF-8. In Latin-1 every byte is some letter. A wrong guess
+// changes letters in comments and strings, which are not compared.
 
 /**
- * `{ text }` without a byte order mark, with a `note` when it was not UTF-8; `{ problem }` when the bytes
- * are no text or hold none.
+ * Returns `{ text }` without a byte order mark, with a `note` when it was not UTF-8. Returns `{ problem }`
+ * when the bytes are no text, or there are none.
  */
 export function decode(bytes) {
   const read = readMarked(bytes) ?? readUnmarked(bytes);

@@ -1,17 +1,17 @@
-// The Java files below a folder, read. Nothing that is wrong with one file ends the run: it is told of
-// that file, and the others go on. Links are followed, each folder and file is read once, whatever
-// number of names it has, so that links in a circle end and no file is a copy of itself.
+// Reads the Java files below a folder. A fault of one file does not end the run: the result records it, and
+// the others go on. Links are followed. Each folder and file is read once, under whatever number of names, so
+// that circular links end and no file is a copy of itself.
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { decode } from './encoding.js';
 
-// Nobody writes so much into one file by hand, and what is generated would take most of the time.
+// Limit of one file: no one writes more by hand, and generated files would take most of the time.
 const largestBytes = 1024 * 1024;
 
 /**
- * Every `.java` file below `folder`, by ascending path: `{ path, text }`, with a `note` when the text was
- * not UTF-8, or `{ path, problem: { kind, reason } }`. Folders that cannot be read are in the list too.
- * Rejects when `folder` itself cannot be read.
+ * Reads every `.java` file below `folder`, in ascending order of paths. Each is `{ path, text }`, with a
+ * `note` when the text was not UTF-8, or `{ path, problem: { kind, reason } }`. Unreadable folders are in the
+ * list too. Rejects when `folder` itself cannot be read.
  */
 export async function readJavaFiles(folder) {
   const walk = { root: folder, seen: new Set(), files: [] };

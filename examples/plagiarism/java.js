@@ -1,13 +1,13 @@
-// Java source to tokens, for comparing programs: what two copies still share when names, comments and
-// layout differ. Every name is the same token, literals are one token per class, and imports, package
-// declarations and comments are none at all.
+// Converts Java source to tokens for comparing programs: the part that two copies still share when names,
+// comments and layout differ. Every name is the same token, literals are one token per class. Imports,
+// package declarations and comments give none.
 //
-// The tokens come from @lezer/java, the grammar of the CodeMirror editor: it also reads what does not
-// compile, needs nothing but its own runtime, and follows Java's new versions. The other candidate,
-// java-parser, rejects a file at its first error, and its own project has left it for tree-sitter. Of
-// the syntax tree we take the leaves, and the text between them, because the grammar gives no leaf to
-// `@`, `<` and some other signs. A token is named by its text, not by what the grammar made of it, so a
-// place that is read wrongly has the tokens that stand there. Not here: what copies are (tiling.js).
+// The tokens come from @lezer/java, the grammar of the CodeMirror editor: it also reads code that does not
+// compile, needs only its own runtime, and follows Java's new versions. The other candidate, java-parser,
+// rejects a file at its first error, and its own project has left it for tree-sitter.
+// Tokens are the leaves of the syntax tree, and the text between them, because the grammar gives no leaf to
+// `@`, `<` and some other signs. A token is named by its text, not by its kind in the grammar, so a misread
+// place still has the tokens of its text. Not here: the definition of a copy (tiling.js).
 import { parser } from '@lezer/java';
 
 const keywords =
@@ -21,7 +21,7 @@ const signs =
   '( ) { } [ ] ; , . ... @ :: -> = == ! != ~ ? : < <= << <<= > >= >>= >>>= && || & &= | |= ^ ^= ' +
   '+ ++ += - -- -= * *= / /= % %=';
 
-/** What a token can be; its code is the index. `other` is a sign that Java does not have. */
+/** Kinds of tokens; the code of a kind is its index. `other` is a sign that Java does not have. */
 export const kinds = [
   ...['other', 'name', 'number', 'character', 'string', 'boolean'],
   ...['boolean type', ...keywords.split(' '), ...signs.split(' ')],
@@ -40,7 +40,7 @@ const fixed = new Map([
   ],
 ]);
 
-/** Codes of the leaves that are one token whatever they spell. */
+/** Codes of leaves that are one token whatever their text. */
 const literals = new Map([
   ['IntegerLiteral', codeOf('number')],
   ['FloatingPointLiteral', codeOf('number')],
@@ -51,7 +51,7 @@ const literals = new Map([
 
 const leftOut = new Set(['LineComment', 'BlockComment', 'ImportDeclaration', 'PackageDeclaration']);
 
-/** What a Java file is made of; methods as well, since a file of Java 25 needs no class. */
+/** Declarations of a Java file; methods as well, since a file of Java 25 needs no class. */
 const declarations = new Set([
   ...['ClassDeclaration', 'InterfaceDeclaration', 'EnumDeclaration', 'RecordDeclaration'],
   ...['AnnotationTypeDeclaration', 'ModuleDeclaration', 'MethodDeclaration'],
@@ -73,10 +73,10 @@ const piece = new RegExp(
 );
 
 /**
- * The tokens of a Java text, in order, as columns of a table: `codes` are indices of `kinds`, `starts`
- * and `ends` are half-open ranges of the text in UTF-16 units, see `placeOf` for lines. `errorCount`
- * says how often the grammar did not fit, `declarationCount` how many classes, methods and the like
- * there are. Text that is no Java has tokens too.
+ * Returns the tokens of a Java text, in order, as columns of a table. `codes` are indices of `kinds`;
+ * `starts` and `ends` are half-open ranges of the text in UTF-16 units, see `placeOf` for lines. `errorCount`
+ * is how often the grammar did not fit, `declarationCount` the number of classes, methods and the like. Text
+ * in other languages has tokens too.
  */
 export function tokenize(text) {
   const tokens = new TokenTable(text);
@@ -150,7 +150,7 @@ class TokenTable {
   }
 }
 
-/** Where each line of a text begins. Java ends lines with `\n`, `\r` or both together. */
+/** Returns the start of each line of a text. Java ends lines with `\n`, `\r` or both together. */
 export function lineStartsOf(text) {
   const ends = Array.from(text.matchAll(/\r\n?|\n/g), ({ 0: end, index }) => index + end.length);
   return Uint32Array.from([0, ...ends]);

@@ -1,8 +1,8 @@
 // The plagiarism checker: `npm run example plagiarism -- DIR`, or with --help.
 //
-// Reads the Java files below a folder, compares each with each and reports the pairs that look copied.
-// What is computed is in sequential.js and parallel.js, which are the same but for one line;
-// docs/guide/plagiarism.md tells how programs are compared and what the report means.
+// Reads the Java files below a folder, compares each with each and reports the pairs that look copied. The
+// computation is in sequential.js and parallel.js, which differ in one line. docs/guide/plagiarism.md
+// explains the comparison and the report.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { readJavaFiles } from './files.js';
@@ -43,7 +43,7 @@ async function main(options) {
   if (report.planted?.missing.length > 0) process.exitCode = 1;
 }
 
-/** Where the reports go; their folders are made first, so that nothing is compared in vain. */
+/** Makes the folders of the reports first, so that no comparison is in vain. Resolves to the paths. */
 async function makePlaces({ json, html }) {
   const page = html === undefined || html.endsWith('.html') ? html : join(html, 'index.html');
   for (const path of [json, page]) {

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-/** A mistake of the person at the command line: told in one sentence, without a stack. */
+/** A mistake of the person at the command line: printed as one sentence, without a stack. */
 export class UsageError extends Error {}
 
 const sample = fileURLToPath(new URL('./sample', import.meta.url));
@@ -60,7 +60,7 @@ function parse(args) {
   try {
     return parseArgs({ args, options: flags, allowPositionals: true });
   } catch (error) {
-    // Node explains in several sentences; the first says what is wrong.
+    // Node explains in several sentences; the first names the mistake.
     throw new UsageError(`${error.message.split(/\. |\n/)[0].replace(/\.$/, '')}: see --help`);
   }
 }

@@ -1,12 +1,13 @@
-// Copies of a Java file as people make them who hope that nobody notices: other names, methods in
-// another order, a few other statements and literals, other comments and layout. The tests and the
-// benchmark's corpus are made with it: what was planted has to be found. It works on the tokens and the
-// tree of the source, so that words in strings are no names and no `{` in a comment is a block. A copy
-// parses, but need not compile: it renames what overrides a method from elsewhere, too.
+// Makes copies of a Java file as a plagiarist would: other names, methods in another order, a few other
+// statements and literals, other comments and layout. The tests and the benchmark's corpus use it: planted
+// copies must be found.
+// It works on the tokens and the tree of the source, so that words in strings are no names and no `{` in a
+// comment is a block. A copy parses, but need not compile: overrides of methods from other files are renamed
+// too.
 import { parser } from '@lezer/java';
 import { kinds, tokenize } from './java.js';
 
-/** What may be changed beside comments and layout. */
+/** Kinds of changes beside comments and layout. */
 export const changes = ['renamed', 'reordered', 'edited'];
 
 const words =
@@ -20,7 +21,7 @@ const statements = [
   'if (Boolean.getBoolean("trace")) { System.err.println("traced"); }',
 ];
 
-// Of the places where an edit could be, one in so many has it.
+// One in this many places where an edit could be has one.
 const placesPerEdit = 6;
 
 /** A copy of a Java text in which `done`, out of `changes`, was changed; the same for the same seed. */

@@ -1,13 +1,12 @@
-// What a check found, as one plain object: the JSON report as it is, and what text.js and page.js show.
+// The result of a check as one plain object: the JSON report as it is, and the input of text.js and page.js.
 import { placeOf } from './java.js';
 import { guaranteedTokens } from './winnow.js';
 
 /**
- * The report of one check. `files` are as files.js reads them, `documents` and `found` as check() gives
- * them for those that have a text. `settings` has the `folder`, which measure ranks (`by`: 'similarity'
- * or 'containment'), and how much of it (`threshold`) and how many tokens (`leastTokens`) a pair needs
- * to be listed. `planted` is optional: pairs that should be listed, `{ original, copy }`.
- * docs/guide/plagiarism.md explains the fields.
+ * Makes the report of one check. `files` come from files.js; `documents` and `found` from check(), for the
+ * files with a text. `settings` has the `folder`, the ranking measure (`by`: 'similarity' or 'containment'),
+ * its `threshold`, and `leastTokens`, the tokens that a listed pair needs. `planted` is optional: pairs that
+ * should be listed, `{ original, copy }`. docs/guide/plagiarism.md explains the fields.
  */
 export function makeReport({ files, documents, found, settings, planted }) {
   const programs = programsOf(files, documents);
@@ -86,7 +85,7 @@ function describePair({ a, b, similarity, containment, tokens, tiles }, index) {
   };
 }
 
-/** Where a run of tokens stands; the last line and column are those of its last character. */
+/** Returns the range of a run of tokens; the last line and column are those of its last character. */
 function rangeOf({ places: { starts, ends, lineStarts } }, start, length) {
   const first = placeOf(lineStarts, starts[start]);
   const last = placeOf(lineStarts, ends[start + length - 1] - 1);

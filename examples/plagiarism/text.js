@@ -1,6 +1,6 @@
 // The report for a terminal: ranked pairs with their matched lines, what was left out, what was noted.
 
-// Of a pair's matches, the longest ones that are listed; the page shows all.
+// Number of matches listed for each pair, longest first; the page shows all.
 const mostMatches = 6;
 
 /** The first `limit` pairs of a report, and what was not compared, as lines of text. */

@@ -1,23 +1,23 @@
-// Greedy string tiling: which passages of one program stand in the other as well.
+// Greedy string tiling: finds the passages of one program that the other has too.
 //
-// Of Wise (1993), "String similarity via greedy string tiling and running Karp-Rabin matching": the
-// longest passage that stands in both programs, and that no tile covers yet, becomes a tile, again and
-// again until none of `leastTokens` is left. The order of passages does not matter, so moved methods
-// are found; and long ones go first, so a copied method is one tile and not many.
+// Source: Wise (1993), "String similarity via greedy string tiling and running Karp-Rabin matching". The
+// longest common passage that no tile covers yet becomes a tile, again and again until none of `leastTokens`
+// is left. The order of passages does not matter, so moved methods are found. Long ones go first, so a copied
+// method is one tile and not many.
 //
-// Comparing every place with every place each time would be cubic. As in the paper, runs of one length
-// are found by their rolling hash, long ones first: a file that repeats itself is mostly covered before
-// its many short repetitions are looked for. One search finds all its passages, and a passage that
-// meanwhile was covered in part is looked at again without that part, so nothing is searched twice.
-// Where that is not enough, in files of endless repetition, each search is bounded.
+// Comparing every place with every place each time would be cubic. As in the paper, runs of one length are
+// found by their rolling hash, long ones first: a file that repeats itself is mostly covered before the
+// search for its many short repetitions. One search finds all its passages. A passage that meanwhile was
+// covered in part is searched again without that part, so nothing is searched twice. In files of endless
+// repetition that is not enough: each search is bounded.
 import { hashGrams } from './winnow.js';
 
-/** Each search is for runs this many times shorter than the one before. */
+/** Ratio between the lengths of runs in one search and the next. */
 const searchStep = 4;
-// Tables of zeros reach these bounds. A search whose passages have more tokens in all stops, covers, and
-// begins anew: the longest goes first among those that it found.
+// Limit of the tokens in all passages of one search; tables of zeros reach it. The search then stops, covers,
+// and begins anew: its longest passage goes first.
 const mostFoundTokens = 20_000_000;
-// Of a run that stands in more places, the first ones are tried.
+// Places that are tried for one run, the first ones.
 const mostPlaces = 1_000;
 
 /**
@@ -26,7 +26,7 @@ const mostPlaces = 1_000;
  * `(b, a)` are those of `(a, b)` with the sides changed.
  */
 export function tile(a, b, leastTokens) {
-  // Which one of equally long passages goes first depends on the side, so the sides have an order.
+  // The order of equally long passages depends on the side, so the sides have an order.
   if (isBefore(b, a)) return tile(b, a, leastTokens).map(swap).sort(byStart);
   const sides = [makeSide(a), makeSide(b)];
   const tiles = [];
@@ -68,7 +68,7 @@ function cover(side, start, tokens) {
   side.freeCount -= tokens;
 }
 
-/** How many tokens from each place on are not covered. */
+/** Returns the number of uncovered tokens from each place on. */
 function countFree({ isCovered }) {
   const free = new Uint32Array(isCovered.length);
   for (let at = isCovered.length - 1, run = 0; at >= 0; at--) {
@@ -98,7 +98,7 @@ function findMatches(a, b, length) {
   return matches;
 }
 
-/** Whether the passage that stands at these places begins further left. */
+/** True: the passage at these places begins further left. */
 function isContinued(a, b, i, j) {
   if (i === 0 || j === 0 || a.isCovered[i - 1] || b.isCovered[j - 1]) return false;
   return a.codes[i - 1] === b.codes[j - 1];
@@ -128,7 +128,7 @@ function coverLongestFirst(matches, a, b, length, tiles) {
   }
 }
 
-/** What of a passage no tile covers, in either program: half-open ranges within it. */
+/** Returns the parts of a passage that no tile covers, in either program: half-open ranges within it. */
 function freeParts(a, b, i, j, tokens) {
   const parts = [];
   let from = -1;
@@ -143,7 +143,7 @@ function freeParts(a, b, i, j, tokens) {
   return parts;
 }
 
-/** Where the runs of a program stand, by their hash: chains in one table, earlier places first. */
+/** Places of the runs of a program, by their hash: chains in one table, earlier places first. */
 class Places {
   #hashes;
   #heads;
@@ -164,12 +164,12 @@ class Places {
     }
   }
 
-  /** The first place whose run has this hash, -1 when there is none. */
+  /** Returns the first place whose run has this hash, -1 when there is none. */
   first(hash) {
     return this.#skipOthers(this.#heads[hash & this.#mask], hash);
   }
 
-  /** The next place whose run has the hash of this one, or -1. */
+  /** Returns the next place whose run has the hash of this one, or -1. */
   after(at) {
     return this.#skipOthers(this.#next[at], this.#hashes[at]);
   }
@@ -188,7 +188,7 @@ class Matches {
   /** @type {Map<number, number[]>} two places in one number: no file has 2 ** 26 tokens. */
   #places = new Map();
 
-  /** Whether the search that adds them may go on. */
+  /** True: the search that adds them may go on. */
   get isWhole() {
     return this.#tokens < mostFoundTokens;
   }

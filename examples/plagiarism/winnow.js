@@ -1,11 +1,10 @@
-// Fingerprints of a program: few numbers of which two programs share some when they share a passage.
+// Fingerprints of a program: few numbers, of which two programs share some when they share a passage.
 //
-// Winnowing, of Schleimer, Wilkerson and Aiken (2003), "Winnowing: local algorithms for document
-// fingerprinting", SIGMOD. Every run of `gramTokens` tokens is hashed, and of each `windowGrams` hashes
-// in a row the smallest is kept. A passage of `guaranteedTokens` that stands in two programs fills a
-// window in both, and both keep its smallest hash: programs that share no fingerprint share no such
-// passage. Keeping every n-th hash would be as few and promise nothing. Where a fingerprint came from
-// is not kept: tiling.js finds the places anew.
+// Winnowing, by Schleimer, Wilkerson and Aiken (2003), "Winnowing: local algorithms for document
+// fingerprinting", SIGMOD. Every run of `gramTokens` tokens is hashed, and of each `windowGrams` hashes in a
+// row the smallest is kept. A passage of `guaranteedTokens` in two programs fills a window in both, and both
+// keep its smallest hash: programs without a common fingerprint share no such passage. Keeping every n-th
+// hash would give as few, and no guarantee. Places of fingerprints are not kept: tiling.js finds them anew.
 
 /** Shorter passages are not seen: `for (int i = 0; i < a.length; i++) {` alone has 17 tokens. */
 export const guaranteedTokens = 20;
@@ -48,7 +47,7 @@ function spread(number) {
   return (bits ^ (bits >>> 16)) >>> 0;
 }
 
-/** How many numbers two ascending lists have in common. */
+/** Returns how many numbers two ascending lists have in common. */
 export function countShared(a, b) {
   let shared = 0;
   for (let i = 0, j = 0; i < a.length && j < b.length; ) {

@@ -1,4 +1,4 @@
-// The first failure ends a map and says for which item; with `settled` every item has its outcome.
+// The first failure ends a map, and its error names the item; with `settled` every item has its outcome.
 import { pmap } from 'manycore';
 
 const texts = ['[1]', '[1, 2]', '[1, 2', '[]'];

@@ -1,4 +1,4 @@
-// A source without an end, mapped in order: it is read no further ahead than the reader and the workers
+// Maps a source without an end, in order. The source is read only as far ahead as the reader and the workers
 // need, and leaving the loop closes it.
 import { createHash } from 'node:crypto';
 import { pmap } from 'manycore';
@@ -11,7 +11,7 @@ async function* blocks() {
   }
 }
 
-/** How many hashes it takes until one begins with three zeros. */
+/** Returns the number of hashes until one begins with three zeros. */
 function findProof(text) {
   for (let nonce = 0; ; nonce += 1) {
     const hash = createHash('sha256').update(`${text} ${nonce}`).digest('hex');

@@ -1,11 +1,10 @@
-// The load: a loop that has a picture decoded, in the mode of the moment, so often that decoding takes
-// a given share of one core. Every mode gets the same picture at the same times, and one decode runs at
-// a time, so no mode may use more than one core. How many decodes it really finished is counted,
-// because a mode that decodes less would look quicker.
+// The load: a loop that decodes a picture, in the current mode, so often that decoding takes a given share of
+// one core. Every mode gets the same picture at the same times, and one decode runs at a time, so no mode may
+// use more than one core. Finished decodes are counted, because a mode that decodes less would seem quicker.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openMode } from './modes/index.js';
 
-// What a mode may take for its first picture, the start of a thread or process included.
+// Limit for the first picture of a mode, with the start of a thread or process.
 const firstWithinMs = 30_000;
 
 export class Decoding {
@@ -13,7 +12,7 @@ export class Decoding {
   #intervalMs;
   #onImage;
   #end = async () => {};
-  #lastTurn = Promise.resolve(); // two visitors who switch at once take turns
+  #lastTurn = Promise.resolve(); // two visitors may switch at once
   #counts = { decoded: 0, leftOut: 0, failed: 0 };
 
   /** `onImage(image)` is called with every decoded image. Nothing runs before `use`. */
@@ -64,8 +63,8 @@ export class Decoding {
     running = this.#run(decode, ending.signal);
   }
 
-  // Due times stand one interval apart whatever a decode took. A picture whose time has passed before
-  // the one before it is done is decoded late; when the next is due as well it is left out.
+  // Due times are one interval apart whatever a decode took. A picture whose time has passed is decoded late;
+  // when the next is due as well it is left out.
   async #run(decode, signal) {
     let dueMs = performance.now();
     while (!signal.aborted) {

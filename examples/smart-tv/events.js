@@ -1,4 +1,4 @@
-// Live data for the pages, by server-sent events. While nobody watches, nothing is made or sent.
+// Live data for the pages, by server-sent events. Without a viewer nothing is made or sent.
 
 // Answers are gathered for this long: pages draw smoothly, and a press does not cost a write.
 const flushEveryMs = 200;
@@ -36,7 +36,7 @@ export class Events {
     for (const watcher of this.#watchers) watcher.write(text);
   }
 
-  /** One answered press, sent with its neighbours: `[ms since 1970, response ms, mode, who]`. */
+  /** Adds one answered press, sent with its neighbours: `[ms since 1970, response ms, mode, who]`. */
   addSample(sample) {
     if (this.#watchers.size === 0) return;
     this.#samples.push(sample);

@@ -1,14 +1,14 @@
-// The thumb: a process of its own that presses the play button at a steady rate and takes the time
-// of each answer. Its own process, so that what the server computes does not disturb the clock. Open
-// loop: the times of the presses are fixed beforehand and the response time counts from there, so a
-// server that hangs does not slow the presses that would have shown it. It is told by messages,
-// `{ url, ratePerSecond, seconds, seed }` or `'stop'`, and sends `{ samples }` four times a second,
-// pairs of [due in ms since 1970, response time in ms], then `{ done, failed, lagP95Ms }`.
+// The thumb: a process of its own that presses the play button at a steady rate and times each answer. It has
+// its own process, so that the server's computation does not disturb the clock. Open loop: the times of the
+// presses are fixed beforehand and the response time counts from there, so a server that hangs does not slow
+// down the presses that would show it.
+// It receives `{ url, ratePerSecond, seconds, seed }` or `'stop'`. Four times a second it sends `{ samples
+// }`, pairs of [due in ms since 1970, response time in ms], then `{ done, failed, lagP95Ms }`.
 import { Agent, request } from 'node:http';
 import { quantile } from 'd3-array';
 
-// A timer of Node's is up to a millisecond late, more than a whole answer takes: the last stretch
-// before a press is spent looking at the clock, with the sockets still served between two looks.
+// A timer of Node's is up to a millisecond late, more than a whole answer takes. The last stretch before a
+// press is spent polling the clock, and the sockets are still served between two polls.
 const watchClockMs = 1.5;
 const reportEveryMs = 250;
 const answerWithinMs = 20_000;

@@ -1,9 +1,9 @@
 // The smart TV: `npm start`, or `node examples/smart-tv/main.js --help`.
 //
-// A server with a remote control must answer a button at once, and it also decodes pictures, for
-// 90 % of one core. The example runs that decoding in the server's event loop, in a worker thread
-// and through `parallel`, presses the play button at a steady rate all the while, and shows what the
-// presses feel. docs/guide/smart-tv.md tells the story; modes/ holds the code that differs.
+// A server with a remote control must answer a button at once, and it also decodes pictures, for 90 % of one
+// core. The example runs that decoding in the server's event loop, in a worker thread and through `parallel`.
+// It presses the play button at a steady rate all the while, and shows the response times.
+// docs/guide/smart-tv.md describes it; modes/ holds the code that differs.
 import { mkdir } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { relative } from 'node:path';
@@ -54,7 +54,7 @@ async function makeFolder(path) {
   }
 }
 
-/** How often to decode, so that decoding takes its share of one core. */
+/** Returns the load by which decoding takes its share of one core. */
 function measureLoad({ bytes, width, height }, { loadPercent, ratePerSecond }) {
   const decodeMs = measureDecodeMs(bytes);
   const intervalMs = decodeMs / (loadPercent / 100);
@@ -73,7 +73,7 @@ function tellAbout(show, { host, modes, seconds }) {
   console.log(`measuring       ${modes.length} x ${seconds} s\n`);
 }
 
-/** Where the remote control is: this machine, and its address for phones when they can reach it. */
+/** Returns the addresses of the remote control: on this machine, and for phones when they can reach it. */
 function addresses(host, port) {
   if (host !== '0.0.0.0' && host !== '::') return [`http://${host}:${port}/`];
   const outside = Object.values(networkInterfaces())

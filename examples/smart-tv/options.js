@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { modes } from './modes/index.js';
 import { playerNames } from './players/index.js';
 
-/** A mistake of the person at the command line: told in one sentence, without a stack. */
+/** A mistake of the person at the command line: printed as one sentence, without a stack. */
 export class UsageError extends Error {}
 
 const flags = {
@@ -48,7 +48,7 @@ export function readOptions(args) {
     help: given.help ?? false,
     once,
     png: given.png,
-    // undefined: 8080, or any free port when somebody else has that.
+    // undefined: 8080, or any free port when that one is in use.
     port: given.port === undefined ? (once ? 0 : undefined) : integer('port', given.port, 0, 65535),
     host: given.host ?? (once ? '127.0.0.1' : '0.0.0.0'),
     seconds: number('seconds', given.seconds ?? '8', 0.5, 3600),
@@ -64,7 +64,7 @@ function parse(args) {
   try {
     return parseArgs({ args, options: flags }).values;
   } catch (error) {
-    // Node explains in several sentences; the first says what is wrong.
+    // Node explains in several sentences; the first names the mistake.
     throw new UsageError(`${error.message.split(/\. |\n/)[0].replace(/\.$/, '')}: see --help`);
   }
 }
@@ -86,7 +86,7 @@ function oneOf(flag, text, known) {
   throw new UsageError(`--${flag} does not know "${text}": give one of ${known.join(', ')}`);
 }
 
-/** Names out of `known`, in the order of `known`, each once. */
+/** Returns names out of `known`, in the order of `known`, each once. */
 function list(flag, text, known) {
   const wanted = text.split(',').map((name) => oneOf(flag, name.trim(), known));
   return known.filter((name) => wanted.includes(name));

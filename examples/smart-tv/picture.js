@@ -1,6 +1,6 @@
-// The picture that the TV decodes: a file of the user's, or one that is drawn here. Drawn to cost
-// what a photograph costs: smooth sky, hard edges of hills, and the grain of a sensor, which is what
-// keeps a PNG from shrinking to nothing. Also what decoding it costs on this machine.
+// The picture that the TV decodes: a file of the user's, or one that is drawn here. Drawing aims at the cost
+// of a photograph: smooth sky, hard edges of hills, and the grain of a sensor, which keeps a PNG from
+// shrinking to nothing. Also measures the cost of decoding it on this machine.
 import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

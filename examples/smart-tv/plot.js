@@ -1,6 +1,6 @@
-// The plot of a study as SVG text: for every mode the response time that a share of the presses stays
-// below. Both scales are logarithmic: modes lie a factor of a hundred apart, and the interesting presses
-// are the slowest one in twenty, in a hundred, in a thousand.
+// The plot of a study as SVG text: for every mode, response times by the share of presses below them. Both
+// scales are logarithmic: modes differ by a factor of a hundred, and the interesting presses are the slowest
+// one in twenty, in a hundred, in a thousand.
 import { scaleLog } from 'd3-scale';
 import { line } from 'd3-shape';
 import { formatMs } from './table.js';

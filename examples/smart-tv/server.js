@@ -1,5 +1,5 @@
-// The HTTP server: two pages, the buttons, live events. It knows nothing of how pictures are decoded;
-// that they are, in this process or elsewhere, is what its answers' times tell.
+// The HTTP server: two pages, the buttons, live events. It is independent of how pictures are decoded; only
+// its response times show that they are, in this process or elsewhere.
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -10,7 +10,7 @@ import { UsageError } from './options.js';
 const pages = fileURLToPath(new URL('./pages/', import.meta.url));
 const uplot = dirname(createRequire(import.meta.url).resolve('uplot/package.json'));
 
-/** What may be read, by path; nothing else of the disk can be. */
+/** Readable files by path; nothing else of the disk can be read. */
 const files = {
   '/': [join(pages, 'remote.html'), 'text/html; charset=utf-8'],
   '/tv': [join(pages, 'tv.html'), 'text/html; charset=utf-8'],

@@ -10,7 +10,7 @@ import { runStudy } from './study.js';
 import { buttons, Television } from './television.js';
 import { Thumb } from './thumb.js';
 
-// After the study, while somebody watches, presses go on so that the chart keeps moving.
+// After the study, presses go on while there are viewers, so that the chart keeps moving.
 const livePressesPerSecond = 8;
 
 /** Starts everything but the study. `load`: the facts about the load, `{ decodeMs, … }`. */
@@ -74,7 +74,7 @@ class Show {
     this.#thumb = new Thumb(`http://${self}:${this.port}/press/play`);
   }
 
-  /** Measures every mode; `onPhase(text, mode)` tells what goes on. Leaves the TV idle. */
+  /** Measures every mode; `onPhase(text, mode)` receives the progress. Leaves the TV idle. */
   async study(signal, onPhase) {
     const results = await runStudy({
       ...{ thumb: this.#thumb, decoding: this.#decoding, options: this.#options, signal },
@@ -127,7 +127,7 @@ class Show {
     return { mode: name };
   }
 
-  /** What a visitor's browser measured for a press of its own. */
+  /** Records the time that a visitor's browser measured for a press of its own. */
   #feel(ms) {
     if (!(ms >= 0 && ms < 60_000)) throw refusal(400, 'ms must be a response time in milliseconds');
     this.#events.addSample([Date.now() - ms, ms, this.#phase.mode, 'visitor']);

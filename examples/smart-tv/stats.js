@@ -1,4 +1,4 @@
-// What is said about a set of response times, and how modes compare.
+// Statistics of a set of response times, and the comparison of modes.
 import { max, quantile } from 'd3-array';
 
 /** Percentiles in milliseconds of a list of response times, exact: every sample counts. */
@@ -13,9 +13,8 @@ export function summarize(responsesMs) {
 }
 
 /**
- * The ratios that the example is about, those whose modes were measured:
- * `toIdle[mode]`: `{ p50, p95 }` of a mode as multiples of the idle server's;
- * `serializedToParallelP95`: how many times sooner nearly every press is answered.
+ * Returns the ratios of the measured modes. `toIdle[mode]`: `{ p50, p95 }` of a mode as multiples of the idle
+ * server's. `serializedToParallelP95`: the factor by which nearly every press is answered sooner.
  */
 export function compare(results) {
   const byMode = Object.fromEntries(results.map((result) => [result.mode, result]));

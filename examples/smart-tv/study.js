@@ -5,11 +5,12 @@ import { summarize } from './stats.js';
 const warmUpSeconds = 1;
 
 /**
- * One result a mode, in order:
+ * Resolves to one result a mode, in order:
  * `{ mode, presses, p50Ms, p95Ms, p99Ms, maxMs, decodesPerSecond, leftOut, failed, failedDecodes,
- *    lagP95Ms, responsesMs }`. `lagP95Ms`: how late the thumb was itself, a share of each response.
- * `onPhase(text, mode)` tells what goes on, `onSamples(mode, samples)` each answer that counts.
- * Stops between two steps when `signal` aborts, and then rejects with its reason.
+ *    lagP95Ms, responsesMs }`.
+ * `lagP95Ms`: lateness of the thumb itself, a share of each response. `onPhase(text, mode)` receives the
+ * progress, `onSamples(mode, samples)` each answer that counts. Stops between two steps when `signal` aborts,
+ * and then rejects with its reason.
  */
 export async function runStudy({ thumb, decoding, options, signal, onPhase, onSamples, onResult }) {
   const results = [];
@@ -25,7 +26,7 @@ export async function runStudy({ thumb, decoding, options, signal, onPhase, onSa
     const responsesMs = [];
     decoding.takeCounts();
     const startMs = performance.now();
-    // Another seed a mode would be another set of press times; the same presses meet every mode.
+    // The same presses for every mode: another seed would be another set of press times.
     const { failed, lagP95Ms } = await thumb.press(
       { ratePerSecond, seconds, seed: 7 },
       (samples) => {

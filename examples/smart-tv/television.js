@@ -1,8 +1,8 @@
-// The TV: its buttons, and the player process behind them. The first press starts the player, later
-// ones speak to it, and a press is answered when the player has acknowledged it.
+// The TV: its buttons, and the player process behind them. The first press starts the player, later ones use
+// it. A press is answered when the player has acknowledged it.
 import { commands, startPlayer } from './players/index.js';
 
-// How long a player that was asked to end may take before it is killed.
+// Time for a player to end on request before it is killed.
 const graceMs = 1000;
 
 /** Every button: what players understand, and `stop`, which ends the player. */
@@ -23,7 +23,7 @@ export class Television {
     this.#onChange = onChange;
   }
 
-  /** What a page shows: `pid` is `undefined` while no player runs. */
+  /** State for the pages: `pid` is `undefined` while no player runs. */
   get state() {
     return {
       player: this.#playerName,
@@ -33,7 +33,7 @@ export class Television {
     };
   }
 
-  /** Settles when the player has done what the button says; rejects with the reason when it cannot. */
+  /** Settles when the player has acknowledged the button; rejects with the reason when it cannot. */
   async press(button) {
     if (button === 'stop') return this.close();
     this.#player ??= this.#start();

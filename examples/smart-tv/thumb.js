@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const program = fileURLToPath(new URL('./load.js', import.meta.url));
 
-// How long the process may take to end before it is killed.
+// Time for the process to end before it is killed.
 const graceMs = 1000;
 
 export class Thumb {
@@ -14,7 +14,7 @@ export class Thumb {
   #onDone = () => {};
   #onGone = () => {};
 
-  /** Starts the process, which presses `url` when told to. */
+  /** Starts the process, which presses `url` on command. */
   constructor(url) {
     this.#url = url;
     this.#child = fork(program, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });

@@ -1,5 +1,5 @@
-// A server as a unit: `manycore run server.js --instances 4` listens on one port, and each instance gets
-// its share of the connections on its own event loop.
+// A server as a unit: `manycore run server.js --instances 4` listens on one port. Each instance gets its
+// share of the connections on its own event loop.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 

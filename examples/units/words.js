@@ -1,4 +1,5 @@
-// Counts words in two instances of a unit, each on an event loop of its own, and asks them over the bus.
+// Counts words in two instances of a unit, each on an event loop of its own, and requests the counts over the
+// bus.
 import { bus, deploy } from 'manycore';
 
 const separator = ' ';

@@ -1,5 +1,5 @@
-// The load: asks again over each connection as soon as it is answered, and tells ten times a second how many
-// answers came. It reads no more of them than their length: a whole client would cost more than the server.
+// The load: sends a request over each connection as soon as the last is answered, and reports the number of
+// answers ten times a second. It reads only their length: a whole client would cost more than the server.
 import { connect } from 'node:net';
 
 const request = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';

@@ -1,5 +1,5 @@
-// The same units in three programs, as if on three machines: each is what `manycore run` makes of the unit's
-// file, and they talk over a NATS server. This program only asks for the rate.
+// The same units in three programs, as if on three machines. Each is `manycore run` with the unit's file, and
+// they communicate over a NATS server. This program only requests the rate.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -59,7 +59,7 @@ async function start(unit, flags) {
 
 async function end({ child }) {
   if (child.exitCode !== null) return;
-  child.stdout.resume(); // or it could not say anything more
+  child.stdout.resume(); // a full pipe would block its last messages
   child.kill();
   await once(child, 'exit');
 }

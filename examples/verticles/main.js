@@ -1,6 +1,6 @@
-// The performance test of Vert.x's first article: a server that says hello, as 1, 2, 4 and 8 instances of a
-// unit, with a load client and a counter as units on the same bus. Prints how many requests it answers, with
-// all loops of the server in one process and in several; and clustered, where a NATS server is given.
+// The performance test of Vert.x's first article: a hello-world server, as 1, 2, 4 and 8 instances of a unit,
+// with a load client and a counter as units on the same bus. Prints the answered requests, with all loops of
+// the server in one process and in several; and clustered, if a NATS server is given.
 //
 //   node examples/verticles/main.js [--cluster nats://HOST] [SECONDS [INSTANCES...]]     default: 2 for each
 //   number, 1 2 4 8
@@ -31,7 +31,7 @@ async function measure({ instances, processes, seconds }) {
   }
 }
 
-/** This program in a cluster of its own. */
+/** Joins a cluster of this program's own. */
 async function joinCluster(url) {
   const loops = new Loops();
   const name = `verticles-${randomUUID()}`;

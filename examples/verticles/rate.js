@@ -1,4 +1,4 @@
-// Counts what the clients tell, and says how many answers came per second since it was asked last.
+// Adds up the counts of the clients, and answers with the rate since the last request.
 export function start({ bus }) {
   let answers = 0;
   let sinceMs = performance.now();

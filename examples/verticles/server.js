@@ -1,4 +1,4 @@
-// The unit that is measured: a server that says hello.
+// The measured unit: a hello-world server.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 

@@ -1,5 +1,5 @@
-// The chat in a browser: one WebSocket, which is opened again when it ends (the server may have been
-// undeployed, or replaced), and then enters the same room under the same name.
+// The chat in a browser: one WebSocket. When it ends (the server may have been undeployed, or replaced) the
+// page opens it again, and enters the same room under the same name.
 
 const find = (id) => document.getElementById(id);
 const againMs = 1000;

@@ -5,7 +5,7 @@ const { pairs, texts } = JSON.parse(document.querySelector('#data').textContent)
 const [list, view] = document.querySelectorAll('main');
 const listTitle = document.title;
 
-// Hues of neighbours lie far apart; the number at each match tells what colours cannot.
+// Hues of neighbours are far apart; the number at each match distinguishes those that colours cannot.
 const hues = [50, 215, 135, 330, 25, 190, 275, 90, 245, 0];
 
 let shown; // the pair on the screen, none when it is the list

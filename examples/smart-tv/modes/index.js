@@ -1,7 +1,7 @@
-// The ways to decode a picture beside a server. A mode is a module with `decode(bytes)`, which gives
-// an image `{ width, height, data }` (RGBA bytes) or a promise of one, and with `close()` where
-// something has to be ended. Reading serialized.js, threads.js and parallel.js side by side is half
-// of this example; their figures are the other half. `idle` decodes nothing and is the yardstick.
+// Modes: the ways to decode a picture beside a server. A mode is a module with `decode(bytes)`, which returns
+// an image `{ width, height, data }` (RGBA bytes) or a promise of one. It has `close()` if it must end
+// something. Half of this example is to compare serialized.js, threads.js and parallel.js side by side; their
+// figures are the other half. `idle` decodes nothing and is the yardstick.
 
 /** Every mode in the order in which it is measured, with the line that explains it to a visitor. */
 export const modes = {

@@ -1,6 +1,6 @@
-// The way of worker_threads by hand: a second file that runs in the worker (threads-worker.js), a
-// number for every message so that answers find their question, errors and the worker's death passed
-// on to whoever waits, the pixels moved instead of copied, and somebody who ends the worker.
+// The way of worker_threads by hand: a second file that runs in the worker (threads-worker.js), and a number
+// for every message, which matches answers to questions. Errors and the worker's death reject the waiting
+// promises, pixels are moved instead of copied, and `close` ends the worker.
 import { Worker } from 'node:worker_threads';
 
 /** @type {Map<number, { resolve: (image: object) => void, reject: (error: Error) => void }>} */

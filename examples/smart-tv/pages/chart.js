@@ -1,5 +1,5 @@
-// The live chart: a dot for each answered press over the last seconds, its height the response time
-// on a logarithmic scale, its colour the mode; visitors' presses are rings.
+// The live chart: a dot for each answered press over the last seconds. Its height is the response time on a
+// logarithmic scale, its colour the mode; visitors' presses are rings.
 import uPlot from './uplot.js';
 
 const spanSeconds = 45;
@@ -13,7 +13,7 @@ export class LiveChart {
   #timer;
   #resizer;
 
-  /** Draws into `element`, whose size it follows; a series for each of `modes`. */
+  /** Draws into `element` and follows its size; a series for each of `modes`. */
   constructor(element, modes) {
     this.#modes = modes;
     const sizeOf = () => ({ width: element.clientWidth, height: element.clientHeight });
@@ -25,7 +25,7 @@ export class LiveChart {
 
   /** `nowMs` is the server's clock when it sent the samples. */
   add(nowMs, samples) {
-    // The clocks differ, and messages from a busy server are late: the quickest one tells the most.
+    // The clocks differ, and messages from a busy server are late: the quickest one is the most precise.
     this.#clockAheadMs = Math.min(this.#clockAheadMs, Date.now() - nowMs);
     this.#samples.push(...samples);
     this.#samples.sort((a, b) => a[0] - b[0]);
@@ -106,7 +106,9 @@ function powersOfTen(low, high) {
   return Array.from({ length: count }, (_, i) => Number((low * 10 ** i).toPrecision(1)));
 }
 
-/** A canvas knows no variables and no light-dark(): the browser is asked for what they come to. */
+/**
+ * A canvas resolves no variables and no light-dark(): returns the colour that the browser computes for them.
+ */
 function resolveColor(name) {
   const probe = document.body.appendChild(document.createElement('i'));
   probe.style.color = `var(${name})`;

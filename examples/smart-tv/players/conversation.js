@@ -1,14 +1,14 @@
-// Talking to a player in lines: a command goes out, and the lines that are answers come back in the
-// order of the commands. mpv and the stand-in talk so; they differ in what a command looks like and in
-// which lines are answers (a player may print other things too). Also what all players need.
+// Line protocol of players: a command goes out, and answers come back as lines in the order of the commands.
+// mpv and the stand-in use it. They differ in the form of a command and in the lines that are answers: a
+// player may print other lines too. Also the helpers of all players.
 import { createInterface } from 'node:readline';
 
-// What a player may take to answer before its press fails.
+// Limit for an answer of a player; then its press fails.
 const answerWithinMs = 10_000;
 
 /**
- * `child` is the player's process, `input` and `output` are the streams to talk over, `isAnswer(line)`
- * picks the answers. Gives `{ say(text), died }`: `say` settles with the answer to `text`.
+ * Opens the protocol. `child` is the player's process, `input` and `output` are its streams, `isAnswer(line)`
+ * selects the answers. Returns `{ say(text), died }`: `say` settles with the answer to `text`.
  */
 export function converse(child, input, output, isAnswer) {
   const waiting = [];
@@ -16,7 +16,7 @@ export function converse(child, input, output, isAnswer) {
   void died.then((reason) => {
     for (const { reject } of waiting.splice(0)) reject(reason);
   });
-  input.on('error', () => {}); // a player that is gone: `died` tells those who wait
+  input.on('error', () => {}); // the player has ended: `died` resolves for those that wait
 
   createInterface({ input: output }).on('line', (line) => {
     if (isAnswer(line)) waiting.shift()?.resolve(line);
@@ -40,7 +40,7 @@ export function converse(child, input, output, isAnswer) {
   return { say, died };
 }
 
-/** Resolves with an error that says why `child` has ended or did not start. */
+/** Resolves with an error that has the reason why `child` has ended or did not start. */
 export function whenEnded(child) {
   return new Promise((resolve) => {
     child.once('error', (error) =>
@@ -52,7 +52,7 @@ export function whenEnded(child) {
   });
 }
 
-/** Whether the machine has a screen to show something on; players run without output where not. */
+/** True: the machine has a screen; without one, players run without output. */
 export function hasScreen() {
   return process.env.DISPLAY !== undefined || process.env.WAYLAND_DISPLAY !== undefined;
 }

@@ -1,7 +1,7 @@
-// Which player process the TV starts, and one way to speak to all of them. Each file here knows one
-// player: how it is started and how a command is put to it. Why a press speaks to a player that lives
-// on, rather than start one each time: a start costs tens of milliseconds of processor, 40 of them a
-// second would be a load of their own, and nobody's TV works so. The first press starts the player.
+// Selects the player process of the TV, behind one interface for all players. Each file here implements one
+// player: its start and the form of its commands. A press uses a player that lives on, because a start costs
+// tens of milliseconds of processor. 40 of them a second would be a load of their own, and no TV works so.
+// The first press starts the player.
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { startFfplay } from './ffplay.js';
@@ -19,7 +19,7 @@ const starters = {
 /** Best first: mpv answers every command by number, mplayer takes commands, ffplay takes none. */
 export const playerNames = Object.keys(starters);
 
-/** What a remote control can ask of a player. */
+/** Commands of a remote control to a player. */
 export const commands = ['play', 'pause', 'louder', 'quieter'];
 
 /** The first player that this machine has; always one, since the stand-in comes with the example. */
@@ -35,9 +35,9 @@ export function describePlayer(name, wasAskedFor) {
 }
 
 /**
- * Starts a player that shows `file`. The result, `{ child, send, died }`:
- * `child`: its process; `send(command)`: settles when the player has acknowledged the command, and
- * rejects when it ended before; `died`: a promise that resolves, with the reason, when it ends.
+ * Starts a player that shows `file`. Returns `{ child, send, died }`. `child` is its process. `send(command)`
+ * settles when the player has acknowledged the command, and rejects when it ended before. `died` is a promise
+ * that resolves, with the reason, when it ends.
  */
 export function startPlayer(name, file) {
   return starters[name](file);

@@ -1,6 +1,6 @@
-// mplayer in slave mode: commands by its standard input. It looks there between two frames only, so
-// asking it for an answer would measure its frame rate; a press counts as acknowledged when mplayer's
-// pipe has taken the command.
+// mplayer in slave mode: commands by its standard input. It reads them only between two frames, so a request
+// for an answer would measure its frame rate. A press counts as acknowledged when mplayer's pipe has taken
+// the command.
 import { spawn } from 'node:child_process';
 import { hasScreen, whenEnded } from './conversation.js';
 
@@ -13,7 +13,7 @@ export function startMplayer(file) {
   const child = spawn('mplayer', [...settings, ...output, ...picture], {
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  child.stdin.on('error', () => {}); // told to the writer below
+  child.stdin.on('error', () => {}); // passed to the writer below
   let isPaused = false;
 
   function send(command) {
@@ -29,7 +29,7 @@ export function startMplayer(file) {
   return { child, died: whenEnded(child), send };
 }
 
-/** mplayer's `pause` toggles, so whether to send it hangs on what was asked for before. */
+/** Returns the line for a command, which depends on the last request: mplayer's `pause` toggles. */
 function lineFor(command, isPaused) {
   if (command === 'louder') return 'pausing_keep_force volume 5\n';
   if (command === 'quieter') return 'pausing_keep_force volume -5\n';
