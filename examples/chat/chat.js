@@ -66,7 +66,7 @@ export default class Chat {
       guest.room?.leave(guest);
     });
     const rooms = [...this.#rooms.keys()];
-    guest.tell({ hello: { rooms, instance: this.#instance, pid: process.pid } });
+    guest.send({ hello: { rooms, instance: this.#instance, pid: process.pid } });
   }
 
   #receive(guest, text) {
@@ -76,7 +76,7 @@ export default class Chat {
       else this.#say(guest, input.say);
     } catch (error) {
       if (error.code === undefined) throw error;
-      guest.tell({ error: error.message });
+      guest.send({ error: error.message });
     }
   }
 
@@ -107,5 +107,5 @@ function enter(guest, { room, name }) {
   guest.name = name;
   const names = room.enter(guest);
   guest.room = room;
-  guest.tell({ entered: room.name, names });
+  guest.send({ entered: room.name, names });
 }

@@ -17,12 +17,12 @@ export class Guest {
     });
   }
 
-  tell(value) {
-    this.tellText(JSON.stringify(value));
+  send(value) {
+    this.sendText(JSON.stringify(value));
   }
 
-  /** Like `tell`, with a text already in JSON, made once for many guests. */
-  tellText(text) {
+  /** Like `send`, with a text already in JSON, made once for many guests. */
+  sendText(text) {
     if (this.#socket.bufferedAmount > this.#maxBehindBytes) this.#socket.terminate();
     else this.#socket.send(text, () => {}); // the guest may have disconnected
   }

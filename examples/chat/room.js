@@ -18,12 +18,12 @@ export class Room {
   /** Instances have the same numbers in every program of a cluster, so each room takes an id. */
   #id = randomUUID();
   #guests = new Set();
-  /** Last message of each other instance, by its id: `{ names, heardMs }`. */
-  #elsewhere = new Map();
+  /** Last message of each other instance, by its id: `{ names, receivedMs }`. */
+  #others = new Map();
   #consumer;
   #beat;
-  #gathering;
-  #told = '';
+  #sending;
+  #lastSent = '';
 
   constructor(bus, name, beatMs) {
     this.name = name;
@@ -37,14 +37,14 @@ export class Room {
     const isFirst = this.#guests.size === 0;
     if (isFirst) this.#open();
     this.#guests.add(guest);
-    this.#told = ''; // the new guest has received no names yet
-    this.#sayNames(isFirst);
+    this.#lastSent = ''; // the new guest has received no names yet
+    this.#publishNames(isFirst);
     return this.#names();
   }
 
   leave(guest) {
     this.#guests.delete(guest);
-    this.#sayNames();
+    this.#publishNames();
     if (this.#guests.size === 0) this.#close();
   }
 
@@ -54,9 +54,9 @@ export class Room {
   }
 
   #open() {
-    this.#consumer = this.#bus.consumer(this.#address, ({ body }) => this.#hear(body));
+    this.#consumer = this.#bus.consumer(this.#address, ({ body }) => this.#receive(body));
     this.#beat = setInterval(() => {
-      this.#sayNames();
+      this.#publishNames();
       this.#forgetSilent();
     }, this.#beatMs);
   }
@@ -64,13 +64,13 @@ export class Room {
   #close() {
     this.#consumer.close();
     clearInterval(this.#beat);
-    clearTimeout(this.#gathering);
-    this.#gathering = undefined;
-    this.#elsewhere.clear();
+    clearTimeout(this.#sending);
+    this.#sending = undefined;
+    this.#others.clear();
   }
 
-  #sayNames(asks = false) {
-    this.#tellNamesSoon();
+  #publishNames(asks = false) {
+    this.#sendNamesSoon();
     try {
       this.#bus.publish(this.#address, { from: this.#id, names: this.#ownNames(), asks });
     } catch {
@@ -78,24 +78,24 @@ export class Room {
     }
   }
 
-  #hear({ said, from, names, asks }) {
+  #receive({ said, from, names, asks }) {
     if (said !== undefined) {
-      this.#tellGuests(JSON.stringify({ said }));
+      this.#sendToGuests(JSON.stringify({ said }));
       return;
     }
     if (from === this.#id) return;
-    if (names.length === 0) this.#elsewhere.delete(from);
-    else this.#elsewhere.set(from, { names, heardMs: performance.now() });
-    this.#tellNamesSoon();
-    if (asks) this.#sayNames();
+    if (names.length === 0) this.#others.delete(from);
+    else this.#others.set(from, { names, receivedMs: performance.now() });
+    this.#sendNamesSoon();
+    if (asks) this.#publishNames();
   }
 
   #forgetSilent() {
     const oldestMs = performance.now() - silentBeats * this.#beatMs;
-    for (const [id, { heardMs }] of this.#elsewhere) {
-      if (heardMs < oldestMs) this.#elsewhere.delete(id);
+    for (const [id, { receivedMs }] of this.#others) {
+      if (receivedMs < oldestMs) this.#others.delete(id);
     }
-    this.#tellNamesSoon();
+    this.#sendNamesSoon();
   }
 
   #ownNames() {
@@ -103,20 +103,20 @@ export class Room {
   }
 
   #names() {
-    const others = [...this.#elsewhere.values()].flatMap(({ names }) => names);
+    const others = [...this.#others.values()].flatMap(({ names }) => names);
     return [...new Set([...this.#ownNames(), ...others])].sort();
   }
 
-  #tellNamesSoon() {
-    this.#gathering ??= setTimeout(() => {
-      this.#gathering = undefined;
+  #sendNamesSoon() {
+    this.#sending ??= setTimeout(() => {
+      this.#sending = undefined;
       const text = JSON.stringify({ names: this.#names() });
-      if (text !== this.#told) this.#tellGuests(text);
-      this.#told = text;
+      if (text !== this.#lastSent) this.#sendToGuests(text);
+      this.#lastSent = text;
     }, gatherMs);
   }
 
-  #tellGuests(text) {
-    for (const guest of this.#guests) guest.tellText(text);
+  #sendToGuests(text) {
+    for (const guest of this.#guests) guest.sendText(text);
   }
 }

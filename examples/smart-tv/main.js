@@ -28,7 +28,7 @@ async function main(options) {
   const load = measureLoad(picture, options);
   const show = await startShow(options, picture, load);
   const stopping = closeAtSignal(show);
-  tellAbout(show, options);
+  printSetup(show, options);
   try {
     const results = await show.study(stopping, (text, mode) => console.log(`  ${mode}: ${text}`));
     const paths = await writeResults(options.out, results, show.load);
@@ -61,7 +61,7 @@ function measureLoad({ bytes, width, height }, { loadPercent, ratePerSecond }) {
   return { width, height, loadPercent, ratePerSecond, decodeMs, intervalMs };
 }
 
-function tellAbout(show, { host, modes, seconds }) {
+function printSetup(show, { host, modes, seconds }) {
   const { width, height, decodeMs, intervalMs, loadPercent, playedBy } = show.load;
   console.log(`remote control  ${addresses(host, show.port).join('  ')}`);
   console.log(`TV              http://localhost:${show.port}/tv`);

@@ -3,7 +3,7 @@
 import { connect } from 'node:net';
 
 const request = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
-const tellMs = 100;
+const reportEveryMs = 100;
 
 export function start({ bus, signal, config: { port, connections } }) {
   let answers = 0;
@@ -20,7 +20,7 @@ export function start({ bus, signal, config: { port, connections } }) {
   const timer = setInterval(() => {
     bus.send('answers', answers);
     answers = 0;
-  }, tellMs);
+  }, reportEveryMs);
   return () => clearInterval(timer);
 }
 

@@ -14,7 +14,7 @@ function connect() {
   const url = new URL('.', location.href);
   url.protocol = url.protocol.replace('http', 'ws');
   socket = new WebSocket(url);
-  socket.onmessage = ({ data }) => hear(JSON.parse(data));
+  socket.onmessage = ({ data }) => receive(JSON.parse(data));
   socket.onclose = () => {
     find('state').textContent = 'no connection, trying again …';
     allowTalk(false);
@@ -22,7 +22,7 @@ function connect() {
   };
 }
 
-function hear({ hello, entered: room, names, said, error }) {
+function receive({ hello, entered: room, names, said, error }) {
   if (error !== undefined) find('error').textContent = error;
   if (hello !== undefined) greet(hello);
   if (room !== undefined) {

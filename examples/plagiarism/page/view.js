@@ -61,10 +61,10 @@ function keyHelp() {
 }
 
 function makeChip({ a, b, tokens }, index) {
-  const says = `${formatLines(a)} = ${formatLines(b)}`;
-  const title = `match ${index + 1}: ${tokens} tokens, lines ${says}`;
+  const lines = `${formatLines(a)} = ${formatLines(b)}`;
+  const title = `match ${index + 1}: ${tokens} tokens, lines ${lines}`;
   const number = element('b', {}, String(index + 1));
-  return mark(element('button', { type: 'button', title }, number, ` ${says}`), index);
+  return mark(element('button', { type: 'button', title }, number, ` ${lines}`), index);
 }
 
 function makeSource(side) {

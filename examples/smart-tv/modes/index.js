@@ -5,10 +5,13 @@
 
 /** Every mode in the order in which it is measured, with the line that explains it to a visitor. */
 export const modes = {
-  idle: { says: 'nothing is decoded' },
-  serialized: { says: 'decoded in the event loop of the server', file: './serialized.js' },
-  threads: { says: 'decoded in a worker thread written by hand', file: './threads.js' },
-  parallel: { says: 'decoded through parallel(…) in another process', file: './parallel.js' },
+  idle: { description: 'nothing is decoded' },
+  serialized: { description: 'decoded in the event loop of the server', file: './serialized.js' },
+  threads: { description: 'decoded in a worker thread written by hand', file: './threads.js' },
+  parallel: {
+    description: 'decoded through parallel(…) in another process',
+    file: './parallel.js',
+  },
 };
 
 /** Loads a mode: `{ decode, close }`; `decode` is `undefined` for `idle`. Modes load when first used. */

@@ -56,10 +56,10 @@ function showState() {
     button.setAttribute('aria-pressed', String(button.dataset.mode === state.mode));
     button.disabled = state.isStudy;
   }
-  const says = about.modes[state.mode]?.says ?? '';
-  find('says').textContent = state.isStudy
-    ? `The study is ${state.text} ${state.mode}: ${says}. Modes can be switched when it is over.`
-    : `${state.mode}: ${says}.`;
+  const description = about.modes[state.mode]?.description ?? '';
+  find('description').textContent = state.isStudy
+    ? `The study is ${state.text} ${state.mode}: ${description}. Modes can be switched when it is over.`
+    : `${state.mode}: ${description}.`;
   const playing = state.pid === undefined ? 'is off' : state.isPlaying ? 'plays' : 'pauses';
   find('player').textContent = `${state.player} ${playing}, volume ${state.volumePercent} %`;
 }

@@ -11,9 +11,9 @@ const on = (name, listener) => {
   events.addEventListener(name, ({ data }) => listener(JSON.parse(data)));
 };
 
-on('about', (told) => {
-  about = told;
-  const { load, modes } = told;
+on('about', (received) => {
+  about = received;
+  const { load, modes } = received;
   chart?.destroy();
   chart = new LiveChart(find('chart'), Object.keys(modes));
   find('legend').replaceChildren(
@@ -58,10 +58,10 @@ function row({ mode, p50Ms, p95Ms, p99Ms, maxMs, decodesPerSecond }, idle) {
     ...texts.map((text) => Object.assign(document.createElement('td'), { textContent: text })),
   );
   line.firstChild.className = 'mode';
-  const says = Object.assign(document.createElement('small'), {
-    textContent: about.modes[mode]?.says,
+  const description = Object.assign(document.createElement('small'), {
+    textContent: about.modes[mode]?.description,
   });
-  line.firstChild.append(says);
+  line.firstChild.append(description);
   return line;
 }
 
