@@ -1,107 +1,59 @@
-// The event bus of one loop: delivers messages to the consumers of an address, here or at a peer (the bus of
-// another loop). Messages for a consumer here go through a queue that is processed in the next turn. So
-// `send` never runs foreign code, and continuous sending does not starve the loop's other work.
+// The methods of the bus. Each is written here and in its type (types.ts), and nowhere else: the bus of a loop
+// (event-bus.ts) inherits them, that of a unit has a scope (scope.ts), and `forwardingBus` makes a bus that
+// calls those of another. A message is checked, changed by filters, and given to the transport of its turn.
 //
 // Order: messages of one bus to one consumer arrive in the order in which they were sent. Exception: messages
 // that waited at another consumer when that was closed arrive late. Delivery is best effort, at most once, as
 // in Vert.x, whose terms are used here.
-// Not here: choosing the next consumer (routes.ts), buffering at a consumer (consumer.ts), the transport to a
-// peer, and handing off a consumer to one (hand-offs.ts).
-// Long (over 400 lines): the way of a message, from `send` to its handler, is to be read in one place.
+// Not here: choosing the next receiver (receivers.ts), the ways there (transports/), and calling the handler
+// (consumer.ts).
 
 import type { Duplex } from 'node:stream';
-import { addSource } from '../agent/index.js';
-import type { CodedError } from '../errors.js';
-import {
-  announcements,
-  boolean,
-  checkFunction,
-  integer,
-  nextTick,
-  oneOf,
-  string,
-} from '../lib/index.js';
+import { CodedError } from '../errors.js';
+import { boolean, checkFunction, integer, oneOf, string } from '../lib/index.js';
 import { BusAddress } from './address.js';
 import { Consumer } from './delivery/consumer.js';
 import {
-  type Asker,
-  BusMessage,
+  type BusMessage,
   type Delivery,
   headersOf,
-  type Outcome,
+  noHeaders,
   type ReplyRequestOptions,
-  trySettle,
   type Waiter,
 } from './delivery/message.js';
-import { type Locality, Receivers } from './delivery/receivers.js';
-import { Requests } from './delivery/requests.js';
-import { TurnQueue } from './delivery/turn-queue.js';
-import { asCoded, busClosed, handlerError, noHandlers } from './errors.js';
+import type { Locality } from './delivery/receivers.js';
+import { busClosed } from './errors.js';
+import type { BusParts } from './event-bus.js';
 import type { BusCodec, Registration } from './filters/codecs.js';
-import { Filters } from './filters/filters.js';
 import type { Interceptors } from './filters/interceptors.js';
-import { messageTrace } from './filters/trace.js';
-import { HandOffs } from './hand-over/hand-offs.js';
+import { messageTrace, tracedHeaders } from './filters/trace.js';
+import { isReserved, reservedPrefix } from './reserved.js';
+import type { Scope } from './scope.js';
 import {
   openStream,
-  type StreamBus,
   type StreamHandler,
   type StreamOptions,
+  type StreamParts,
   streamAcceptor,
 } from './streams/streams.js';
-import type { Attached, AttachedUplink, Outlet, Peer, Uplink } from './transports/peer.js';
-import type { BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
-
-export interface BusOptions {
-  /** Returns a body's copy for a consumer, which its sender cannot change. Throws if it cannot travel. */
-  readonly copy: (body: unknown) => unknown;
-}
+import type { Transport } from './transports/transport.js';
+import type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
 
 const defaultMaxBuffered = 1000;
 
-export class EventBus implements StreamBus {
-  readonly #copy: (body: unknown) => unknown;
-  readonly #receivers = new Receivers();
-  readonly #requests = new Requests();
-  readonly #queue = new TurnQueue();
-  /** Hand-offs of consumers to and from other buses. @internal */
-  readonly handOffs: HandOffs;
-  readonly #whenDrained: (() => void)[] = [];
-  readonly #filters = new Filters();
-  /** The part of this bus that its messages use. */
-  readonly #asker: Asker = {
-    encode: (content, codec) => this.#filters.encode(content, codec),
-    ask: (address, options, send) => this.#ask(address, options, send),
-  };
-  readonly #unregister = addSource('bus', this, ({ stats }) => stats);
-  #isClosed = false;
-  #sent = 0;
-  #received = 0;
-  #undelivered = 0;
-  #dropped = 0;
+export class ScopedBus implements Bus {
+  readonly #parts: BusParts;
+  readonly #scope: Scope | undefined;
 
-  /** @internal */
-  constructor({ copy }: BusOptions) {
-    this.#copy = copy;
-    this.#queue.onEmpty = this.#noteDrained;
-    this.#filters.onStop = () => {
-      this.#dropped += 1;
-    };
-    this.handOffs = new HandOffs({
-      receivers: this.#receivers,
-      queue: this.#queue,
-      hand: (peer, delivery) => this.#hand(peer, delivery),
-      passOn: (delivery) => this.#passOn(delivery),
-    });
+  /** Without a scope all addresses are allowed, and nothing ends before the loop's bus. */
+  constructor(parts: BusParts, scope?: Scope) {
+    this.#parts = parts;
+    this.#scope = scope;
   }
 
+  /** Statistics of the whole loop's bus. */
   get stats(): BusStats {
-    return {
-      sent: this.#sent,
-      received: this.#received,
-      undelivered: this.#undelivered,
-      dropped: this.#dropped,
-    };
+    return this.#parts.state.stats;
   }
 
   consumer<Body = unknown>(
@@ -109,133 +61,103 @@ export class EventBus implements StreamBus {
     handler: Handler<Body>,
     options?: ConsumerOptions,
   ): Consumer {
-    return this.#register(address, handler, options, false);
+    return this.#register(address, handler, options);
   }
 
-  /**
-   * Registers a consumer that takes over the messages of one at another bus (hand-offs.ts). Peers are not
-   * notified of it before. Throws as `consumer`. @internal
-   */
-  successor<Body = unknown>(
+  #register(
     address: string,
-    handler: Handler<Body>,
-    options?: ConsumerOptions,
-  ): Consumer {
-    return this.#register(address, handler, options, true);
-  }
-
-  #register<Body>(
-    address: string,
-    handler: Handler<Body>,
+    handler: Handler<never>,
     { maxBuffered = defaultMaxBuffered, isLocal = false }: ConsumerOptions = {},
-    isSuccessor: boolean,
   ): Consumer {
+    const { receivers, handOffs, local } = this.#parts;
+    const scope = this.#scope;
     this.#check(address);
+    scope?.checkLive();
     checkFunction('handler', handler);
-    const limit = integer('maxBuffered', maxBuffered, 1, Number.MAX_SAFE_INTEGER);
+    integer('maxBuffered', maxBuffered, 1, Number.MAX_SAFE_INTEGER);
     boolean('isLocal', isLocal);
-    const consumer = new Consumer(address, limit, {
-      handle: (delivery) => this.#handle(delivery, handler),
-      onDrop: (dropped) => this.#noteDropped(address, dropped),
-      onClose: (held) => {
-        this.#receivers.delete(consumer, isLocal);
-        this.handOffs.successorClosed(consumer);
-        for (const delivery of held) this.#passOn(delivery);
+    const consumer = new Consumer(address, this.#parts, {
+      maxBuffered,
+      handler,
+      onPromise: scope && ((promise) => scope.follow(promise)),
+      onClose: (closed, held) => {
+        receivers.delete(closed, isLocal);
+        handOffs.successorClosed(closed);
+        for (const message of held) local.passOn(message);
       },
     });
-    if (isSuccessor) this.handOffs.addSuccessor(consumer, isLocal);
-    else this.#receivers.add(consumer, isLocal);
+    if (scope?.isIncoming) handOffs.addSuccessor(consumer, isLocal);
+    else receivers.add(consumer, isLocal);
+    scope?.addConsumer(consumer, isLocal);
     return consumer;
   }
 
-  /** Delivers what waited at a closed consumer to others; publications have reached those already. */
-  #passOn(delivery: Delivery): void {
-    if (delivery.isPublished) return;
-    if (this.#isClosed) delivery.waiter?.settle({ isDone: false, error: busClosed() });
-    else this.#queue.again(delivery.address, () => this.#deliver(delivery));
-  }
-
-  /** Attaches a peer: its consumers get messages of this bus, and it is notified of the consumers here. */
-  attach(peer: Peer): Attached {
-    this.#receivers.addPeer(peer);
-    this.handOffs.peerAdded(peer);
-    return {
-      receive: (delivery) => this.#receive(peer, delivery),
-      interest: (address, consumers) => this.#receivers.setPeer(peer, address, consumers),
-      noted: (note) => this.handOffs.receive(peer, note),
-      drained: () => {
-        this.handOffs.drained();
-        this.#noteDrained();
-      },
-      ended: () => {
-        this.#receivers.deletePeer(peer);
-        this.handOffs.peerEnded(peer);
-        this.#noteDrained();
-      },
-    };
-  }
-
-  /**
-   * Attaches an uplink: it carries everything that is sent here, unless `locality` or the sender excludes it.
-   * Throws `OPTION_INVALID` if a consumer's address is not valid for it.
-   */
-  attachUplink(uplink: Uplink, locality: Locality): AttachedUplink {
-    this.#receivers.setUplink(uplink, locality);
-    return {
-      receive: (delivery) => this.#receive(uplink, delivery),
-      undelivered: () => {
-        this.#undelivered += 1;
-      },
-      drained: this.#noteDrained,
-      ended: () => {
-        this.#receivers.endUplink();
-        this.#noteDrained();
-      },
-    };
+  #check(address: string): void {
+    string('address', address, 'a name');
+    if (this.#scope !== undefined && isReserved(address)) throw reserved(address);
+    const { receivers, state } = this.#parts;
+    if (receivers.hasUplink) receivers.check(address);
+    if (state.isClosed) throw busClosed();
   }
 
   publish(address: string, body: unknown, options: SendOptions = {}): boolean {
-    const { local } = options;
-    const made = this.#delivery(address, body, options, true, undefined);
-    if (made === undefined) return this.#hasRoom;
-    const uplink = local === 'only' ? undefined : this.#receivers.uplinkFor(address);
-    uplink?.take(made);
-    if (uplink !== undefined && this.#receivers.consumersOf(address, local).length === 0) {
-      this.#sent += 1;
-      return this.#hasRoom;
+    const message = this.#message(address, body, options, true, undefined);
+    if (message !== undefined) {
+      this.#publish(message);
+      this.#parts.state.sent += 1;
     }
-    const delivery = { ...made, body: this.#copy(made.body) };
-    const reached = new Set<Peer>();
+    return this.#parts.receivers.hasRoom;
+  }
+
+  /** Consumers here, and peers that announce one meanwhile, get it in the next turn. */
+  #publish(message: Delivery): void {
+    const { receivers, local, queue, state } = this.#parts;
+    const { address, locality } = message;
+    const uplink = locality === 'only' ? undefined : receivers.uplinkFor(address);
+    uplink?.deliver(message);
+    if (uplink !== undefined && receivers.consumersOf(address, locality).length === 0) return;
+    const copy = local.copyOf(message);
+    const reached = new Set<Transport>();
     const sendToPeers = (): void => {
-      if (local === 'only') return;
-      for (const each of this.#receivers.peersOf(address)) {
+      if (locality === 'only') return;
+      for (const each of receivers.peersOf(address)) {
         if (reached.has(each)) continue;
         reached.add(each);
-        this.#hand(each, delivery);
+        local.passTo(each, copy);
       }
     };
     const finish = (isLastTime: boolean): void => {
-      sendToPeers(); // includes peers that have announced a consumer since
-      const count =
-        this.#spread(delivery, this.#receivers.consumersOf(address, local)) + reached.size;
-      if (count > 0 || uplink !== undefined) return;
-      if (isLastTime) this.#undelivered += 1;
-      else this.#queue.again(address, () => finish(true));
+      sendToPeers();
+      const here = local.spread(copy, receivers.consumersOf(address, locality));
+      if (here + reached.size > 0 || uplink !== undefined) return;
+      if (isLastTime) state.undelivered += 1;
+      else queue.again(address, () => finish(true));
     };
-    const isFirst = !this.#queue.has(address);
-    this.#queue.push(address, () => finish(false));
+    const isFirst = !queue.waiting.has(address);
+    queue.push(address, () => finish(false));
     if (isFirst) sendToPeers();
-    this.#sent += 1;
-    return this.#hasRoom;
   }
 
   send(address: string, body: unknown, options: SendOptions = {}): boolean {
-    const delivery = this.#delivery(address, body, options, false, undefined);
-    return delivery === undefined ? this.#hasRoom : this.#send(delivery, options.local);
+    const message = this.#message(address, body, options, false, undefined);
+    if (message === undefined) return this.#parts.receivers.hasRoom;
+    const transport = this.#send(message);
+    return transport.hasRoom && this.#parts.local.hasRoom;
+  }
+
+  /** Returns the transport that took it. A message must not overtake others to its address, which wait. */
+  #send(message: Delivery): Transport {
+    const { receivers, local, queue, state } = this.#parts;
+    const { address, locality } = message;
+    const next = queue.waiting.has(address) ? undefined : receivers.next(address, locality);
+    const transport = next ?? local;
+    transport.deliver(message);
+    state.sent += 1;
+    return transport;
   }
 
   /** Returns the message after interceptors and codecs; `undefined`: an interceptor has stopped it. */
-  #delivery(
+  #message(
     address: string,
     body: unknown,
     { headers, local, codec }: SendOptions,
@@ -244,42 +166,10 @@ export class EventBus implements StreamBus {
   ): Delivery | undefined {
     this.#check(address);
     checkLocal(local);
-    const own = headersOf(headers);
-    const all = messageTrace(address)?.outbound(own) ?? own;
-    const given = { address, body, headers: all, waiter, isPublished };
-    return this.#filters.pass(given, codec);
-  }
-
-  get #hasRoom(): boolean {
-    return this.#queue.hasRoom && this.#receivers.hasRoom;
-  }
-
-  /** Resolves when no sent message waits any more. */
-  async drained(): Promise<void> {
-    if (!this.#hasRoom) await new Promise<void>((resolve) => this.#whenDrained.push(resolve));
-    await this.#receivers.flush();
-  }
-
-  readonly #noteDrained = (): void => {
-    if (!this.#hasRoom) return;
-    for (const resolve of this.#whenDrained.splice(0)) resolve();
-  };
-
-  /** Returns false when messages wait on the way that it took. */
-  #send(delivery: Delivery, local: Locality): boolean {
-    const { address, waiter } = delivery;
-    const receiver = this.#queue.has(address) ? undefined : this.#receivers.next(address, local);
-    if (receiver !== undefined && !(receiver instanceof Consumer)) {
-      receiver.take(delivery);
-      this.#sent += 1;
-      return receiver.hasRoom && this.#queue.hasRoom;
-    }
-    const own = { ...delivery, body: this.#copy(delivery.body), waiter: this.#near(waiter) };
-    this.#queue.push(address, () => {
-      if (receiver === undefined || !receiver.take(own)) this.#deliver(own, local);
-    });
-    this.#sent += 1;
-    return this.#queue.hasRoom;
+    const given = headers === undefined ? noHeaders : headersOf(headers);
+    const all = messageTrace === undefined ? given : tracedHeaders(messageTrace, address, given);
+    const message = { address, body, headers: all, waiter, isPublished, locality: local };
+    return this.#parts.filters.send(message, codec);
   }
 
   async request<Body = unknown>(
@@ -287,194 +177,91 @@ export class EventBus implements StreamBus {
     body: unknown,
     options: SendOptions & ReplyRequestOptions = {},
   ): Promise<BusMessage<Body>> {
-    return await this.#ask<Body>(address, options, (waiter) => {
-      const delivery = this.#delivery(address, body, options, false, waiter);
-      if (delivery !== undefined) this.#send(delivery, options.local);
-    });
-  }
-
-  intercept(interceptors: Interceptors): Registration {
-    return this.#filters.intercept(interceptors);
-  }
-
-  addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration {
-    return this.#filters.addCodec(codec);
-  }
-
-  openStream(address: string, options?: StreamOptions): Promise<Duplex> {
-    return openStream(this, address, options);
-  }
-
-  acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer {
-    return this.consumer(address, streamAcceptor(this, handler), options);
-  }
-
-  watch(address: string, onGone: () => void): () => void {
-    return this.#receivers.watch(address, onGone);
+    const request = this.#parts.requests.open(address, options);
+    try {
+      const message = this.#message(address, body, options, false, request);
+      if (message !== undefined) this.#send(message);
+    } catch (error) {
+      request.fail(error);
+    }
+    return request.reply;
   }
 
   address<Request = unknown, Reply = unknown>(name: string): BusAddress<Request, Reply> {
     return new BusAddress<Request, Reply>(this, string('address', name, 'a name'));
   }
 
-  /** Closes all consumers; waiting requests reject with `BUS_CLOSED`. A second call does nothing. */
-  close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#unregister();
-    this.#requests.rejectAll(busClosed());
-    for (const each of this.#receivers.here) each.close();
-    for (const each of this.handOffs.close()) this.#passOn(each);
+  async openStream(address: string, options?: StreamOptions): Promise<Duplex> {
+    this.#check(address);
+    const stream = await openStream(this.#streams, address, options);
+    return this.#scope?.keep(stream) ?? stream;
   }
 
-  [Symbol.dispose](): void {
-    this.close();
+  acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer {
+    const scope = this.#scope;
+    const keep = (stream: Duplex): Duplex => scope?.keep(stream) ?? stream;
+    return this.#register(address, streamAcceptor(this.#streams, handler, keep), options);
   }
 
-  #check(address: string): void {
-    string('address', address, 'a name');
-    this.#receivers.uplinkFor(address)?.check(address);
-    if (this.#isClosed) throw busClosed();
+  /** The ends of streams have addresses of manycore's own. */
+  get #streams(): StreamParts {
+    return { bus: new ScopedBus(this.#parts), receivers: this.#parts.receivers };
   }
 
-  /** Wraps a waiter for a consumer in the same loop: replies are copied, as between loops. */
-  #near(waiter: Waiter | undefined): Waiter | undefined {
-    if (waiter === undefined) return undefined;
-    const settle = (outcome: Outcome): void => {
-      if (!outcome.isDone) waiter.settle(outcome);
-      else {
-        const body = this.#copy(outcome.body);
-        waiter.settle({ ...outcome, body, waiter: this.#near(outcome.waiter) });
-      }
-    };
-    return { settle, whenOver: (callback) => waiter.whenOver(callback) };
+  intercept(interceptors: Interceptors): Registration {
+    return this.#added(this.#parts.filters.intercept(interceptors));
   }
 
-  /** Delivers to all of these, a copy for each; returns how many took it. */
-  #spread(delivery: Delivery, consumers: readonly Consumer[], from?: Outlet): number {
-    let count = 0;
-    for (const [at, each] of consumers.entries()) {
-      const isLast = at === consumers.length - 1;
-      const own = isLast ? delivery : { ...delivery, body: this.#copy(delivery.body) };
-      if (each.take(own, from)) count += 1;
-    }
-    return count;
+  addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration {
+    return this.#added(this.#parts.filters.addCodec(codec));
   }
 
-  /**
-   * Delivers to the next consumer. Without one, tries once more in the next turn: by then every channel was
-   * read since the sender may have been notified of a consumer. The body is a copy.
-   */
-  #deliver(delivery: Delivery, local?: Locality, isLastTime = false): void {
-    const { address } = delivery;
-    const receiver = this.#receivers.next(address, local);
-    if (receiver === undefined) {
-      if (isLastTime) this.#refuse(delivery);
-      else this.#queue.again(address, () => this.#deliver(delivery, local, true));
-    } else if (receiver instanceof Consumer) receiver.take(delivery);
-    else this.#hand(receiver, delivery);
+  #added(registration: Registration): Registration {
+    return this.#scope?.addRegistration(registration) ?? registration;
   }
 
-  /** Sends to a peer; an error can only reach the waiter, since the caller has returned long ago. */
-  #hand(peer: Outlet, delivery: Delivery): void {
-    try {
-      peer.take(delivery);
-    } catch (error) {
-      this.#lose(delivery, asCoded(delivery.address, error));
-    }
-  }
-
-  /**
-   * Takes a message from a peer. Only consumers here may get it, or it would circulate; only from an uplink
-   * it goes to others when the last consumer here has just closed.
-   */
-  #receive(peer: Outlet, delivery: Delivery): void {
-    if (this.#isClosed) {
-      delivery.waiter?.settle({ isDone: false, error: busClosed() });
-    } else if (delivery.isPublished) {
-      this.#spread(delivery, this.#receivers.consumersForPeer(peer, delivery.address), peer);
-    } else if (!this.handOffs.takeForwarded(delivery)) {
-      const consumer = this.#receivers.nextForPeer(peer, delivery.address);
-      if (consumer !== undefined) consumer.take(delivery, peer);
-      else if (this.#receivers.isUplink(peer)) this.#hand(peer, delivery);
-      else this.#refuse(delivery);
-    }
-  }
-
-  #refuse({ address, waiter }: Delivery): void {
-    this.#undelivered += 1;
-    trySettle(waiter, address, { isDone: false, error: noHandlers(address) });
-  }
-
-  #noteDropped(address: string, dropped: number): void {
-    this.#dropped += 1;
-    if (dropped > 1) return;
-    announcements.busDropped.publish({ address, why: 'too many messages wait at its consumer' });
-  }
-
-  #handle(received: Delivery, handler: Handler<never>): void {
-    this.#received += 1;
-    const decoded = this.#decoded(received);
-    if (decoded === undefined) return;
-    let message = new BusMessage<never>(decoded, this.#asker);
-    try {
-      const delivery = this.#filters.receive(decoded);
-      if (delivery === undefined) return;
-      if (delivery !== decoded) message = new BusMessage<never>(delivery, this.#asker);
-      const trace = messageTrace(delivery.address);
-      const result: unknown =
-        trace === undefined
-          ? Reflect.apply(handler, undefined, [message])
-          : trace.inbound(delivery, () => Reflect.apply(handler, undefined, [message]));
-      if (result instanceof Promise) result.catch((error: unknown) => failed(message, error));
-    } catch (error) {
-      failed(message, error);
-    }
-  }
-
-  /** Returns `undefined` when decoding fails; the sender gets the error. */
-  #decoded(delivery: Delivery): Delivery | undefined {
-    try {
-      return this.#filters.decode(delivery);
-    } catch (error) {
-      this.#lose(delivery, asCoded(delivery.address, error));
-      return undefined;
-    }
-  }
-
-  /** Passes an error to the waiter, or else announces it on the diagnostics channel. */
-  #lose({ address, waiter }: Delivery, error: CodedError): void {
-    if (waiter !== undefined) {
-      trySettle(waiter, address, { isDone: false, error });
-      return;
-    }
-    this.#dropped += 1;
-    announcements.busDropped.publish({ address, why: error.message });
-  }
-
-  /** Calls `send` with a waiter; resolves with the reply that it gets. */
-  async #ask<Body>(
-    address: string,
-    options: ReplyRequestOptions,
-    send: (waiter: Waiter) => void,
-  ): Promise<BusMessage<Body>> {
-    if (this.#isClosed) throw busClosed();
-    const answer = await this.#requests.ask(address, options, send);
-    return new BusMessage<Body>(this.#filters.decode(answer), this.#asker);
+  async drained(): Promise<void> {
+    await this.#parts.receivers.drained();
   }
 }
 
-/** A handler threw: the error is the reply, or without a waiter an uncaught exception of the program. */
-function failed(message: BusMessage, cause: unknown): void {
-  if (message.isAwaited) {
-    message.failWith(handlerError(message.address, cause));
-    return;
-  }
-  nextTick(() => {
-    throw cause;
-  });
+function reserved(address: string): CodedError {
+  return new CodedError(
+    'OPTION_INVALID',
+    `address is "${address}": names that begin with "${reservedPrefix}" are manycore's own`,
+  );
 }
 
 function checkLocal(local: Locality): void {
   if (local !== undefined) oneOf('local', local, ['only', 'prefer']);
+}
+
+type Methods = Omit<Bus, 'stats'>;
+type ParameterCount = Required<Parameters<Methods[keyof Methods]>>['length'];
+/** `never` if a method has more parameters than `forwarder` passes on. */
+type Forwarded = ParameterCount extends 0 | 1 | 2 | 3 ? Bus : never;
+
+/**
+ * Returns a frozen bus whose methods, also as plain functions, call those of the `ScopedBus` that `current`
+ * returns at each call.
+ */
+export function forwardingBus(current: () => Bus): Forwarded {
+  const names = Object.getOwnPropertyNames(ScopedBus.prototype);
+  const entries: readonly (readonly unknown[])[] = names
+    .filter((name) => name !== 'constructor' && name !== 'stats')
+    .map((name) => [name, forwarder(name, current)]);
+  const methods: Methods = Object.fromEntries(entries);
+  return Object.freeze({
+    ...methods,
+    get stats(): BusStats {
+      return current().stats;
+    },
+  });
+}
+
+/** Parameters are written out: a list of them would be an array for each message. */
+function forwarder(name: string, current: () => Bus): unknown {
+  type Method = (this: Bus, a: unknown, b: unknown, c: unknown) => unknown;
+  const method: Method = Reflect.get(ScopedBus.prototype, name);
+  return { [name]: (a: unknown, b: unknown, c: unknown) => method.call(current(), a, b, c) }[name];
 }

@@ -1,5 +1,5 @@
 export { BusAddress } from './address.js';
-export { type BusOptions, EventBus } from './bus.js';
+export { forwardingBus, type ScopedBus } from './bus.js';
 export type { Consumer } from './delivery/consumer.js';
 export { createCopy } from './delivery/copy.js';
 export {
@@ -15,6 +15,7 @@ export {
 } from './delivery/message.js';
 export type { Locality } from './delivery/receivers.js';
 export { noHandlers, noRequester } from './errors.js';
+export { type BusOptions, EventBus } from './event-bus.js';
 export type { BusCodec, Registration } from './filters/codecs.js';
 export type {
   InterceptedChange,
@@ -26,8 +27,8 @@ export { type HandledMessage, type MessageTrace, traceMessages } from './filters
 export type { Successor } from './hand-over/incoming-hand-off.js';
 export { parseFailure, parseMessage } from './protocol.js';
 export { reservedPrefix, streamPrefix } from './reserved.js';
-export { type HandOffTarget, ScopedBus } from './scoped.js';
+export { type HandOffTarget, Scope } from './scope.js';
 export type { StreamHandler, StreamOptions } from './streams/streams.js';
 export { BusLink } from './transports/link.js';
-export type { AttachedUplink, Uplink } from './transports/peer.js';
+export type { AttachedUplink, Uplink } from './transports/transport.js';
 export type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';

@@ -1,4 +1,5 @@
-// The bus as programs see it: one contract for the bus of a loop and for that of a unit.
+// The bus as programs see it: one contract for the bus of a loop, of a unit and of the package. A new method
+// is written here and in bus.ts.
 
 import type { Duplex } from 'node:stream';
 import type { BusAddress } from './address.js';

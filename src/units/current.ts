@@ -1,14 +1,14 @@
 // The targets of the package's `deploy` and `bus` in this thread: in a loop, those of the loop.
 
-import { type Bus, type EventBus, ScopedBus } from '../bus/index.js';
+import { type Bus, type EventBus, Scope, type ScopedBus } from '../bus/index.js';
 import { currentInstance } from './unit/instance.js';
 
 let ofLoop: EventBus | undefined;
-let shared: ScopedBus | undefined;
+let shared: Scope | undefined;
 
 export function setLoopBus(bus: EventBus): void {
   ofLoop = bus;
-  shared = new ScopedBus(bus);
+  shared = new Scope(bus);
 }
 
 /** Returns the raw bus of the loop; `undefined` outside of loops. */
@@ -17,6 +17,6 @@ export function loopBus(): Bus | undefined {
 }
 
 /** Returns the bus for programs in a loop: that of the unit whose code is running, else the loop's. */
-export function programBus(): Bus | undefined {
-  return currentInstance()?.bus ?? shared;
+export function programBus(): ScopedBus | undefined {
+  return currentInstance()?.bus ?? shared?.bus;
 }

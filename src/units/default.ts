@@ -1,23 +1,7 @@
 // `deploy` and `bus` without `Loops` of one's own. In a loop they are the loop's. Elsewhere they use loops
 // that the first deployment starts, and that end when nothing is deployed any more.
 
-import type { Duplex } from 'node:stream';
-import type {
-  Bus,
-  BusAddress,
-  BusCodec,
-  BusMessage,
-  BusStats,
-  Consumer,
-  ConsumerOptions,
-  Handler,
-  Interceptors,
-  Registration,
-  ReplyRequestOptions,
-  SendOptions,
-  StreamHandler,
-  StreamOptions,
-} from '../bus/index.js';
+import { type Bus, forwardingBus } from '../bus/index.js';
 import type { Cluster, ClusterOptions } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
 import { loopBus, programBus } from './current.js';
@@ -57,47 +41,5 @@ export async function cluster(options: ClusterOptions): Promise<Cluster> {
   throw new CodedError('OPTION_INVALID', message);
 }
 
-function currentBus(): Bus {
-  return programBus() ?? defaultLoops().bus;
-}
-
 /** The bus of the unit whose code calls it, of the loop, or of the program around the loops. */
-export const bus: Bus = Object.freeze({
-  get stats(): BusStats {
-    return currentBus().stats;
-  },
-  consumer<Body>(address: string, handler: Handler<Body>, options?: ConsumerOptions): Consumer {
-    return currentBus().consumer(address, handler, options);
-  },
-  publish(address: string, body: unknown, options?: SendOptions): boolean {
-    return currentBus().publish(address, body, options);
-  },
-  send(address: string, body: unknown, options?: SendOptions): boolean {
-    return currentBus().send(address, body, options);
-  },
-  async request<Body>(
-    address: string,
-    body: unknown,
-    options?: SendOptions & ReplyRequestOptions,
-  ): Promise<BusMessage<Body>> {
-    return await currentBus().request<Body>(address, body, options);
-  },
-  address<Request, Reply>(name: string): BusAddress<Request, Reply> {
-    return currentBus().address<Request, Reply>(name);
-  },
-  async openStream(address: string, options?: StreamOptions): Promise<Duplex> {
-    return await currentBus().openStream(address, options);
-  },
-  acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer {
-    return currentBus().acceptStreams(address, handler, options);
-  },
-  intercept(interceptors: Interceptors): Registration {
-    return currentBus().intercept(interceptors);
-  },
-  addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration {
-    return currentBus().addCodec(codec);
-  },
-  drained(): Promise<void> {
-    return currentBus().drained();
-  },
-});
+export const bus: Bus = forwardingBus(() => programBus() ?? defaultLoops().bus);

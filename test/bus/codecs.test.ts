@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { type BusCodec, EventBus, ScopedBus } from '../../src/bus/index.js';
+import { type BusCodec, EventBus, Scope } from '../../src/bus/index.js';
 import { announcements } from '../../src/lib/index.js';
 
 /** Ends with the test. */
@@ -185,17 +185,17 @@ test('streams are opened through interceptors, and their items pass them by', as
 
 test('interceptors and codecs of a unit end with it', async (t) => {
   const bus = openBus(t);
-  const scoped = new ScopedBus(bus);
+  const scope = new Scope(bus);
   let count = 0;
-  scoped.intercept({
+  scope.bus.intercept({
     outbound: () => {
       count += 1;
     },
   });
-  scoped.addCodec(money);
+  scope.bus.addCodec(money);
   bus.consumer('any', () => {});
   bus.send('any', 1, { codec: 'money' });
-  await scoped.end();
+  await scope.end();
   assert.throws(() => bus.send('any', 1, { codec: 'money' }), { code: 'BUS_CODEC_FAILED' });
   bus.send('any', 1);
   assert.equal(count, 1);

@@ -3,7 +3,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Bus, BusMessage, Consumer, EventBus } from '../../src/bus/index.js';
+import {
+  type Bus,
+  type BusMessage,
+  type Consumer,
+  type EventBus,
+  Scope,
+} from '../../src/bus/index.js';
 import { random, waitFor } from '../support/index.js';
 import { byOf, Net, type Numbered, turns, upTo } from './net.js';
 
@@ -42,19 +48,17 @@ class MigratingConsumer {
   begin(to: number): Promise<void> {
     const [old, successorBus] = [this.#bus(this.at), this.#bus(to)];
     const consumer = this.#consumer;
-    const registrar: Registrar = {
-      consumer: (address, handler, options) => successorBus.successor(address, handler, options),
-    };
-    const successor = this.#make(registrar, to);
+    const scope = new Scope(successorBus, { isIncoming: true });
+    const successor = this.#make(scope.bus, to);
     const own = new Set([successor]);
-    const [offered] = successorBus.handOffs.successorsAmong(own);
+    const [offered] = successorBus.parts.handOffs.successorsAmong(own);
     assert.ok(offered);
-    successorBus.handOffs.expect(own, old.handOffs.name);
-    const route = { to: successorBus.handOffs.name, token: offered.token };
-    assert.equal(old.handOffs.handOff(consumer, false, route), true);
+    successorBus.parts.handOffs.expect(own, old.parts.handOffs.name);
+    const route = { to: successorBus.parts.handOffs.name, token: offered.token };
+    assert.equal(old.parts.handOffs.handOff(consumer, false, route), true);
     this.at = to;
     this.#consumer = successor;
-    return successorBus.handOffs.arrived(own);
+    return successorBus.parts.handOffs.arrived(own);
   }
 }
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { EventBus } from '../../src/bus/index.js';
-import type { Attached, Peer } from '../../src/bus/transports/peer.js';
+import type { Attached, Peer } from '../../src/bus/transports/transport.js';
 
 /** Calls pushed functions in order, all that are queued after as many turns as `pause` returns. */
 export class SlowPath {
@@ -43,7 +43,7 @@ function peerOver(path: SlowPath, attached: () => Attached): Peer {
     hasRoom: true,
     announce: (address, consumers) => path.push(() => attached().interest(address, consumers)),
     note: (note) => path.push(() => attached().noted(note)),
-    take: (delivery) => {
+    deliver: (delivery) => {
       const body = structuredClone(delivery.body);
       path.push(() => attached().receive({ ...delivery, body }));
     },

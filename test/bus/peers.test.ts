@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { type BusMessage, EventBus } from '../../src/bus/index.js';
-import type { Attached, Peer } from '../../src/bus/transports/peer.js';
+import type { Attached, Peer } from '../../src/bus/transports/transport.js';
 import { CodedError } from '../../src/errors.js';
 import { waitFor } from '../support/index.js';
 
@@ -37,7 +37,7 @@ function peerOver(path: Path, attached: () => Attached): Peer {
     hasRoom: true,
     announce: (address, consumers) => path.push(() => attached().interest(address, consumers)),
     note: (note) => path.push(() => attached().noted(note)),
-    take: (delivery) => {
+    deliver: (delivery) => {
       const body = structuredClone(delivery.body);
       path.push(() => attached().receive({ ...delivery, body }));
     },
@@ -105,8 +105,8 @@ test('a registration is found though its channel was read just before it came', 
   const bus = new EventBus({ copy: structuredClone });
   t.after(() => bus.close());
   const taken: unknown[] = [];
-  const take = ({ body }: { body: unknown }): void => void taken.push(body);
-  const { interest } = bus.attach({ hasRoom: true, announce: () => {}, note: () => {}, take });
+  const deliver = ({ body }: { body: unknown }): void => void taken.push(body);
+  const { interest } = bus.attach({ hasRoom: true, announce: () => {}, note: () => {}, deliver });
   bus.send('late', 'the news of it came over another channel');
   bus.publish('late', 'so it did');
   // After everything that this turn does, and that `send` has put off.
@@ -195,7 +195,7 @@ test('messages sent while a registration is on its way arrive, in order', async 
     hasRoom: true,
     announce: () => {},
     note: () => {},
-    take: ({ body }) => void taken.push(body),
+    deliver: ({ body }) => void taken.push(body),
   };
   const { interest } = bus.attach(peer);
   bus.send('here', 1);
@@ -224,7 +224,7 @@ test('a peer that cannot take something costs the others nothing', async (t) => 
     hasRoom: true,
     announce: () => {},
     note: () => {},
-    take: full,
+    deliver: full,
   });
   const got: unknown[] = [];
   bus.consumer('here', ({ body }) => void got.push(body));

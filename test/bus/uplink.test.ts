@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { EventBus, ScopedBus } from '../../src/bus/index.js';
-import type { AttachedUplink, Uplink } from '../../src/bus/transports/peer.js';
+import { type Bus, EventBus, Scope } from '../../src/bus/index.js';
+import type { AttachedUplink, Uplink } from '../../src/bus/transports/transport.js';
 import { type Random, random, waitFor } from '../support/index.js';
 import { byOf, Net, type Numbered, SlowPath, turns, upTo } from './net.js';
 
@@ -36,7 +36,7 @@ class Server {
     const uplink: Uplink = {
       hasRoom: true,
       announce: (address, consumers) => up.push(() => counts.set(address, consumers)),
-      take: (delivery) => {
+      deliver: (delivery) => {
         number += 1;
         const origin = { sender: name, number };
         up.push(() => this.#route({ ...delivery, origin }));
@@ -69,15 +69,15 @@ class Server {
 /** Moves from loop to loop with its consumers, as `deployment.move` does it. */
 class Unit {
   at = 0;
-  #bus: ScopedBus;
+  #scope: Scope;
   readonly #net: Net;
-  readonly #register: (bus: ScopedBus) => void;
+  readonly #register: (bus: Bus) => void;
 
-  constructor(net: Net, register: (bus: ScopedBus) => void) {
+  constructor(net: Net, register: (bus: Bus) => void) {
     this.#net = net;
     this.#register = register;
-    this.#bus = new ScopedBus(this.#home(0));
-    register(this.#bus);
+    this.#scope = new Scope(this.#home(0));
+    register(this.#scope.bus);
   }
 
   #home(at: number): EventBus {
@@ -86,18 +86,18 @@ class Unit {
 
   /** `isGivenUp`: it stays after all, when the target awaits it. */
   async move(to: number, { isGivenUp = false } = {}): Promise<void> {
-    const successor = new ScopedBus(this.#home(to), { makesSuccessors: true });
-    this.#register(successor);
-    await this.#bus.hold();
-    const target = await successor.acceptHandOff(this.#bus.busName);
+    const successor = new Scope(this.#home(to), { isIncoming: true });
+    this.#register(successor.bus);
+    await this.#scope.hold();
+    const target = await successor.acceptHandOff(this.#scope.busName);
     if (isGivenUp) {
-      this.#bus.release();
+      this.#scope.release();
       await successor.end();
       return;
     }
-    assert.equal(this.#bus.handOff(target), true);
-    await this.#bus.end();
-    this.#bus = successor;
+    assert.equal(this.#scope.handOff(target), true);
+    await this.#scope.end();
+    this.#scope = successor;
     this.at = to;
   }
 }

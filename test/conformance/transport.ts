@@ -1,4 +1,4 @@
-// The contract of a transport (src/bus/transports/) as tests, for any of them. The number in front
+// The contract of `Transport` (src/bus/transports/transport.ts) as tests, for any of them. The number in front
 // of a title is the promise that it holds.
 
 import assert from 'node:assert/strict';
@@ -60,7 +60,6 @@ export function testTransport({ name, skip = false, lostCode, open }: TransportS
 
   check('2: the body was read when deliver() returns, and each consumer has its own', async (c) => {
     const seen = await bodiesOf(c, 'copied');
-    await bodiesOf(c, 'copied');
     const more: unknown[] = [];
     c.receiver.consumer('copied', ({ body }) => void more.push(body));
     await announced(c);

@@ -3,27 +3,31 @@
 // handing off to another loop, which holds the consumer and then forwards (hand-offs.ts).
 
 import { CodedError } from '../../errors.js';
-import { integer } from '../../lib/index.js';
-import type { Outlet } from '../transports/peer.js';
+import { announcements, integer, nextTick } from '../../lib/index.js';
+import { handlerError } from '../errors.js';
+import type { BusParts } from '../event-bus.js';
+import { messageTrace, tracedCall } from '../filters/trace.js';
+import type { RemoteTransport } from '../transports/transport.js';
 import { Fifo } from './fifo.js';
-import { type Delivery, trySettle } from './message.js';
+import { BusMessage, type Delivery, trySettle } from './message.js';
 
 /** May wait beyond `maxBuffered` while a consumer moves to another loop. */
 export const maxHeldMessages = 100_000;
 
-export interface ConsumerHooks {
-  /** Calls the handler. */
-  readonly handle: (delivery: Delivery) => void;
+export interface ConsumerParts {
+  readonly maxBuffered: number;
+  readonly handler: (message: BusMessage<never>) => unknown;
+  /** Called with each promise of the handler. */
+  readonly onPromise: ((promise: Promise<unknown>) => void) | undefined;
   /** Called when it is closed, with the messages that waited. */
-  readonly onClose: (held: readonly Delivery[]) => void;
-  /** Called when a message was lost; `dropped`: how many since there last was room. */
-  readonly onDrop: (dropped: number) => void;
+  readonly onClose: (consumer: Consumer, held: readonly Delivery[]) => void;
 }
 
 export class Consumer {
   readonly address: string;
-  readonly #hooks: ConsumerHooks;
-  readonly #maxBuffered: number;
+  readonly #parts: ConsumerParts;
+  readonly #bus: BusParts;
+  readonly #handler: ConsumerParts['handler'];
   readonly #held = new Fifo<Delivery>();
   /** The number of messages that may still be delivered. */
   #demand = Infinity;
@@ -35,13 +39,14 @@ export class Consumer {
   /** Takes messages in place of the handler. */
   #divert: ((delivery: Delivery) => void) | undefined;
   /** Called first with each message; true: it has taken it. */
-  #filter: ((delivery: Delivery, from: Outlet | undefined) => boolean) | undefined;
+  #filter: ((delivery: Delivery, from: RemoteTransport | undefined) => boolean) | undefined;
 
   /** @internal */
-  constructor(address: string, maxBuffered: number, hooks: ConsumerHooks) {
+  constructor(address: string, bus: BusParts, parts: ConsumerParts) {
     this.address = address;
-    this.#maxBuffered = maxBuffered;
-    this.#hooks = hooks;
+    this.#bus = bus;
+    this.#parts = parts;
+    this.#handler = parts.handler;
   }
 
   /** The number of messages that wait here. */
@@ -82,7 +87,7 @@ export class Consumer {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#hooks.onClose(this.#held.takeAll());
+    this.#parts.onClose(this, this.#held.takeAll());
   }
 
   [Symbol.dispose](): void {
@@ -110,12 +115,24 @@ export class Consumer {
   }
 
   /** Sets a filter, which is called first with each message; true: it has taken it. @internal */
-  guard(filter: ((delivery: Delivery, from: Outlet | undefined) => boolean) | undefined): void {
+  guard(
+    filter: ((delivery: Delivery, from: RemoteTransport | undefined) => boolean) | undefined,
+  ): void {
     this.#filter = filter;
   }
 
+  /** As `Transport`: takes a message of this loop, for the next turn. @internal */
+  deliver(message: Delivery): void {
+    this.#bus.local.deliverTo(this, message);
+  }
+
+  /** @internal */
+  get hasRoom(): boolean {
+    return this.#bus.local.hasRoom;
+  }
+
   /** Returns false when it is closed. `from`: the peer that sent it; `undefined`: this loop. @internal */
-  take(delivery: Delivery, from?: Outlet): boolean {
+  take(delivery: Delivery, from?: RemoteTransport): boolean {
     if (this.#isClosed && this.#divert === undefined) return false;
     if (this.#filter?.(delivery, from)) return true;
     if (this.#divert === undefined) this.#accept(delivery);
@@ -131,10 +148,11 @@ export class Consumer {
   }
 
   #accept(delivery: Delivery): void {
-    const limit = this.#isHeld ? this.#maxBuffered + maxHeldMessages : this.#maxBuffered;
+    const { maxBuffered } = this.#parts;
+    const limit = this.#isHeld ? maxBuffered + maxHeldMessages : maxBuffered;
     if (this.#demand > 0 && this.#held.length === 0 && !this.#isHeld) {
       this.#demand -= 1;
-      this.#hooks.handle(delivery);
+      this.#handle(delivery);
     } else if (this.#held.length < limit) {
       this.#held.push(delivery);
     } else {
@@ -144,14 +162,18 @@ export class Consumer {
 
   /** Counts the message as lost, because too many wait. @internal */
   drop(delivery: Delivery): void {
+    const { address } = this;
     this.#dropped += 1;
     this.#droppedInRow += 1;
-    this.#hooks.onDrop(this.#droppedInRow);
+    this.#bus.state.dropped += 1;
+    if (this.#droppedInRow === 1) {
+      announcements.busDropped.publish({ address, why: 'too many messages wait at its consumer' });
+    }
     const message =
-      `${this.#maxBuffered} messages to ${this.address} wait at its consumer: ` +
+      `${this.#parts.maxBuffered} messages to ${address} wait at its consumer: ` +
       'send slower, or raise maxBuffered';
     const error = new CodedError('BUS_FULL', message);
-    trySettle(delivery.waiter, this.address, { isDone: false, error });
+    trySettle(delivery.waiter, address, { isDone: false, error });
   }
 
   /** A handler may call `fetch` or `resume`: the running call of this continues then. */
@@ -163,8 +185,47 @@ export class Consumer {
       if (next === undefined) break;
       this.#droppedInRow = 0;
       this.#demand -= 1;
-      this.#hooks.handle(next);
+      this.#handle(next);
     }
     this.#isHandingOn = false;
   }
+
+  #handle(received: Delivery): void {
+    const { state, filters, requests } = this.#bus;
+    state.received += 1;
+    let message: BusMessage<never> | undefined;
+    try {
+      const delivery = filters.receive(received);
+      if (delivery === undefined) return;
+      message = new BusMessage<never>(delivery, requests);
+      const result = messageTrace === undefined ? this.#call(message) : this.#traced(message);
+      if (result instanceof Promise) this.#follow(result, message);
+    } catch (error) {
+      failed(message ?? new BusMessage<never>(received, requests), error);
+    }
+  }
+
+  #call(message: BusMessage<never>): unknown {
+    return Reflect.apply(this.#handler, undefined, [message]);
+  }
+
+  #traced(message: BusMessage<never>): unknown {
+    return messageTrace && tracedCall(messageTrace, message, () => this.#call(message));
+  }
+
+  #follow(result: Promise<unknown>, message: BusMessage): void {
+    this.#parts.onPromise?.(result);
+    result.catch((error: unknown) => failed(message, error));
+  }
+}
+
+/** A handler threw: the error is the reply, or without a waiter an uncaught exception of the program. */
+function failed(message: BusMessage, cause: unknown): void {
+  if (message.isAwaited) {
+    message.failWith(handlerError(message.address, cause));
+    return;
+  }
+  nextTick(() => {
+    throw cause;
+  });
 }

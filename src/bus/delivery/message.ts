@@ -1,5 +1,5 @@
-// A message as a consumer gets it, and replies to it. Not here: its way to the consumer, and the requests
-// that wait (bus.ts).
+// A message as a consumer gets it, and replies to it. Not here: its way to the consumer (bus.ts), and the
+// requests that wait (requests.ts).
 
 import { CodedError } from '../../errors.js';
 import { announcements, integer, invalid, messageOf } from '../../lib/index.js';
@@ -39,8 +39,8 @@ export type Outcome =
 export interface Waiter {
   /** Throws for a body that cannot travel: then it still waits. */
   settle(outcome: Outcome): void;
-  /** Calls `callback` once it does not wait any more, for whatever reason. */
-  whenOver(callback: () => void): void;
+  /** Calls `callback` if it ends in another way: `settle` is without effect from then on. */
+  whenGivenUp(callback: () => void): void;
 }
 
 /** As `settle`, for callers that cannot handle an error: a reply that cannot be sent is announced. */
@@ -67,6 +67,8 @@ export interface Delivery {
   readonly waiter: Waiter | undefined;
   /** True: for all consumers, not for one of them. */
   readonly isPublished: boolean;
+  /** As `SendOptions.local`; for a message that is sent in this loop. */
+  readonly locality?: 'only' | 'prefer' | undefined;
   /** Set for a publication that an uplink brought. */
   readonly origin?: Origin | undefined;
 }
@@ -89,16 +91,22 @@ export interface Content {
   readonly headers: BusHeaders;
 }
 
+/** A request that waits. */
+export interface Asked extends Waiter {
+  /** Its body is of the type that the requester has declared. */
+  readonly reply: Promise<BusMessage<never>>;
+  /** Rejects `reply`, because the request could not be sent. */
+  fail(error: unknown): void;
+}
+
 /** The bus on which a message arrived, as the message uses it. */
 export interface Asker {
-  /** Returns the content as it travels. Throws `BUS_CODEC_FAILED`. */
-  encode(content: Content, codec: string | undefined): Content;
-  /** Calls `send` with a waiter; resolves with the reply that it gets. */
-  ask(
-    address: string,
-    options: ReplyRequestOptions,
-    send: (waiter: Waiter) => void,
-  ): Promise<BusMessage>;
+  readonly filters: {
+    /** Returns the content as it travels. Throws `BUS_CODEC_FAILED`. */
+    encode(content: Content, codec: string | undefined): Content;
+  };
+  /** Begins to wait for a reply. Throws `BUS_CLOSED`, `OPTION_INVALID`, `ABORTED`. */
+  open(address: string, options: ReplyRequestOptions): Asked;
 }
 
 /** Limit of `fail`'s number, in both directions; as in Vert.x the two sides agree on its meaning. */
@@ -137,7 +145,7 @@ export class BusMessage<Body = unknown> {
   }
 
   #encoded(body: unknown, { headers, codec }: ReplyOptions): Content {
-    return this.#asker.encode({ body, headers: headersOf(headers) }, codec);
+    return this.#asker.filters.encode({ body, headers: headersOf(headers) }, codec);
   }
 
   /**
@@ -147,9 +155,13 @@ export class BusMessage<Body = unknown> {
   async replyAndRequest(body: unknown, options: ReplyRequestOptions = {}): Promise<BusMessage> {
     const content = this.#encoded(body, options);
     if (this.#waiter === undefined) throw noRequester(this.address);
-    return await this.#asker.ask(this.address, options, (waiter) => {
-      this.#answer({ isDone: true, ...content, waiter });
-    });
+    const request = this.#asker.open(this.address, options);
+    try {
+      this.#answer({ isDone: true, ...content, waiter: request });
+    } catch (error) {
+      request.fail(error);
+    }
+    return await request.reply;
   }
 
   /** Replies with a failure: the request rejects with `BUS_FAILED`. Throws as `reply` does. */

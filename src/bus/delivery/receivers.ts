@@ -4,9 +4,10 @@
 
 import { beforeDeadline, setImmediate } from '../../lib/index.js';
 import { reservedPrefix, streamPrefix } from '../reserved.js';
-import type { Outlet, Peer, Uplink } from '../transports/peer.js';
+import type { Peer, RemoteTransport, Uplink } from '../transports/transport.js';
 import { Consumer } from './consumer.js';
 import { Routes } from './routes.js';
+import type { TurnQueue } from './turn-queue.js';
 
 /** Consumers of this loop alone (`only`), or before those of others (`prefer`). */
 export type Locality = 'only' | 'prefer' | undefined;
@@ -17,12 +18,14 @@ const catchUpMs = 5000;
 /** Visibility to peers of a consumer that is between two loops. */
 export interface View {
   /** True: it gets messages of this peer. */
-  readonly isReached: (by: Outlet) => boolean;
+  readonly isReached: (by: RemoteTransport) => boolean;
   /** True: it is in the count that this peer gets. */
-  readonly isAnnouncedTo: (to: Outlet) => boolean;
+  readonly isAnnouncedTo: (to: RemoteTransport) => boolean;
 }
 
 export class Receivers {
+  /** True: addresses are to be checked. */
+  hasUplink = false;
   readonly #consumers = new Routes<Consumer>();
   /** The consumers that peers reach. */
   readonly #open = new Routes<Consumer>();
@@ -35,28 +38,44 @@ export class Receivers {
   readonly #extras = new Map<string, { readonly peer: Peer; readonly address: string }>();
   /** Called when an address has no receivers any more, by address. */
   readonly #watchers = new Map<string, Set<() => void>>();
+  readonly #queue: TurnQueue;
+  readonly #whenDrained: (() => void)[] = [];
   #uplink: Uplink | undefined;
   /** For messages without an option of their own, where there is an uplink. */
   #locality: Locality;
   /** Consumers that no uplink has, and the uplink for the others of their addresses. */
   readonly #near = new Routes<Consumer | Uplink>();
 
+  /** `queue`: messages for consumers here wait in it. */
+  constructor(queue: TurnQueue) {
+    this.#queue = queue;
+  }
+
   /** The consumers that are here, each once. */
   get here(): Set<Consumer> {
     return this.#consumers.everyone();
   }
 
-  /** True: nothing waits at a peer or the uplink. */
+  /** True: not much waits here, and nothing at a peer or the uplink. */
   get hasRoom(): boolean {
+    if (!this.#queue.hasRoom) return false;
     for (const peer of this.#peers) if (!peer.hasRoom) return false;
     return this.#uplink?.hasRoom ?? true;
   }
 
   /**
-   * Resolves when other machines have been notified of the consumers here, as far as a flush guarantees it.
+   * Resolves when there is room, and other machines have been notified of the consumers here, as far as a
+   * flush guarantees it.
    */
-  async flush(): Promise<void> {
+  async drained(): Promise<void> {
+    if (!this.hasRoom) await new Promise<void>((resolve) => this.#whenDrained.push(resolve));
     await this.#uplink?.flush();
+  }
+
+  /** One of the transports has room again, or is gone. */
+  noteDrained(): void {
+    if (this.#whenDrained.length === 0 || !this.hasRoom) return;
+    for (const resolve of this.#whenDrained.splice(0)) resolve();
   }
 
   /**
@@ -117,12 +136,12 @@ export class Receivers {
     if (this.#uplink !== undefined) this.#announce(this.#uplink, address);
   }
 
-  #announce(peer: Outlet, address: string): void {
+  #announce(peer: RemoteTransport, address: string): void {
     peer.announce(address, this.countFor(peer, address));
   }
 
   /** Returns the number of consumers that is announced to a peer. */
-  countFor(peer: Outlet, address: string): number {
+  countFor(peer: RemoteTransport, address: string): number {
     const all = this.#open.all(address);
     if (this.#views.size === 0) return all.length;
     return all.filter((each) => this.#views.get(each)?.isAnnouncedTo(peer) ?? true).length;
@@ -178,19 +197,26 @@ export class Receivers {
     const addresses = this.#open.addresses();
     for (const address of addresses) uplink.check(address);
     this.#uplink = uplink;
+    this.hasUplink = true;
     this.#locality = locality;
     for (const address of addresses) this.#announce(uplink, address);
   }
 
-  isUplink(outlet: Outlet): boolean {
+  isUplink(outlet: RemoteTransport): boolean {
     return outlet === this.#uplink;
   }
 
   endUplink(): void {
     const uplink = this.#uplink;
     this.#uplink = undefined;
+    this.hasUplink = false;
     if (uplink === undefined) return;
     for (const address of this.#near.addresses()) this.#near.set(address, uplink, 0);
+  }
+
+  /** Throws `OPTION_INVALID` for an address that cannot go by the uplink, which it would. */
+  check(address: string): void {
+    this.uplinkFor(address)?.check(address);
   }
 
   /** Returns the uplink, unless messages to this address cannot go there. */
@@ -242,7 +268,7 @@ export class Receivers {
   }
 
   /** Returns the next receiver, by turns. */
-  next(address: string, locality: Locality): Consumer | Outlet | undefined {
+  next(address: string, locality: Locality): Consumer | RemoteTransport | undefined {
     const uplink = this.uplinkFor(address);
     if (uplink === undefined) {
       const here = locality === undefined ? undefined : this.#consumers.next(address);
@@ -272,7 +298,7 @@ export class Receivers {
   }
 
   /** Returns the next consumer for a message of a peer. */
-  nextForPeer(peer: Outlet, address: string): Consumer | undefined {
+  nextForPeer(peer: RemoteTransport, address: string): Consumer | undefined {
     if (this.#views.size === 0) return this.#open.next(address);
     for (let tries = this.#open.all(address).length; tries > 0; tries -= 1) {
       const next = this.#open.next(address);
@@ -281,7 +307,7 @@ export class Receivers {
     return undefined;
   }
 
-  #isReached(consumer: Consumer, by: Outlet): boolean {
+  #isReached(consumer: Consumer, by: RemoteTransport): boolean {
     return this.#views.get(consumer)?.isReached(by) ?? true;
   }
 
@@ -291,7 +317,7 @@ export class Receivers {
     return isCarried ? this.#nearOf(address) : this.#consumers.all(address);
   }
 
-  consumersForPeer(peer: Outlet, address: string): readonly Consumer[] {
+  consumersForPeer(peer: RemoteTransport, address: string): readonly Consumer[] {
     return this.#open.all(address).filter((each) => this.#isReached(each, peer));
   }
 

@@ -10,15 +10,16 @@ const maxQueuedWorks = 100_000;
 const roomyQueuedWorks = 10_000;
 
 export class TurnQueue {
-  /** Called when the queue was processed. */
-  onEmpty: () => void = () => {};
-  #works: { readonly address: string; readonly work: () => void }[] = [];
-  /** The number of entries of each address. */
+  /** The number of entries of each address, which later messages must not overtake. */
+  readonly waiting: ReadonlyMap<string, number>;
   readonly #counts = new Map<string, number>();
+  readonly #onEmpty: () => void;
+  #works: { readonly address: string; readonly work: () => void }[] = [];
 
-  /** True: an entry for `address` waits, which later ones must not overtake. */
-  has(address: string): boolean {
-    return this.#counts.size > 0 && this.#counts.has(address);
+  /** `onEmpty` is called when the queue was processed. */
+  constructor(onEmpty: () => void) {
+    this.#onEmpty = onEmpty;
+    this.waiting = this.#counts;
   }
 
   get hasRoom(): boolean {
@@ -52,6 +53,6 @@ export class TurnQueue {
       else this.#counts.set(address, others);
       work();
     }
-    this.onEmpty();
+    this.#onEmpty();
   };
 }

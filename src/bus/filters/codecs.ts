@@ -40,6 +40,8 @@ interface Added {
 }
 
 export class Codecs {
+  /** True: bodies of some class are encoded although no codec is named. */
+  hasTypes = false;
   /** The last one of a name counts: several units of a loop may add the same codec. */
   readonly #added: Added[] = [];
   readonly #byName = new Map<string, Added>();
@@ -74,11 +76,11 @@ export class Codecs {
       this.#byName.set(codec.name, codec);
       if (codec.type !== undefined) this.#byType.set(codec.type, codec);
     }
+    this.hasTypes = this.#byType.size > 0;
   }
 
   /** Encodes by the codec of this name or of the body's class, if there is one. Throws `BUS_CODEC_FAILED`. */
-  encode(content: Content, name: string | undefined): Content {
-    if (name === undefined && this.#byType.size === 0) return content;
+  encode<C extends Content>(content: C, name: string | undefined): C {
     const { body, headers } = content;
     const codec =
       name === undefined
@@ -94,7 +96,8 @@ export class Codecs {
     } catch (cause) {
       throw codecFailed(codec.name, 'encode', cause);
     }
-    return { body: encoded, headers: Object.freeze({ ...headers, [codecHeader]: codec.name }) };
+    const marked = Object.freeze({ ...headers, [codecHeader]: codec.name });
+    return { ...content, body: encoded, headers: marked };
   }
 
   /** Decodes a body, or returns it unchanged. Throws `BUS_CODEC_FAILED`. */

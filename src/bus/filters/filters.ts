@@ -2,22 +2,27 @@
 // Outbound: interceptors, then codecs; inbound: codecs, then interceptors. Without any they cost one check.
 // Not here: what each does.
 
-import type { Content, Delivery } from '../delivery/message.js';
+import { type Content, type Delivery, noHeaders } from '../delivery/message.js';
+import type { BusState } from '../delivery/state.js';
 import { isReserved } from '../reserved.js';
 import { type BusCodec, Codecs, type Registration } from './codecs.js';
 import {
   addInterceptors,
-  InterceptorChain,
+  type Interceptor,
   type Interceptors,
+  intercept,
   intercepted,
 } from './interceptors.js';
 
 export class Filters {
-  /** Called when an interceptor has stopped a message. */
-  onStop: () => void = () => {};
+  readonly #state: BusState;
   readonly #codecs = new Codecs();
-  readonly #outbound = new InterceptorChain();
-  readonly #inbound = new InterceptorChain();
+  readonly #outbound: Interceptor[] = [];
+  readonly #inbound: Interceptor[] = [];
+
+  constructor(state: BusState) {
+    this.#state = state;
+  }
 
   /** As `Bus.intercept`. */
   intercept(interceptors: Interceptors): Registration {
@@ -29,38 +34,47 @@ export class Filters {
     return this.#codecs.add(codec);
   }
 
-  /** Encodes a reply. Throws `BUS_CODEC_FAILED`. */
-  encode(content: Content, codec: string | undefined): Content {
+  /** Encodes a body. Throws `BUS_CODEC_FAILED`. */
+  encode<C extends Content>(content: C, codec: string | undefined): C {
+    if (codec === undefined && !this.#codecs.hasTypes) return content;
     return this.#codecs.encode(content, codec);
   }
 
-  /** Decodes a reply. Throws `BUS_CODEC_FAILED`. */
+  /** Decodes a body. Throws `BUS_CODEC_FAILED`. */
   decode<C extends Content>(content: C): C {
-    return this.#codecs.decode(content);
+    return content.headers === noHeaders ? content : this.#codecs.decode(content);
   }
 
   /**
    * Returns the message to send; `undefined`: an interceptor has stopped it, and a waiter has the error.
    * Throws `BUS_CODEC_FAILED`, and what an interceptor throws.
    */
-  pass(delivery: Delivery, codec: string | undefined): Delivery | undefined {
+  send(delivery: Delivery, codec: string | undefined): Delivery | undefined {
     const passed = this.#through(this.#outbound, delivery);
-    if (passed === undefined) return undefined;
-    const content = this.#codecs.encode(passed, codec);
-    return content === passed ? passed : { ...passed, ...content };
+    return passed === undefined ? undefined : this.encode(passed, codec);
   }
 
-  /** Returns the decoded message for a handler; else as `pass`. */
-  receive(decoded: Delivery): Delivery | undefined {
+  /**
+   * Returns the message for a handler; `undefined`: it could not be decoded, or was stopped, and a waiter has
+   * the error. Throws what an interceptor throws.
+   */
+  receive(delivery: Delivery): Delivery | undefined {
+    let decoded: Delivery;
+    try {
+      decoded = this.decode(delivery);
+    } catch (error) {
+      this.#state.lose(delivery, error);
+      return undefined;
+    }
     return this.#through(this.#inbound, decoded);
   }
 
-  #through(chain: InterceptorChain, delivery: Delivery): Delivery | undefined {
+  #through(interceptors: readonly Interceptor[], delivery: Delivery): Delivery | undefined {
     const { address, waiter } = delivery;
-    if (chain.isEmpty || isReserved(address)) return delivery;
-    const passed = chain.pass(delivery);
+    if (interceptors.length === 0 || isReserved(address)) return delivery;
+    const passed = intercept(interceptors, delivery);
     if (passed !== undefined) return passed;
-    this.onStop();
+    this.#state.dropped += 1;
     waiter?.settle({ isDone: false, error: intercepted(address) });
     return undefined;
   }

@@ -50,56 +50,49 @@ function wrongAnswer(): CodedError {
   return new CodedError('OPTION_INVALID', message);
 }
 
-/** The interceptors of one direction, in the order in which they were added. */
-export class InterceptorChain {
-  readonly #interceptors: Interceptor[] = [];
-
-  get isEmpty(): boolean {
-    return this.#interceptors.length === 0;
+/**
+ * Returns the message after all of these, in order; `undefined`: it was stopped. Throws what an interceptor
+ * throws.
+ */
+export function intercept(
+  interceptors: readonly Interceptor[],
+  delivery: Delivery,
+): Delivery | undefined {
+  let passed = delivery;
+  for (const each of [...interceptors]) {
+    const { address, body, headers, waiter, isPublished } = passed;
+    const change = each({ address, body, headers, isPublished, isAwaited: waiter !== undefined });
+    if (change === false) return undefined;
+    if (change === undefined) continue;
+    if (typeof change !== 'object' || change === null || 'then' in change) throw wrongAnswer();
+    passed = {
+      ...passed,
+      body: 'body' in change ? change.body : body,
+      headers: change.headers === undefined ? headers : headersOf(change.headers),
+    };
   }
-
-  add(interceptor: Interceptor): void {
-    this.#interceptors.push(interceptor);
-  }
-
-  delete(interceptor: Interceptor): void {
-    const at = this.#interceptors.indexOf(interceptor);
-    if (at >= 0) this.#interceptors.splice(at, 1);
-  }
-
-  /** Returns the message that goes on; `undefined`: it was stopped. Throws what an interceptor throws. */
-  pass(delivery: Delivery): Delivery | undefined {
-    let passed = delivery;
-    for (const each of [...this.#interceptors]) {
-      const { address, body, headers, waiter, isPublished } = passed;
-      const change = each({ address, body, headers, isPublished, isAwaited: waiter !== undefined });
-      if (change === false) return undefined;
-      if (change === undefined) continue;
-      if (typeof change !== 'object' || change === null || 'then' in change) throw wrongAnswer();
-      passed = {
-        ...passed,
-        body: 'body' in change ? change.body : body,
-        headers: change.headers === undefined ? headers : headersOf(change.headers),
-      };
-    }
-    return passed;
-  }
+  return passed;
 }
 
-/** Adds the interceptors to their chains. Throws `OPTION_INVALID`. */
+/** Adds the interceptors to those of their directions. Throws `OPTION_INVALID`. */
 export function addInterceptors(
   interceptors: Interceptors,
-  chains: { readonly outbound: InterceptorChain; readonly inbound: InterceptorChain },
+  all: { readonly outbound: Interceptor[]; readonly inbound: Interceptor[] },
 ): Registration {
   const { outbound, inbound } = ownOptions('the interceptors', interceptors, names);
   const [out, into] = [own('outbound', outbound), own('inbound', inbound)];
-  if (out !== undefined) chains.outbound.add(out);
-  if (into !== undefined) chains.inbound.add(into);
+  if (out !== undefined) all.outbound.push(out);
+  if (into !== undefined) all.inbound.push(into);
   const close = (): void => {
-    if (out !== undefined) chains.outbound.delete(out);
-    if (into !== undefined) chains.inbound.delete(into);
+    remove(all.outbound, out);
+    remove(all.inbound, into);
   };
   return { close, [Symbol.dispose]: close };
+}
+
+function remove(interceptors: Interceptor[], interceptor: Interceptor | undefined): void {
+  const at = interceptor === undefined ? -1 : interceptors.indexOf(interceptor);
+  if (at >= 0) interceptors.splice(at, 1);
 }
 
 /** Wraps the function in one of its own: the same may be added twice. */

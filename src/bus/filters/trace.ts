@@ -17,14 +17,19 @@ export interface MessageTrace {
   inbound(message: HandledMessage, handle: () => unknown): unknown;
 }
 
-let trace: MessageTrace | undefined;
+/** The hook of all buses of this thread; messages to manycore's own addresses have none. */
+export let messageTrace: MessageTrace | undefined;
 
-/** Sets the hook for all buses of this thread. */
 export function traceMessages(given: MessageTrace): void {
-  trace = given;
+  messageTrace = given;
 }
 
-/** Returns the hook for messages to `address`; manycore's own have none. */
-export function messageTrace(address: string): MessageTrace | undefined {
-  return trace === undefined || isReserved(address) ? undefined : trace;
+/** Returns the headers of a message to `address` that is sent now. */
+export function tracedHeaders(trace: MessageTrace, address: string, headers: BusHeaders) {
+  return isReserved(address) ? headers : trace.outbound(headers);
+}
+
+/** Calls `handle` with the trace of its message. */
+export function tracedCall(trace: MessageTrace, message: HandledMessage, handle: () => unknown) {
+  return isReserved(message.address) ? handle() : trace.inbound(message, handle);
 }

@@ -22,7 +22,8 @@ import type { Delivery } from '../delivery/message.js';
 import type { Receivers } from '../delivery/receivers.js';
 import type { TurnQueue } from '../delivery/turn-queue.js';
 import type { HandOffNote } from '../protocol.js';
-import type { Outlet, Peer } from '../transports/peer.js';
+import type { LocalTransport } from '../transports/local.js';
+import type { Peer, RemoteTransport } from '../transports/transport.js';
 import { IncomingHandOff, type Successor } from './incoming-hand-off.js';
 import { type HandOffRoute, OutgoingHandOff } from './outgoing-hand-off.js';
 
@@ -30,10 +31,7 @@ import { type HandOffRoute, OutgoingHandOff } from './outgoing-hand-off.js';
 export interface HandOffsParts {
   readonly receivers: Receivers;
   readonly queue: TurnQueue;
-  /** Sends to a peer; a waiter gets the error of a body that cannot travel. */
-  readonly hand: (peer: Peer, delivery: Delivery) => void;
-  /** Delivers to another consumer, because the successor is gone. */
-  readonly passOn: (delivery: Delivery) => void;
+  readonly local: LocalTransport;
 }
 
 /** A moved consumer of a peer, as one of its senders has it. */
@@ -52,6 +50,8 @@ export class HandOffs {
   /** By token, as the next two. */
   readonly #outgoing = new Map<string, OutgoingHandOff>();
   readonly #incoming = new Map<string, IncomingHandOff>();
+  /** Those that consumers move to. */
+  readonly incoming: ReadonlyMap<string, unknown> = this.#incoming;
   readonly #moves = new Map<string, Move>();
 
   constructor(parts: HandOffsParts) {
@@ -86,8 +86,8 @@ export class HandOffs {
     return undefined;
   }
 
-  #nameOf(outlet: Outlet): string | undefined {
-    for (const [peer, name] of this.#names) if (peer === outlet) return name;
+  #nameOf(transport: RemoteTransport): string | undefined {
+    for (const [peer, name] of this.#names) if (peer === transport) return name;
     return undefined;
   }
 
@@ -99,14 +99,12 @@ export class HandOffs {
   /** Adds a successor, which is not announced to peers before its consumer arrives, or before `activate`. */
   addSuccessor(consumer: Consumer, isLocal: boolean): void {
     const token = `${consumer.address} ${randomUUID()}`;
-    const { receivers, passOn } = this.#parts;
     const incoming = new IncomingHandOff({
       token,
       consumer,
       isLocal,
-      receivers,
-      nameOf: (outlet) => this.#nameOf(outlet),
-      passOn,
+      ...this.#parts,
+      nameOf: (transport) => this.#nameOf(transport),
       onOpen: () => this.#incoming.delete(token),
     });
     this.#incoming.set(token, incoming);
@@ -174,7 +172,7 @@ export class HandOffs {
 
   /** Returns true when the message came through a stream; it is delivered then. */
   takeForwarded(delivery: Delivery): boolean {
-    const incoming = this.#incoming.size === 0 ? undefined : this.#incoming.get(delivery.address);
+    const incoming = this.#incoming.get(delivery.address);
     incoming?.takeForwarded(delivery);
     return incoming !== undefined;
   }

@@ -9,7 +9,8 @@ import type { Delivery } from '../delivery/message.js';
 import { Publications } from '../delivery/publications.js';
 import type { Receivers } from '../delivery/receivers.js';
 import { parseHandedOn } from '../protocol.js';
-import type { Outlet, Peer } from '../transports/peer.js';
+import type { LocalTransport } from '../transports/local.js';
+import type { Peer, RemoteTransport } from '../transports/transport.js';
 
 /** A successor that is ready for its consumer's messages. */
 export interface Successor {
@@ -24,14 +25,14 @@ export interface IncomingParts {
   readonly isLocal: boolean;
   readonly receivers: Receivers;
   /** Returns the name of a peer's bus; `undefined`: not received yet. */
-  readonly nameOf: (peer: Outlet) => string | undefined;
-  readonly passOn: (delivery: Delivery) => void;
+  readonly nameOf: (peer: RemoteTransport) => string | undefined;
+  readonly local: LocalTransport;
   /** Called when it has become an ordinary consumer. */
   readonly onOpen: () => void;
 }
 
 /** A peer, or this bus. */
-type Sender = Outlet | 'here';
+type Sender = RemoteTransport | 'here';
 
 /** The uplink's key in `#aside`, beside names of buses. */
 const far = 'far';
@@ -62,13 +63,13 @@ export class IncomingHandOff {
       (delivery, from) => this.#isRepeated(delivery) || this.#isKeptAside(delivery, from),
     );
     // Other machines send to both buses for a while: their order is not kept.
-    const isSeen = (by: Outlet): boolean =>
+    const isSeen = (by: RemoteTransport): boolean =>
       receivers.isUplink(by) ? this.isExpected : this.#isSeenBy(by);
     if (!isLocal) receivers.setOpen(consumer, 1, { isReached: isSeen, isAnnouncedTo: isSeen });
   }
 
   /** True: `peer` has switched, or will switch: what it sent before is not for the successor. */
-  #isSeenBy(peer: Outlet): boolean {
+  #isSeenBy(peer: RemoteTransport): boolean {
     if (this.#entered.has(peer)) return true;
     const name = this.#parts.nameOf(peer);
     return this.#isAlone && (name === undefined || !this.#passed.has(name));
@@ -117,7 +118,7 @@ export class IncomingHandOff {
     return origin !== undefined && !this.#publications.takesStraight(origin);
   }
 
-  #isKeptAside(delivery: Delivery, from: Outlet | undefined): boolean {
+  #isKeptAside(delivery: Delivery, from: RemoteTransport | undefined): boolean {
     const isFar = from !== undefined && this.#parts.receivers.isUplink(from);
     const name = isFar ? far : this.#entered.get(from ?? 'here');
     if (name === undefined || this.#passed.has(name)) return false;
@@ -147,7 +148,7 @@ export class IncomingHandOff {
 
   /** Passes the message on to other consumers when its own was closed meanwhile. */
   #give(delivery: Delivery): void {
-    if (!this.consumer.takePast(delivery)) this.#parts.passOn(delivery);
+    if (!this.consumer.takePast(delivery)) this.#parts.local.passOn(delivery);
   }
 
   peerEnded(peer: Peer, name: string | undefined): void {

@@ -7,7 +7,8 @@ import type { Delivery } from '../delivery/message.js';
 import type { Receivers } from '../delivery/receivers.js';
 import type { TurnQueue } from '../delivery/turn-queue.js';
 import { writeHandedOn } from '../protocol.js';
-import type { Outlet, Peer } from '../transports/peer.js';
+import type { LocalTransport } from '../transports/local.js';
+import type { Peer, RemoteTransport } from '../transports/transport.js';
 
 /** The successor that takes over a consumer's messages. */
 export interface HandOffRoute {
@@ -25,8 +26,7 @@ export interface OutgoingParts {
   readonly ownName: string;
   readonly receivers: Receivers;
   readonly queue: TurnQueue;
-  readonly hand: (peer: Peer, delivery: Delivery) => void;
-  readonly passOn: (delivery: Delivery) => void;
+  readonly local: LocalTransport;
   readonly onEnded: () => void;
 }
 
@@ -66,7 +66,7 @@ export class OutgoingHandOff {
     queue.again(consumer.address, () => this.#switchHere());
   }
 
-  #isWaitingFor(by: Outlet): boolean {
+  #isWaitingFor(by: RemoteTransport): boolean {
     for (const peer of this.#waitingFor) if (peer === by) return true;
     return false;
   }
@@ -108,7 +108,7 @@ export class OutgoingHandOff {
   }
 
   #forward(delivery: Delivery): void {
-    if (this.#hasEnded) this.#parts.passOn(delivery);
+    if (this.#hasEnded) this.#parts.local.passOn(delivery);
     else if (this.#stream.length < maxHeldMessages) this.#push({ delivery });
     else this.#parts.consumer.drop(delivery);
   }
@@ -120,12 +120,12 @@ export class OutgoingHandOff {
 
   /** Sends as much as there is room for. */
   flush(): void {
-    const { token, to, hand } = this.#parts;
+    const { token, to, local } = this.#parts;
     while (!this.#hasEnded && to.peer.hasRoom) {
       const item = this.#stream.shift();
       if (item === undefined) break;
       if ('by' in item) to.peer.note({ type: 'passed', token, by: item.by });
-      else hand(to.peer, this.#wrapped(item.delivery));
+      else local.passTo(to.peer, this.#wrapped(item.delivery));
     }
     const isOver = this.#waitingFor.size === 0 && this.#hasSwitchedHere && this.#hasCaughtUp;
     if (this.#hasEnded || !isOver || this.#stream.length > 0) return;
@@ -148,7 +148,7 @@ export class OutgoingHandOff {
 
   /** The successor is gone with its loop: what was not sent goes to others, as when a consumer is closed. */
   #lose(): void {
-    const { token, consumer, receivers, passOn } = this.#parts;
+    const { token, consumer, receivers, local } = this.#parts;
     const { address } = consumer;
     this.#end();
     for (const peer of this.#waitingFor) {
@@ -156,7 +156,7 @@ export class OutgoingHandOff {
       peer.note({ type: 'included', token, address, consumers });
     }
     this.#waitingFor.clear();
-    for (const delivery of this.takeAll()) passOn(delivery);
+    for (const delivery of this.takeAll()) local.passOn(delivery);
   }
 
   /** Returns the messages that were not sent. */

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import { invalid } from '../../lib/index.js';
 import type { Consumer } from '../delivery/consumer.js';
 import type { BusHeaders, BusMessage, ReplyRequestOptions } from '../delivery/message.js';
+import type { Receivers } from '../delivery/receivers.js';
 import { parseAddress, type StreamFrame } from '../protocol.js';
 import { streamPrefix } from '../reserved.js';
 import type { Bus, Handler, SendOptions } from '../types.js';
@@ -19,14 +20,15 @@ export interface StreamOptions extends ReplyRequestOptions, SendOptions {
 /** Called with each stream that was opened to an address, and the headers that came with it. */
 export type StreamHandler = (stream: Duplex, headers: BusHeaders) => unknown;
 
-/** `Bus`, with what streams need besides. */
-export interface StreamBus extends Bus {
-  /** Calls `onGone` when no consumer of `address` is left; returns a function that stops watching. */
-  watch(address: string, onGone: () => void): () => void;
+/** The parts of a bus that streams use. */
+export interface StreamParts {
+  /** For all addresses. */
+  readonly bus: Bus;
+  readonly receivers: Receivers;
 }
 
 /** Makes one end; its consumer is registered before the other end gets its address. */
-function makeEnd(bus: StreamBus, signal?: AbortSignal) {
+function makeEnd({ bus, receivers }: StreamParts, signal?: AbortSignal) {
   const address = `${streamPrefix}${randomUUID()}`;
   let other: string | undefined;
   /** Frames sent before the other end's address arrived: first items may come ahead of it. */
@@ -49,7 +51,7 @@ function makeEnd(bus: StreamBus, signal?: AbortSignal) {
   const consumer: Consumer = bus.consumer(address, (message) => stream.receive(message.body));
   const connect = (to: string): void => {
     other = to;
-    unwatch = bus.watch(to, () => stream.lose());
+    unwatch = receivers.watch(to, () => stream.lose());
     for (const frame of early.splice(0)) bus.send(to, frame);
   };
   return { address, stream, connect };
@@ -57,14 +59,14 @@ function makeEnd(bus: StreamBus, signal?: AbortSignal) {
 
 /** As `Bus.openStream`. */
 export async function openStream(
-  bus: StreamBus,
+  parts: StreamParts,
   address: string,
   options: StreamOptions = {},
 ): Promise<BusStream> {
-  const end = makeEnd(bus, options.signal);
+  const end = makeEnd(parts, options.signal);
   end.stream.once('error', ignore); // until the opener has it
   try {
-    const answer = await bus.request(address, end.address, options);
+    const answer = await parts.bus.request(address, end.address, options);
     end.connect(parseAddress(answer.body));
     end.stream.off('error', ignore);
     return end.stream;
@@ -76,15 +78,22 @@ export async function openStream(
 
 function ignore(): void {}
 
-/** Returns the handler of a consumer that accepts streams. Throws `OPTION_INVALID`. */
-export function streamAcceptor(bus: StreamBus, handler: StreamHandler): Handler {
+/**
+ * Returns the handler of a consumer that accepts streams; `keep` is called with each. Throws
+ * `OPTION_INVALID`.
+ */
+export function streamAcceptor(
+  parts: StreamParts,
+  handler: StreamHandler,
+  keep: (stream: Duplex) => Duplex,
+): Handler {
   if (typeof handler !== 'function') throw invalid('handler', handler, 'a function');
   return (message: BusMessage) => {
     const other = parseAddress(message.body);
-    const end = makeEnd(bus);
+    const end = makeEnd(parts);
     end.connect(other);
     message.reply(end.address);
-    return handled(end.stream, () => handler(end.stream, message.headers));
+    return handled(end.stream, () => handler(keep(end.stream), message.headers));
   };
 }
 

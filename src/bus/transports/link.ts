@@ -6,9 +6,9 @@ import { createExporter, createImporter } from '../../context/index.js';
 import { CodedError } from '../../errors.js';
 import { announcements, defer } from '../../lib/index.js';
 import { bufferCarrier, Link, readError } from '../../worker/index.js';
-import type { EventBus } from '../bus.js';
 import { type Delivery, noHeaders, type Outcome, type Waiter } from '../delivery/message.js';
 import { consumerLost, noRequester } from '../errors.js';
+import type { EventBus } from '../event-bus.js';
 import {
   busFrame,
   type HandOffNote,
@@ -17,7 +17,7 @@ import {
   parseHandOff,
   parseMessage,
 } from '../protocol.js';
-import type { Attached, Peer } from './peer.js';
+import type { Attached, Peer } from './transport.js';
 
 /** The number of a message without a waiter. */
 const noWaiter = 0;
@@ -87,7 +87,7 @@ export class BusLink implements Peer {
     return this.#link.waitingFrames === 0;
   }
 
-  take({ address, body, headers, waiter, isPublished }: Delivery): void {
+  deliver({ address, body, headers, waiter, isPublished }: Delivery): void {
     const { waitingFrames, waitingBytes } = this.#link;
     if (waitingFrames >= maxWaitingFrames || waitingBytes >= maxWaitingBytes) {
       const text = `${waitingFrames} messages wait for another loop, which reads slower than this one sends`;
@@ -152,7 +152,7 @@ export class BusLink implements Peer {
     while (this.#lastNumber === noWaiter || this.#waiters.has(this.#lastNumber));
     const number = this.#lastNumber;
     this.#waiters.set(number, waiter);
-    waiter.whenOver(() => this.#waiters.delete(number));
+    waiter.whenGivenUp(() => this.#waiters.delete(number));
     try {
       send(number);
     } catch (error) {
@@ -206,7 +206,7 @@ export class BusLink implements Peer {
   /** A message that cannot be read is an error for the sender, if it waits. */
   #receiveMessage(kind: number, number: number, target: number, bytes: ByteReader): void {
     const waiter = number === noWaiter ? undefined : this.#waiterAt(number);
-    const address = parseAddress(this.#addresses[target]);
+    const address = this.#addresses[target] ?? parseAddress(undefined);
     const isPublished = kind === busFrame.published || kind === busFrame.publishedWithHeaders;
     const isPlain = kind === busFrame.message || kind === busFrame.published;
     let body: unknown;
@@ -262,6 +262,6 @@ export class BusLink implements Peer {
         this.#link.post(busFrame.failure, number, 0, [code, message, failureCode]);
       }
     };
-    return { settle, whenOver: () => {} }; // only the peer can detect that
+    return { settle, whenGivenUp: () => {} }; // only the peer can detect that
   }
 }

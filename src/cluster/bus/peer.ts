@@ -76,7 +76,7 @@ class RemoteWaiter implements Waiter {
   }
 
   /** Empty: only the other side detects a timeout. */
-  whenOver(): void {}
+  whenGivenUp(): void {}
 }
 
 export class ClusterPeer implements Uplink {
@@ -159,7 +159,7 @@ export class ClusterPeer implements Uplink {
     return listen(this.#connection, subject, onMessage, { queue });
   }
 
-  take({ address, body, headers, waiter, isPublished }: Delivery): void {
+  deliver({ address, body, headers, waiter, isPublished }: Delivery): void {
     const hasHeaders = headers !== noHeaders;
     const kind = hasHeaders ? clusterFrame.messageWithHeaders : clusterFrame.message;
     const value = hasHeaders ? [body, headers] : body;
@@ -187,7 +187,7 @@ export class ClusterPeer implements Uplink {
   #withNumber(address: string, waiter: Waiter, send: (number: number) => void): void {
     const number = this.#newNumber();
     this.#pending.set(number, { address, waiter });
-    waiter.whenOver(() => this.#pending.delete(number));
+    waiter.whenGivenUp(() => this.#pending.delete(number));
     try {
       send(number);
     } catch (error) {

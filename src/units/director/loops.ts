@@ -3,7 +3,7 @@
 
 import { fileURLToPath } from 'node:url';
 import { addSource } from '../../agent/index.js';
-import { type Bus, BusLink, createCopy, EventBus, ScopedBus } from '../../bus/index.js';
+import { type Bus, BusLink, createCopy, EventBus, Scope } from '../../bus/index.js';
 import {
   type Cluster,
   type ClusterOptions,
@@ -75,7 +75,7 @@ export class Loops implements AsyncDisposable {
   readonly #options: ServeOptions;
   readonly #clusterOptions: FilledClusterOptions | undefined;
   readonly #bus: EventBus;
-  readonly #ownBus: ScopedBus;
+  readonly #scope: Scope;
   readonly #director: Director;
   readonly #links = new Set<BusLink>();
   readonly #unregister = addSource('loops', this, (loops) => loops.#stats());
@@ -94,8 +94,8 @@ export class Loops implements AsyncDisposable {
     this.#options = { ...others, plan: 'worker' };
     const { processes, loops } = fillServeOptions(this.#options);
     this.#bus = new EventBus({ copy: createCopy() });
-    this.#ownBus = new ScopedBus(this.#bus);
-    this.bus = this.#ownBus;
+    this.#scope = new Scope(this.#bus);
+    this.bus = this.#scope.bus;
     this.#director = new Director(this.#bus, processes.max * loops.max, () => {
       if (this.#endsWhenIdle) this.#stop();
     });
@@ -267,7 +267,7 @@ export class Loops implements AsyncDisposable {
     const served = await this.#started?.catch(() => undefined);
     const stopped = await this.#director.close().catch((error: unknown) => ({ error }));
     await served?.close();
-    await this.#ownBus.end();
+    await this.#scope.end();
     await (await this.#cluster?.catch(() => undefined))?.close();
     for (const link of this.#links) link.close();
     this.#bus.close();

@@ -4,7 +4,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setMaxListeners } from 'node:events';
 import type { Server } from 'node:net';
-import { type Bus, type EventBus, type HandOffTarget, ScopedBus } from '../../bus/index.js';
+import { type EventBus, type HandOffTarget, Scope, type ScopedBus } from '../../bus/index.js';
 import { CodedError } from '../../errors.js';
 import { beforeDeadline, isWebServer, Lifecycle, messageOf } from '../../lib/index.js';
 import { closeServer } from '../../serve/index.js';
@@ -44,7 +44,7 @@ export function currentInstance(): Instance | undefined {
 export class Instance {
   readonly id: InstanceId;
   readonly name: string;
-  readonly #bus: ScopedBus;
+  readonly #scope: Scope;
   readonly #context: UnitContext;
   readonly #abort = new AbortController();
   readonly #servers = new Set<Server>();
@@ -61,7 +61,7 @@ export class Instance {
     this.#quiet = quiet;
     this.name = name;
     this.#isIncoming = isIncoming;
-    this.#bus = new ScopedBus(bus, { makesSuccessors: isIncoming });
+    this.#scope = new Scope(bus, { isIncoming });
     this.#life = new Lifecycle(this.#what, 'starting', {
       starting: ['running', 'restoring', 'stopping'],
       restoring: ['running', 'stopping'],
@@ -75,7 +75,7 @@ export class Instance {
     setMaxListeners(0, signal); // everything that the unit begins gets it
     const queue = new BlockingQueue(threads);
     this.#context = Object.freeze({
-      bus: this.#bus,
+      bus: this.#scope.bus,
       config,
       name,
       instance,
@@ -92,8 +92,8 @@ export class Instance {
   }
 
   /** The unit's bus, for code without a context. */
-  get bus(): Bus {
-    return this.#bus;
+  get bus(): ScopedBus {
+    return this.#scope.bus;
   }
 
   get #what(): string {
@@ -133,7 +133,7 @@ export class Instance {
     this.#life.transition('moving');
     let isGivenUp = false;
     const save = async (): Promise<unknown> => {
-      await this.#bus.hold();
+      await this.#scope.hold();
       if (isGivenUp) return undefined; // a handler has ended too late
       return await current.run(this, async () => await this.#unit.save?.());
     };
@@ -152,18 +152,18 @@ export class Instance {
   cancelMove(): void {
     if (!this.#life.is('moving')) return;
     this.#life.transition('running');
-    this.#bus.release();
+    this.#scope.release();
   }
 
   /** Hands off its consumers to `target`; it is to be stopped then. Throws where that is not possible. */
   handOff(target: HandOffTarget): void {
     if (!this.#life.is('moving')) throw new Error('it has ended meanwhile');
-    if (!this.#bus.handOff(target)) throw new Error('the other loop has ended');
+    if (!this.#scope.handOff(target)) throw new Error('the other loop has ended');
   }
 
   /** The name of the loop's bus. */
   get busName(): string {
-    return this.#bus.busName;
+    return this.#scope.busName;
   }
 
   /** For one that comes from another loop. Rejects with what `restore` throws, or when it takes longer. */
@@ -177,7 +177,7 @@ export class Instance {
         signal: this.#abort.signal,
       });
       this.#life.transition('running');
-      return this.#bus.acceptHandOff(from);
+      return this.#scope.acceptHandOff(from);
     };
     const restored = restore();
     this.#restored = restored.catch(() => {});
@@ -191,7 +191,7 @@ export class Instance {
   async isRestored(): Promise<boolean> {
     await this.#restored;
     if (!this.#life.is('running')) return false;
-    await this.#bus.arrived();
+    await this.#scope.arrived();
     return true;
   }
 
@@ -221,7 +221,7 @@ export class Instance {
     this.#abort.abort();
     const finish = async (): Promise<void> => {
       await Promise.all([...this.#servers].map(this.#quiet)); // before stop() closes them
-      await this.#bus.end();
+      await this.#scope.end();
       if (hasStarted) await current.run(this, async () => await this.#unit.stop?.());
       await Promise.all([...this.#servers].map(closeServer));
     };
