@@ -100,20 +100,22 @@ export class ClusterPeer implements Uplink {
     this.#connection = connected.connection;
     this.#inbox = connected.inbox;
     this.#subjects = new Subjects(name);
-    this.#wire = new ClusterWire(this.#connection, signer, sender);
+    const listener = {
+      drained: () => this.#attached.drained(),
+      lost: () => this.#probes.loseAll(), // it is unknown which messages have arrived
+      refused: (error: unknown) => this.#refused(error),
+    };
+    this.#wire = new ClusterWire(this.#connection, { signer, sender, listener });
     this.#attached = bus.attachUplink(this, local);
     listen(this.#connection, `${this.#inbox}.*`, this.#receiveAnswer);
     this.closed = this.#connection.closed().then((error) => {
       this.#ended();
       return error;
     });
-    this.#wire.onDrain = this.#attached.drained;
-    this.#wire.onError = (error) => this.#onClientError(error);
-    this.#wire.onLost = () => this.#probes.loseAll(); // it is unknown which messages have arrived
   }
 
   /** Handles an error of the server, such as a missing permission: it arrives some time after the call. */
-  #onClientError(error: unknown): void {
+  #refused(error: unknown): void {
     const subject: unknown = Reflect.get(Object(error), 'subject');
     const why = refused(`the NATS server does not permit it: ${messageOf(error)}`, error);
     announcements.clusterRefused.publish({ why: why.message });

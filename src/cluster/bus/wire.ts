@@ -23,13 +23,24 @@ interface Sender {
   readonly window: ReplayWindow;
 }
 
+export interface WireListener {
+  /** There is room again. */
+  drained(): void;
+  /** The connection is lost, perhaps with messages on their way. */
+  lost(): void;
+  /** The server has refused an operation, some time after it. */
+  refused(error: unknown): void;
+}
+
+export interface WireOptions {
+  readonly signer: Signer | undefined;
+  /** Id of the loop, unique in the whole cluster: 32 hexadecimal digits. */
+  readonly sender: string;
+  readonly listener: WireListener;
+}
+
 export class ClusterWire {
-  /** Called when there is room again. */
-  onDrain: () => void = () => {};
-  /** Called when the connection is lost, perhaps with messages on their way. */
-  onLost: () => void = () => {};
-  /** Called when the server refuses an operation, some time after it. */
-  onError: (error: unknown) => void = () => {};
+  readonly #listener: WireListener;
   readonly #connection: NatsConnection;
   readonly #signer: Signer | undefined;
   readonly #sender: string;
@@ -39,14 +50,16 @@ export class ClusterWire {
   #lastFrame = 0;
   #maxPayload = defaultMaxPayload;
 
-  /** `sender` identifies the loop in the whole cluster: 32 hexadecimal digits. */
-  constructor(connection: NatsConnection, signer: Signer | undefined, sender: string) {
+  constructor(connection: NatsConnection, { signer, sender, listener }: WireOptions) {
     this.#connection = connection;
+    this.#listener = listener;
     this.#signer = signer;
     this.#sender = sender;
     this.#values = new ClusterValues(signer !== undefined);
-    this.#outbox = new Outbox(connection, (...frame) => this.#finish(...frame));
-    this.#outbox.onDrain = () => this.onDrain();
+    this.#outbox = new Outbox(connection, {
+      finish: (subject, frame, reply) => this.#finish(subject, frame, reply),
+      drained: () => listener.drained(),
+    });
     follow(connection, this.#onStatus);
   }
 
@@ -56,11 +69,11 @@ export class ClusterWire {
       announcements.clusterLost.publish({ unconfirmed: this.#outbox.disconnected() });
       // Messages of the lost connection may arrive after later ones: a jump in numbers makes them refused.
       this.#lastFrame += windowSize;
-      this.onLost();
+      this.#listener.lost();
     } else if (type === 'reconnect') {
       this.#outbox.reconnected();
       announcements.clusterBack.publish({});
-    } else if (type === 'error') this.onError(error);
+    } else if (type === 'error') this.#listener.refused(error);
   };
 
   get isClosed(): boolean {

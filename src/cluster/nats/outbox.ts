@@ -26,13 +26,16 @@ interface Frame {
   readonly reply: string | undefined;
 }
 
-type Finish = (subject: string, bytes: Buffer, reply: string | undefined) => void;
+export interface OutboxListener {
+  /** Completes a frame when it is sent. */
+  finish(subject: string, bytes: Buffer, reply: string | undefined): void;
+  /** There is room again. */
+  drained(): void;
+}
 
 export class Outbox {
-  /** Called when there is room again. */
-  onDrain: () => void = () => {};
   readonly #connection: NatsConnection;
-  readonly #finish: Finish;
+  readonly #listener: OutboxListener;
   #waiting: Frame[] = [];
   #waitingBytes = 0;
   #isConnected = true;
@@ -44,10 +47,9 @@ export class Outbox {
   #timer: NodeJS.Timeout | undefined;
   #settling: NodeJS.Timeout | undefined;
 
-  /** `finish` completes each frame when it is sent. */
-  constructor(connection: NatsConnection, finish: Finish) {
+  constructor(connection: NatsConnection, listener: OutboxListener) {
     this.#connection = connection;
-    this.#finish = finish;
+    this.#listener = listener;
   }
 
   get isConnected(): boolean {
@@ -78,7 +80,7 @@ export class Outbox {
   }
 
   #give({ subject, bytes, reply }: Frame): void {
-    this.#finish(subject, bytes, reply);
+    this.#listener.finish(subject, bytes, reply);
     try {
       this.#connection.publish(subject, bytes, reply === undefined ? undefined : { reply });
     } catch (error) {
@@ -119,7 +121,7 @@ export class Outbox {
         break; // the connection is closing
       }
     }
-    if (this.hasRoom) this.onDrain();
+    if (this.hasRoom) this.#listener.drained();
   }
 
   /** Sends waiting messages now if there is a connection: it is about to close. */

@@ -238,7 +238,7 @@ test('frames that wait for a connection are finished when they are sent', () => 
   const finished: string[] = [];
   const outbox: Outbox = Reflect.construct(Outbox, [
     connection,
-    (subject: string) => void finished.push(subject),
+    { finish: (subject: string) => void finished.push(subject), drained: () => {} },
   ]);
   outbox.publish('first', Buffer.alloc(1));
   outbox.disconnected();
