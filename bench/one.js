@@ -1,6 +1,6 @@
-// Measures one contender of one case once, in a process of its own; started by run.js, which reads
-// the answer from descriptor 3 and then ends this process group. Nothing is closed here: some rivals
-// never come back from closing, and what closing costs is not asked.
+// Measures one contender of one case once, in a process of its own. run.js starts it, reads the answer from
+// descriptor 3 and then ends this process group. Nothing is closed here: some rivals never return from
+// closing, and the cost of closing is not measured.
 import { writeSync } from 'node:fs';
 
 const [name, setting, contender, scale] = process.argv.slice(2);

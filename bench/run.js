@@ -2,14 +2,14 @@
 //
 //   npm run bench -- [NAME...] [--quick] [--rounds N] [--only TEXT] [--node PATH] [--list]
 //
-// Each measurement is a fresh process and contenders take turns (report/plan.ts). --quick, --rounds
-// and --only give numbers for a look, not for a document: they go to bench/results/quick.
-// `paper` is a name for all cases of docs/evidence.md, which is written anew at the end.
-// A case with `isTogether` measures all contenders of a setting in one process of a round, a moment each
-// in turns: for what differs by less than the machine does from minute to minute. Its bars are judged by the
-// ratios of the rounds.
+// Each measurement is a fresh process and contenders take turns (report/plan.ts). --quick, --rounds and
+// --only give rough numbers, not fit for a document: they go to bench/results/quick. `paper` is a name for
+// all cases of docs/evidence.md, which is written anew at the end.
+// A case with `isTogether` measures all contenders of a setting in one process of a round, a moment each in
+// turns: for differences below those of the machine from minute to minute. The ratios of the rounds decide
+// about its bars.
 // A case may have `plan()`, for settings and runs that depend on the machine, and `report(result)`, for
-// tables of its own, what to store beside the samples, and files in a folder of its name.
+// tables of its own, additions to the stored samples, and files in a folder of its name.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -157,7 +157,7 @@ function store(result, { stored = {}, files = {} } = {}) {
   replaceFile(`${folder}${result.name}.json`, `${text}\n`);
 }
 
-/** The first line of each case is its question. */
+/** Returns the first line of a case, its question. */
 function questionOf(name) {
   return readFileSync(here(`./cases/${name}.js`), 'utf8')
     .split('\n')[0]

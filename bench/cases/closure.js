@@ -57,7 +57,7 @@ export default {
   },
 };
 
-// Each gives a maker of closures. What they compute is next to nothing: the capture is the question.
+// Makers of closures. Their computation takes next to no time: the case measures the capture.
 const makers = {
   let() {
     const scale = 3;
@@ -65,7 +65,7 @@ const makers = {
     let count = 0;
     return () => ({
       run: (n) => n * scale + label.length + count,
-      wanted: (turn) => turn * scale + label.length + count++, // so the next call sees another value
+      wanted: (turn) => turn * scale + label.length + count++, // changes the value for the next call
     });
   },
   constants() {

@@ -54,7 +54,7 @@ export default {
   },
 };
 
-/** So many at a time, each lane one after the other. */
+/** Keeps this many requests in flight, each lane one after the other. */
 async function countRequests(ask, ms) {
   const start = performance.now();
   let calls = 0;

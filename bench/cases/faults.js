@@ -8,11 +8,11 @@ import { sleepMs } from '../lib/tasks.js';
 const retrying = 'manycore-process+retry';
 const processes = [retrying, 'manycore-process', 'workerpool-process', 'tinypool-process'];
 const manyTasks = 20_000;
-/** Enough for a task that is killed each time that it runs. */
+/** Retries for a task whose worker is killed at each run. */
 const retry = 1000;
 const killEveryMs = 50;
 const killForMs = 5000;
-/** Behind the last kill: whoever has not answered by then has lost its tasks. */
+/** Time after the last kill; contenders that have not answered by then have lost their tasks. */
 const waitMs = 15_000;
 
 export default {
@@ -57,7 +57,7 @@ export default {
 async function measureKills(setting, contender) {
   const workers = setting === 'killed' ? 2 : 8;
   const count = setting === 'killed' ? manyTasks : 1000;
-  // A pool that fails may throw where nobody can catch it: that is not what is counted here.
+  // A failing pool may throw outside of any call: the case does not count that.
   process.on('uncaughtException', () => {});
   const open = await loadContender(contender);
   const { pool, caller } = open({ workers });

@@ -1,5 +1,5 @@
 // Does a second core double the work, and do more workers than cores do harm?
-// `no-parent` is what the machine gives: as many processes that compute and talk to nobody.
+// `no-parent` is the limit of the machine: as many processes that compute without messages.
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';

@@ -1,7 +1,7 @@
 // How much do settings of V8's heap change what an allocating load does, and how evenly it does it?
 // Workers beside each other make objects and strings (the scaling case's `allocation`), by number of workers.
-// `unevenness` is the standard deviation of the work done in 50 ms, by its mean: what a pause takes out of one
-// such slice. Whole seconds of warm-up: in the first ones a large young generation is only being paged in.
+// `unevenness` is the standard deviation of the work done in 50 ms, by its mean: the share that a pause takes
+// out of such a slice. Warm-up takes whole seconds, in which a large young generation is only being paged in.
 import { Pool } from 'manycore';
 import { counted, perSecond } from '../lib/figures.js';
 import { treePssMiB } from '../lib/processes.js';

@@ -1,5 +1,5 @@
 // What does a request cost a server that is a unit, by its instances, against the same program under `serve`?
-// Vert.x, whose model units follow, is beside it where there is Java.
+// Vert.x, the model of units, is measured beside it where Java is installed.
 import { runsOf } from '../lib/figures.js';
 import { hasVertx } from '../loops/vertx.js';
 import { figures, measureInTurns } from '../serve/in-turns.js';

@@ -17,10 +17,10 @@ export default {
   },
   settings: { free: { says: 'caller and 2 workers, from 2 s after the last call' } },
   runs: runsOf('free', [...ours, 'piscina', 'poolifier-thread', 'bare-thread', 'bare-fork-json']),
-  // V8 comes back up to three times to collect an idle heap, 8 s apart, in every Node process, with a
-  // pool or without: off, or it would be all that is seen here.
+  // V8 collects an idle heap up to three times more, 8 s apart, in every Node process, with a pool or
+  // without. That is off here, because it would hide everything else.
   nodeFlags: ['--no-memory-reducer'],
-  // They wait more than they work: all at the same time, or the case would take minutes.
+  // Contenders wait more than they work: all run at the same time, or the case would take minutes.
   atOnce: true,
   deadlineMs: 40_000,
   bars: ours.flatMap((contender) => {

@@ -77,7 +77,7 @@ async function makeWork(contender) {
   return () => call(heavy);
 }
 
-/** How much later than asked each of a chain of 1 ms timers fired, in ms. */
+/** Records the lateness of each of a chain of 1 ms timers, in ms. */
 function watchTimers(windowMs) {
   return new Promise((resolve) => {
     const late = [];

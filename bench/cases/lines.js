@@ -1,7 +1,7 @@
 // How many lines does the same parallel map take, by the model in which it is written?
-// Each program compares pairs of files and is run, and its answer checked, before its lines are counted:
-// those that are neither empty nor only a comment, in all files that a model needs beyond the plain program's
-// own function. Formatted by the same formatter.
+// Each program compares pairs of files. It is run, and its answer checked, before its lines are counted.
+// Lines count that are neither empty nor only a comment, in all files that a model needs beyond the plain
+// program's own function. One formatter formats them all.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';

@@ -1,4 +1,4 @@
-// The same map over each channel: items of 64 KiB there and back.
+// How much does the channel change a parallel map: items of 64 KiB there and back?
 import { micros, perSecond, runsOf } from '../lib/figures.js';
 import { timeMap, warmPool } from '../lib/maps.js';
 import { expectSame } from '../lib/measure.js';

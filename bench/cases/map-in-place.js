@@ -1,5 +1,5 @@
-// 256 MiB of numbers mapped in place: what does a second core give where memory is the limit, and how
-// much memory does it take? Beside the loop that one would write, on one core.
+// What does a second core give a map in place, limited by memory, of 256 MiB of numbers, and what memory?
+// The baseline is the plain loop, on one core.
 import { shared } from 'manycore';
 import { counted, perSecond, runsOf } from '../lib/figures.js';
 import { timeMap, warmPool } from '../lib/maps.js';
@@ -77,7 +77,7 @@ export default {
   },
 };
 
-/** Looks at the memory of the process tree now and then; what it calls says the most. */
+/** Samples the memory of the process tree; the returned function stops that and returns the maximum. */
 function watchMemory() {
   let mostMiB = treePssMiB();
   const look = () => {

@@ -1,7 +1,7 @@
 // Nine items in ten are tiny and the tenth takes 100 times as long: does a worker end up last alone?
-// `over ideal` is the time of the map over the work of all items divided by the workers. The work is
-// what the workers say they ran, so it leaves out what the machine takes away from both. No rivals: the
-// question is about our chunks, and theirs is how fast V8 compiles a long loop in a thread.
+// `over ideal` is the time of the map over the work of all items divided by the workers. The workers report
+// the work, so it leaves out the time that the machine takes away from both. No rivals: the case measures our
+// chunks, and theirs depend on how fast V8 compiles a long loop in a thread.
 import { counted, perSecond, runsOf } from '../lib/figures.js';
 import { randomNumbers } from '../lib/inputs.js';
 import { timeMap, warmPool } from '../lib/maps.js';

@@ -14,13 +14,13 @@ import { startCommand } from '../serve/servers.js';
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 /**
- * As it was before it counted anything, where that can be had; without an agent and an endpoint; with both,
- * never asked; with both, asked each second.
+ * `before`: manycore before it counted anything, where it can be built. `off`: without an agent and an
+ * endpoint. `quiet`: with both, never scraped. `scraped`: with both, scraped each second.
  */
 const contendersNow = () => [...(hasBefore() ? ['before'] : []), 'off', 'quiet', 'scraped'];
 /**
- * Differences are small: contenders run beside each other, and take many short turns. What a window counts
- * varies by some 13 %, so that 12 of them left each round's ratio uncertain by 7 %.
+ * Differences are small: contenders run beside each other, and take many short turns. The count of a window
+ * varies by some 13 %, so that 12 windows left each round's ratio uncertain by 7 %.
  */
 const windows = 32;
 const windowMs = 250;
@@ -41,7 +41,7 @@ async function scrape(url) {
   if (!page.includes('manycore_thread_up{')) throw new Error(`no metrics at ${url}`);
 }
 
-/** A program is scraped for hours: what only the first times under load cost is not asked for. */
+/** Warms up scrapes: a program is scraped for hours, so the cost of the first times is not measured. */
 async function warmScrapes(url) {
   for (let count = 0; count < 10; count += 1) {
     await setTimeout(150);
@@ -49,7 +49,7 @@ async function warmScrapes(url) {
   }
 }
 
-/** Scrapes in the middle of each second, until what it returns is called. */
+/** Scrapes in the middle of each second, until the returned function is called. */
 function keepScraping(url) {
   const over = new AbortController();
   const { signal } = over;
@@ -63,7 +63,7 @@ function keepScraping(url) {
   return () => over.abort();
 }
 
-/** A program with a pool, which calls for a while when it is told to. */
+/** Starts a program with a pool, which calls for a while on command. */
 async function startCaller(contender) {
   const env = { ...process.env, ...environmentOf(contender) };
   const args = [bundled(contender, 'index.js'), isMetered(contender) ? 'metered' : 'alone'];
@@ -87,7 +87,7 @@ async function measureCalls(scale) {
   }
   for (let window = 0; window < windows * scale; window += 1) {
     for (const [at, { url, call, found }] of turnsOf(callers, window)) {
-      // As often as in a second of its own: each fourth window.
+      // as often as in a second of its own: each fourth window
       const isScraped = contenders[at] === 'scraped' && window % 4 === 0;
       const scraped = isScraped && scrape(url);
       found.push(await call(windowMs));
@@ -116,7 +116,7 @@ function startServed(contender) {
   );
 }
 
-/** Against what never counted; where that cannot be had, against what was told not to. */
+/** Compares with the version that never counted, or, if it cannot be built, with `off`. */
 const bar = (setting, contender, atLeast, says) => ({
   says: `${setting}, ${says}, against ${hasBefore() ? 'manycore before it' : 'none'}`,
   figure: 'perSecond',

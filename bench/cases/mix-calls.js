@@ -1,5 +1,5 @@
 // Which system calls do files and CGI programs in one server spend the kernel's time on, here and in Apache?
-// Of the time that calls were on a core, what each of them had. Page faults and interrupts are no calls.
+// Each figure is a share of the time that calls were on a core. Page faults and interrupts are no calls.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,9 @@ const command = fileURLToPath(new URL('../../dist/bundle/main.js', import.meta.u
 const contenders = ['apache-worker', 'manycore-2x1'];
 const seconds = 3;
 
-/** What requests need, and the calls that do it. What never returns, such as exit_group, has no time. */
+/**
+ * Purposes of requests, and their system calls. Calls that never return, such as exit_group, have no time.
+ */
 const groups = {
   programs: ['fork', 'vfork', 'clone', 'clone3', 'execve', 'wait4', 'waitid'],
   memory: ['mmap', 'munmap', 'mprotect', 'brk', 'madvise', 'mremap'],
@@ -56,7 +58,7 @@ export default {
   },
 };
 
-/** Of a process and all that it starts, counted in the kernel. */
+/** Counts, in the kernel, the calls of a process and all its descendants. */
 async function callsOf(pid, window) {
   const flags = ['trace', `${pid}`, '--method', 'ebpf', '--seconds', `${window}`, '--json'];
   const child = spawn(process.execPath, [command, ...flags], {

@@ -1,6 +1,6 @@
 // What does each further worker add to a map, on each channel, and what would more cores add?
-// One map of a fixed number of items, again and again, on n workers and n cores. `loop` is the plain loop
-// on one core, `no-parent` what the machine gives: n processes that map their share and talk to nobody.
+// One map of a fixed number of items, again and again, on n workers and n cores. `loop` is the plain loop on
+// one core, `no-parent` the limit of the machine: n processes that map their share without messages.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { micros, perSecond, runsOf } from '../lib/figures.js';
@@ -53,7 +53,7 @@ export default {
   },
 };
 
-/** Against a loop, and against what the machine gives: two cores may share caches and memory. */
+/** Compares with a loop, and with the limit of the machine: two cores may share caches and memory. */
 function barsOf(workloads) {
   const names = workloads.filter((workload) => workload in leastEfficiency);
   return names.flatMap((workload) => {
@@ -79,7 +79,7 @@ function barsOf(workloads) {
   });
 }
 
-/** All workloads; without the checker where its Java files cannot be fetched, which is said. */
+/** Fetches all workloads. The checker is left out, with a message, where its Java files cannot be fetched. */
 function fetchWorkloads() {
   if (!hasCorpus()) {
     const fetch = fileURLToPath(new URL('../corpus/fetch.js', import.meta.url));

@@ -1,4 +1,5 @@
-// What do clients feel of a loop that is blocked, when there are others? New connections at a given rate.
+// What do clients feel of a loop that is blocked, when there are others?
+// The load is new connections at a given rate.
 import { counted, millis, runsOf } from '../lib/figures.js';
 import { openLoop, quantile } from '../serve/open-loop.js';
 import { hasReusePort, startServer } from '../serve/servers.js';

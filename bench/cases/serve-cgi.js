@@ -88,7 +88,7 @@ function readCalls(pid) {
     .reduce((sum, count) => sum + count, 0);
 }
 
-/** How many bytes came. */
+/** Resolves to the number of bytes received. */
 function ask(port) {
   return new Promise((resolve, reject) => {
     get({ port, host: '127.0.0.1', path: '/program', agent: false }, (response) => {

@@ -1,5 +1,5 @@
-// What is lost, and how long does it take, when a server changes under load: reloads, changes of size, a
-// killed process, a step in load?
+// What is lost when a server changes under load, and how long does a change take?
+// Changes: reloads, changes of size, a killed process, a step in load.
 import { execFile } from 'node:child_process';
 import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,10 +12,10 @@ import { pm2Environment, rival, startServer } from '../serve/servers.js';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const changes = 50;
-/** A request that is not answered for so long is lost, in ms. */
+/** A request without an answer for this long is lost, in ms. */
 const answerLimitMs = 5000;
 const contender = 'manycore';
-/** Whose changes are counted beside ours: new workers first, then the old ones leave. */
+/** Rivals whose changes are counted too: new workers first, then the old ones leave. */
 const peers = ['cluster-2', 'pm2-2'];
 const settings = {
   reloads: {
@@ -96,7 +96,7 @@ async function measureChanges(setting) {
   let fullMs = 0;
   if (setting === 'killed') {
     const [pid] = server.pids;
-    // Clients that wait for an answer, or have just asked, lose it: each holds one connection there.
+    // Each client waiting for an answer loses it, and holds one connection there.
     inFlight = server.status().find((line) => line.pid === pid).openConnections;
     const killedMs = performance.now();
     process.kill(pid, 'SIGKILL');
@@ -139,7 +139,7 @@ async function reload(peer, { pid }) {
   while (descendants(pid).some((each) => old.includes(each))) await sleep(10);
 }
 
-/** Resolves when there are as many workers as wanted. */
+/** Resolves when there are `number` workers. */
 async function resize(peer, { pid }, number) {
   const [before, wanted] = [number === 0 ? 2 : sizeOf(number - 1), sizeOf(number)];
   if (peer === 'pm2-2') {

@@ -43,8 +43,9 @@ export default {
 };
 
 /**
- * Of the whole machine, the load generator with it: what a program that lives for less than a tick uses is
- * booked as its parent's user time in figures of processes, and right in those of the machine.
+ * Returns shares of the whole machine, the load generator included. The CPU time of a program that lives for
+ * less than a tick is booked as its parent's user time in figures of processes, and right in those of the
+ * machine.
  */
 function sharesSince(before) {
   const now = machineTicks();

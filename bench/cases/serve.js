@@ -12,9 +12,11 @@ const settings = {
 };
 const ours = ['manycore-1x2', 'manycore-2x1'];
 const others = ['cluster-2', 'pm2-2', ...(hasWatt ? ['watt-2'] : [])];
-/** What two loops reach here that share nothing: each has a socket of its own, and nobody places. */
+/**
+ * Limit of two loops that share nothing: each has a socket of its own, and no process assigns connections.
+ */
 const apart = hasReusePort ? ['reuse-port-threads-2', 'reuse-port-processes-2'] : [];
-/** With one loop each (plain and 1x1), what differs is what we add to a request. */
+/** With one loop each (plain and 1x1), the difference is our addition to a request. */
 const contenders = ['plain', ...others, ...apart, ...ours, 'manycore-1x1'];
 
 export default {

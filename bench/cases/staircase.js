@@ -1,7 +1,7 @@
 // When are six pbkdf2 done that were begun together, by the size of libuv's thread pool?
 // `node` is the plain asynchronous call, in a process that was started with this size: libuv reads it once,
 // and the loader of modules has used the pool before a program can set it. `manycore` gives the same six to a
-// pool of as many workers, whose threads are not those that files and names are read with.
+// pool of as many workers. Its threads are not those that read files and resolve names.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';

@@ -1,5 +1,5 @@
-// What does it cost a server at full load to be traced, by each way of counting? `counters` of a command
-// is another thing than of a process: a library in the command counts its calls.
+// What does each way of counting cost a server that is traced at full load?
+// `counters` of a command differs from that of a process: a library in the command counts its calls.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ import { startCommand, startServer } from '../serve/servers.js';
 import { ensureWrk, runWrk } from '../serve/wrk.js';
 
 const connections = 64;
-/** Of two seconds each; in each all contenders have a turn. */
+/** Number of windows, of two seconds each; in each all contenders have a turn. */
 const windows = 10;
 const windowSeconds = 2;
 const warmSeconds = 3;
@@ -21,7 +21,7 @@ const methods = ['ebpf', 'raw', 'counters'];
 /** Started by `manycore trace --method counters -- …`, and traced all the time. */
 const asCommand = 'command-counters';
 const contenders = ['untraced', ...methods, asCommand];
-/** What each may lose, as a share of the requests per second without it. */
+/** Minimum of each, as a share of the requests per second without tracing. */
 const bars = { ebpf: 0.94, counters: 0.99, [asCommand]: 0.99 };
 const app = fileURLToPath(new URL('../serve/hello.js', import.meta.url));
 
@@ -67,7 +67,7 @@ async function start(contender) {
   const flags = ['trace', '--method', 'counters', '--output', '/dev/null'];
   const line = [process.execPath, command, ...flags, '--', process.execPath, app];
   const server = await startCommand(() => line);
-  // As of the others: that of the server alone.
+  // the server alone, as for the others
   return { ...server, cpuUs: () => server.cpuUs() - processCpuUs(server.pid) };
 }
 
@@ -76,7 +76,7 @@ async function load({ port }, seconds) {
   return requests;
 }
 
-/** Traces until the function is called that it resolves with. */
+/** Starts tracing; resolves to the function that stops it. */
 async function trace(pid, method) {
   const flags = ['trace', `${pid}`, '--method', method, '--seconds', '60', '--json'];
   const child = spawn(process.execPath, [command, ...flags], {

@@ -1,7 +1,7 @@
 // Does `manycore tune` find what a program lacks within its 10 minutes, and leave a well-set one alone?
 //
-// Three programs are set badly, each in one way, and one is not. Each setting is one whole search, so a
-// round of this case takes some 40 minutes. `wanted` is what it is held against: right, in 10 minutes.
+// Three programs are set badly, each in one way, and one is not. Each setting is one whole search, so a round
+// of this case takes some 40 minutes. `wanted` is the right answer, within 10 minutes.
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -36,7 +36,7 @@ const programs = {
     says: 'eight hashes a request, a thread for each core',
     command: ['node', here('../tune/hash.js')],
     env: { UV_THREADPOOL_SIZE: String(Math.max(4, cores)) },
-    // A search without time advises nothing, too: that is none.
+    // A search without time gives no advice either, and is not counted as right.
     isRight: (advice, { configurations, skipped }) =>
       Object.keys(advice).length === 0 && configurations.length > 1 && skipped.length === 0,
   },

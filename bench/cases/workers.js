@@ -1,8 +1,8 @@
 // How long does a fixed amount of work take on 1 … 8 workers, and where does the time go?
 // One cold program a run: it starts the workers, gives them all tasks at once, and waits for the last answer.
-// Three parts add up to the whole: `start` until the workers are there, `compute` what the tasks used of a CPU,
-// shared among as many cores as could work on it, `overhead` all the rest: tasks and answers on their way,
-// workers that wait for the last, and workers beyond the cores that take turns.
+// The total is the sum of three parts. `start`: until the workers have started. `compute`: the CPU time of
+// the tasks, shared among as many cores as could work on it. `overhead`: the rest. That is tasks and answers
+// on their way, workers that wait for the last, and workers beyond the cores that take turns.
 import { availableParallelism } from 'node:os';
 import { Pool } from 'manycore';
 import { millis } from '../lib/figures.js';

@@ -1,5 +1,5 @@
-// A NATS server with two programs on it: `{ ask, end() }` of the one that asks, by the name of what both
-// speak, and as a program of its own the one that answers: `node ends.js NAME URL`.
+// A NATS server with two programs on it: `{ ask, end() }` of the requesting one, by the name of the protocol.
+// As a program of its own it is the answering one: `node ends.js NAME URL`.
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -48,7 +48,7 @@ async function joinManycore(name, url) {
   return bus;
 }
 
-/** Numbers travel as text where nobody else gives them a form. */
+/** Numbers travel as text unless the protocol encodes them. */
 async function asker(name, url) {
   if (name === 'nats') {
     const connection = await connectBare(url);

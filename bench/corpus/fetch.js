@@ -1,9 +1,9 @@
 // The corpus of the plagiarism benchmark: `node bench/corpus/fetch.js`.
 //
-// The sources of SnakeYAML 1.18, which are 108 Java files, and planted copies of all that are long
-// enough to be worth copying: with other names; also with methods in another order; also with edits.
-// Maven gets the jar, from wherever it is set up to get jars. Everything is made in this folder and
-// ignored by git; the copies are the same in every run. Below java/ are the files to compare:
+// The sources of SnakeYAML 1.18, which are 108 Java files, and planted copies of all that are long enough to
+// be worth copying. Copies have other names; some also methods in another order, and some also edits. Maven
+// fetches the jar, from the place it is configured for. Everything is made in this folder and ignored by git;
+// the copies are the same in every run. Below java/ are the files to compare:
 //
 //   npm run example plagiarism -- bench/corpus/java --planted bench/corpus/planted.json
 import { spawnSync } from 'node:child_process';
@@ -42,7 +42,7 @@ function fetchSources() {
   if (found !== fileCount) throw new Error(`${jar} has ${found} Java files, not ${fileCount}`);
 }
 
-/** Runs a command in the folder of the sources; `purpose` is for the one who reads why it failed. */
+/** Runs a command in the folder of the sources; `purpose` is part of the message of a failure. */
 function run(command, args, purpose) {
   const { status, error, stdout } = spawnSync(command, args, {
     cwd: sources,
@@ -55,7 +55,7 @@ function run(command, args, purpose) {
   throw new Error(`${command} could not ${purpose}: ${reason}`);
 }
 
-/** Writes originals and copies, and the list of who was copied to where; gives that list. */
+/** Writes originals and copies, and returns the list of copies with their originals. */
 function plantCopies() {
   rmSync(java, { recursive: true, force: true });
   const planted = [];

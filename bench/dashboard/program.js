@@ -1,7 +1,7 @@
-// A program that says that it has a pool with busy workers (as many as its argument says) which end 10,000
-// tasks a second. The agent and its slices are those of every program; tasks are made up: real ones would
-// take all cores from the page that is measured. Each worker is a process, which sleeps: whoever looks reads
-// what the system tells of it.
+// A program that reports a pool with busy workers, as many as its argument, which end 10,000 tasks a second.
+// The agent and its slices are those of every program; tasks are made up, since real ones would take all
+// cores from the measured page. Each worker is a sleeping process, so that readers of the system's figures
+// find one.
 import { spawn } from 'node:child_process';
 import { addSource } from '../../dist/src/agent/index.js';
 import { announcements } from '../../dist/src/lib/index.js';
@@ -9,7 +9,7 @@ import { announcements } from '../../dist/src/lib/index.js';
 const workers = Number(process.argv[2] ?? 64);
 const tasksPerSecond = 10_000;
 const tickMs = 10;
-/** So that all workers are busy all the time. */
+/** Mean duration by which all workers are busy all the time. */
 const meanMs = (1000 * workers) / tasksPerSecond;
 
 const sleepers = Array.from({ length: workers }, () =>
@@ -24,7 +24,7 @@ process.once('disconnect', () => process.exit());
 const began = performance.now();
 
 const durations = { count: 0, meanMs, p50Ms: meanMs, p95Ms: meanMs, p99Ms: 2 * meanMs, maxMs: 20 };
-/** Its source is there as long as somebody holds it: the timer below does. */
+/** The source stays registered while it is referenced: the timer below does that. */
 const pool = { done: 0 };
 addSource('pool', pool, ({ done }) => ({
   channel: 'shm',

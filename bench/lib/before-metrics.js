@@ -1,5 +1,5 @@
-// manycore as it was before it counted anything for metrics: from the history of git, built once, into a
-// cache. The newer code with metrics switched off still counts bytes and looks whether somebody watches.
+// manycore before it counted anything for metrics: from the history of git, built once, into a cache. The
+// newer code with metrics switched off still counts bytes and checks for listeners.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,13 +10,13 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const folder = join(root, 'node_modules/.cache/manycore-before-metrics', commit);
 const binaries = `prebuilds/${process.platform}-${process.arch}`;
 
-/** Where a file of it is. */
+/** Returns the path of one of its files. */
 export const beforeFile = (path) => join(folder, path);
 
-/** Whether it is there. */
+/** True: it has been built. */
 export const hasBefore = () => existsSync(folder);
 
-/** Builds it where it is missing; what stands in the way is said, and nothing is there then. */
+/** Builds it if it is missing. When that fails, prints the cause and leaves nothing there. */
 export function buildBefore() {
   if (hasBefore()) return;
   const why = problemOfBuild(`${folder}.${process.pid}`);
@@ -37,7 +37,7 @@ function problemOfBuild(fresh) {
       stdio: ['ignore', 'ignore', 'inherit'],
     });
     if (built.status !== 0) return `its build ended with ${built.status ?? built.signal}`;
-    // One without the binary has other channels than the one beside it.
+    // A build without the binary has other channels than the one beside it.
     if (existsSync(join(root, binaries)) && !existsSync(join(fresh, binaries))) {
       return 'its native binary cannot be built';
     }

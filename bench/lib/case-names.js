@@ -1,4 +1,4 @@
-// Every case, in the order in which it is measured and told.
+// Names of all cases, in the order in which they are measured and printed.
 
 export const caseNames = [
   'round-trip',
@@ -42,7 +42,7 @@ export const namedOnly = [
   'trace',
   'tune',
 ];
-/** What docs/evidence.md shows; bench/report/evidence/sections.ts says how. */
+/** Cases shown in docs/evidence.md; bench/report/evidence/sections.ts has the presentation. */
 export const paperNames = [
   'smart-tv',
   'workers',

@@ -1,5 +1,5 @@
-// Who is measured, by name. An adapter is imported only in the process that measures it, so that no
-// rival pays for another's start.
+// Contenders by name. An adapter is imported only in the process that measures it, so that no rival pays for
+// another's start.
 
 const adapters = {
   manycore: './manycore.js',
@@ -27,7 +27,7 @@ export const rivalPools = [
 /** Rival pools for one call at a time, where running ahead cannot matter. */
 export const rivalPoolsOneAtATime = rivalPools.filter((name) => !name.endsWith('-ahead'));
 
-/** Never the best at small calls; `--quick` leaves them out of the cases that say so. */
+/** Never the best at small calls; `--quick` leaves them out of the cases that use this list. */
 export const slowRivals = [
   'tinypool-process',
   'workerpool-process',
@@ -38,9 +38,9 @@ export const slowRivals = [
 export const bareWays = ['bare-thread', 'bare-fork-json', 'bare-fork-advanced'];
 
 /**
- * Opens a contender: `{ caller(name), mover?(), close() }`. `caller('add')` gives a function that
- * runs the exported function `add` of tasks.js in a worker and promises its result; `mover()` the same
- * for `touch`, with its buffer transferred both ways.
+ * Opens a contender: `{ caller(name), mover?(), close() }`. `caller('add')` returns a function that runs the
+ * exported function `add` of tasks.js in a worker and promises its result. `mover()` does the same for
+ * `touch`, with its buffer transferred both ways.
  */
 export async function openContender(kind, options = {}) {
   const open = await loadContender(kind);

@@ -1,4 +1,4 @@
-// Fibonacci numbers in a loop, for nobody: what a core of this machine gives while the others do the
+// Fibonacci numbers in a loop, without messages: the limit of a core of this machine while the others do the
 // same. Prints how many it made per second. Arguments: warm-up and window in ms.
 import { fib } from './tasks.js';
 

@@ -22,7 +22,7 @@ export function runFresh({ node, name, bench, run, scale }) {
   }
   const deadlineMs = bench.deadlineMs ?? defaultDeadlineMs;
   return new Promise((resolve) => {
-    // Its own group, so that whatever it started ends with it.
+    // A group of its own, so that all its descendants end with it.
     const child = spawn(command[0], command.slice(1), {
       detached: true,
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
@@ -62,7 +62,7 @@ function shorten({ error, ...result }) {
   return { error: told.join(' | ').slice(0, 400) };
 }
 
-/** Kills whatever still runs: for Ctrl-C. */
+/** Kills all running measurements: for Ctrl-C. */
 export function endAll() {
   for (const pid of running) endGroup(pid);
 }

@@ -1,4 +1,4 @@
-// What the calls are given.
+// Arguments of the calls.
 
 /** 127 bytes as JSON while `id` has one digit: two levels, text, a float, an array and a boolean. */
 export function makeOrder(id) {

@@ -1,4 +1,4 @@
-// What the numbers were made on: without it a number says nothing.
+// Description of the machine that the numbers are from: a number without it is worth nothing.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
@@ -20,8 +20,8 @@ export function describeMachine(node) {
 }
 
 /**
- * The cores that this process may use, as the kernel numbers them: one hardware thread of each
- * physical core first, so that the first n of them are n cores as far as there are so many.
+ * Returns the cores that this process may use, by the kernel's numbers. One hardware thread of each physical
+ * core comes first, so that the first n of them are n cores as far as there are so many.
  */
 export function allowedCores() {
   const status = readFileSync('/proc/self/status', 'utf8');
@@ -39,15 +39,15 @@ export function physicalFirst(cores, siblingsOf) {
   return cores.toSorted((a, b) => ranks.get(a) - ranks.get(b) || a - b);
 }
 
-/** How many of the cores that this process may use are physical ones. */
+/** Returns how many of the cores that this process may use are physical ones. */
 function physicalCores() {
   const siblings = allowedCores().map(siblingsOf);
   return siblings.includes(undefined) ? siblings.length : new Set(siblings).size;
 }
 
 /**
- * The largest caches of the machine, each counted once: of all cores, so that it is the same for a
- * process that may use some; 0 when unknown.
+ * Returns the total size of the largest caches of the machine, each counted once, or 0 when unknown. It
+ * covers all cores, so that it is the same for a process that may use only some.
  */
 export function lastLevelCacheBytes() {
   const sizes = new Map();
@@ -62,7 +62,7 @@ export function lastLevelCacheBytes() {
 /** The cores on one physical core with this one, itself included, as the kernel lists them. */
 const siblingsOf = (core) => readCpus(`cpu${core}/topology/thread_siblings_list`);
 
-/** What the kernel says about cores; `undefined` when it does not. */
+/** Returns the kernel's list of cores; `undefined` when it has none. */
 function readCpus(file) {
   try {
     return readFileSync(`/sys/devices/system/cpu/${file}`, 'utf8').trim();

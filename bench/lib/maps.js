@@ -2,7 +2,7 @@
 import { Pool, pmap } from 'manycore';
 import { treeCpuUs } from './processes.js';
 
-/** A pool whose workers are ready; `channel` as in its options. */
+/** Returns a pool whose workers are ready; `channel` as in its options. */
 export async function warmPool({ workers, channel = 'shm' }) {
   const worker = channel === 'memory' ? 'thread' : 'process';
   const pool = new Pool({ size: workers, channel, worker });
@@ -10,7 +10,7 @@ export async function warmPool({ workers, channel = 'shm' }) {
   return pool;
 }
 
-/** Maps once; items per second, CPU of the whole tree for each, and what the map says of itself. */
+/** Maps once. Returns items per second, CPU of the whole tree for each, and the map's own figures. */
 export async function timeMap(items, mapper, options) {
   const cpuBefore = treeCpuUs();
   const start = performance.now();

@@ -2,8 +2,8 @@
 import { treeCpuUs } from './processes.js';
 
 /**
- * How long a loop of short calls runs before it is timed: until V8 has compiled its path, which takes
- * some 100,000 calls, for rivals as for us.
+ * Warm-up of a loop of short calls before it is timed. V8 compiles its path after some 100,000 calls, for
+ * rivals as for us.
  */
 export const warmUpMs = 2000;
 

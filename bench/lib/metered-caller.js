@@ -1,5 +1,5 @@
-// A program with a pool, for cases/metrics.js: calls for as many milliseconds as its parent says, and tells
-// how many calls that were in a second. Its arguments are the file of manycore, and `metered` for an endpoint.
+// A program with a pool, for cases/metrics.js. It calls for as many milliseconds as its parent's message has,
+// and answers with the calls per second. Arguments: the file of manycore, and `metered` for an endpoint.
 import { pathToFileURL } from 'node:url';
 import { countCalls } from './measure.js';
 import { add } from './tasks.js';

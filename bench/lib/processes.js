@@ -1,4 +1,4 @@
-// What a process tree has used, read from /proc: CPU, memory, wake-ups. Linux only, like the bench.
+// Usage of a process tree, read from /proc: CPU, memory, wake-ups. Linux only, like the bench.
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** Every descendant of process `pid`, without itself. */
@@ -35,13 +35,13 @@ export function processCpuUs(pid) {
 /** User and system time of one process in clock ticks (1/100 s), as the kernel accounts it. */
 export function cpuTicks(pid) {
   const text = readText(`/proc/${pid}/stat`);
-  // The second field is the program's name in brackets and may hold spaces; utime and stime are
-  // fields 14 and 15, which is 11 and 12 after it.
+  // The second field is the program's name in brackets and may hold spaces. utime and stime are fields 14 and
+  // 15, which is 11 and 12 after it.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return Number(fields[11]) + Number(fields[12]);
 }
 
-/** Of all cores since the machine's start, in clock ticks: user, system, soft interrupts, idle. proc_stat(5). */
+/** Clock ticks of all cores since the machine's start: user, system, soft interrupts, idle. proc_stat(5). */
 export function machineTicks() {
   const [, user, nice, system, idle, iowait, irq, softirq] = readText('/proc/stat')
     .split('\n', 1)[0]
@@ -50,7 +50,7 @@ export function machineTicks() {
   return { user: user + nice, system: system + irq, softirq, idle: idle + iowait };
 }
 
-/** How often the threads of one process went to sleep by themselves, so were woken before. */
+/** Returns how often the threads of one process went to sleep voluntarily, and so were woken before. */
 export function wakeups(pid) {
   let total = 0;
   for (const thread of tasksOf(pid)) {

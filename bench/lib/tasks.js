@@ -1,5 +1,5 @@
-// What the workers are asked to do, one plain function each, so that every contender runs the same
-// code: pools that want a file load this one, manycore is given the functions themselves.
+// The functions that workers run, plain ones, so that every contender runs the same code. Pools that need a
+// file load this one; manycore gets the functions themselves.
 
 /** A call that does nothing but answer a number. */
 export function add(n) {
@@ -53,7 +53,7 @@ export function invert(bytes) {
   return answer;
 }
 
-/** What a worker has armed besides its work: timers and immediates. */
+/** Returns the timers and immediates that a worker has armed besides its work. */
 export function countTimers() {
   const kinds = process.getActiveResourcesInfo();
   return kinds.filter((kind) => kind === 'Timeout' || kind === 'Immediate').length;

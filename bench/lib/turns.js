@@ -1,5 +1,5 @@
-// Contenders that run beside each other take turns, and in each window another one begins: what the machine
-// gives less or more of with time falls on all of them.
+// Turns of contenders that run beside each other: each window begins with another one. Changes of the
+// machine's speed over time then affect all of them.
 
 /** Pairs of index and contender, in the order of this window. */
 export function turnsOf(contenders, window) {

@@ -1,7 +1,10 @@
-// How many workers a case tries that asks what each further one adds: from 1 to what this machine grants.
+// Numbers of workers for cases that measure the gain of each further one: from 1 to the number granted here.
 import { Pool } from 'manycore';
 
-/** What the library would use by itself: the scheduler's affinity, and the control group's quota. */
+/**
+ * Resolves to the numbers; the last is the library's default: the scheduler's affinity, and the control
+ * group's quota.
+ */
 export async function grantedWorkerCounts() {
   const { workerCounts } = await import('../../dist/bench/report/index.js');
   const pool = new Pool({ channel: 'socket' });

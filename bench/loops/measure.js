@@ -1,4 +1,4 @@
-// What is timed where the messages are sent, whoever carries them.
+// Timings on the sending side, whatever carries the messages.
 import { expectSame, summarize } from '../lib/measure.js';
 
 const mostTimes = 4_000_000;
@@ -21,7 +21,7 @@ export async function timeRequests(request, ms) {
   return { calls, ...summarize(times.subarray(0, calls)) };
 }
 
-/** Asks `request` with these bytes, changed each time, what the first of them is. */
+/** Requests, with these bytes, changed each time, the first of them. */
 export function timeLarge(request, bytes, ms) {
   const ask = async (number) => {
     bytes[0] = number;
@@ -31,7 +31,7 @@ export function timeLarge(request, bytes, ms) {
   return timeRequests(ask, ms);
 }
 
-/** Messages for so long, in batches of which the other side tells that it has them all. */
+/** Sends messages for `ms`, in batches; the other side acknowledges each batch. */
 export async function countOneWay({ send, drained, counted }, ms) {
   const start = performance.now();
   let calls = 0;

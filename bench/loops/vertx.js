@@ -24,7 +24,7 @@ export function vertxClasses() {
   return `${join(folder, 'target', 'vertx-bus.jar')}:${join(folder, 'target', 'lib')}/*`;
 }
 
-/** Whether it can be had here; what is missing is told. */
+/** True: Vert.x can be used here; otherwise prints the cause. */
 export function hasVertx() {
   try {
     ensureVertx();

@@ -27,7 +27,7 @@ export async function allocateFor({ warmMs, windowMs }) {
   }
 }
 
-/** Of all workers: items per second, and how unevenly each was at work, in percent. */
+/** Returns figures of all workers: items per second, and the unevenness of each worker's rate, in percent. */
 export function evenness(workers, windowMs) {
   const items = workers.flat().reduce((sum, each) => sum + each, 0);
   const uneven = workers.map((slices) => {

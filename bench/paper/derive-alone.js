@@ -1,4 +1,4 @@
-// The six jobs in libuv's thread pool, whose size the environment says. Prints when each was done.
+// The six jobs in libuv's thread pool, whose size the environment sets. Prints when each was done.
 import { pbkdf2 } from 'node:crypto';
 import { promisify } from 'node:util';
 import { timesOf, turns } from './derive.js';

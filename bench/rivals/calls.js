@@ -1,4 +1,4 @@
-// Which promise a reply settles: what everybody writes who uses worker_threads or fork by hand.
+// Matches replies to promises: the code that every user of worker_threads or fork writes by hand.
 
 export function makeCalls() {
   const waiting = new Map();

@@ -1,6 +1,6 @@
-// One of the processes of `no-parent`: maps its share of a workload in a loop, for nobody. Tells its
-// parent that it is warm, begins when it is told to, and answers what it did. Arguments: the workload,
-// which of how many processes it is, warm-up and window in ms.
+// One of the processes of `no-parent`: maps its share of a workload in a loop, without messages in between.
+// It notifies its parent when it is warm, begins on command, and answers with its figures. Arguments: the
+// workload, its index, the number of processes, warm-up and window in ms.
 import { once } from 'node:events';
 import { watchGc } from './gc.js';
 import { checkResults, repeat } from './measure.js';

@@ -38,7 +38,7 @@ export async function openMapper(contender, name, workers) {
   };
 }
 
-/** Asks until each worker has answered: nobody chooses the worker of a task. */
+/** Repeats the request until each worker has answered: a caller cannot choose the worker of a task. */
 async function workersGcMs(pool, workers) {
   const found = new Map();
   const deadline = performance.now() + longestReadMs;

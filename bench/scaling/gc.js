@@ -1,4 +1,4 @@
-// How long the collector held up this isolate.
+// Measures how long the collector held up this isolate.
 import { PerformanceObserver } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
 
@@ -11,7 +11,7 @@ export function watchGc() {
   const observer = new PerformanceObserver((list) => add(list.getEntries()));
   observer.observe({ type: 'gc' });
   return async () => {
-    // Node reports a pause in a later turn of the loop, and tells the observer in one after that.
+    // Node reports a pause in a later turn of the loop, and calls the observer in one after that.
     for (let turn = 0; turn < 3; turn++) await setImmediate();
     add(observer.takeRecords());
     return totalMs;

@@ -23,8 +23,8 @@ export async function measureContender({ items, map, run, gcMs }, { warmMs, wind
 }
 
 /**
- * What the machine itself gives: as many processes as there would be workers, each with its share of
- * the items, all at work during the same time and none talking to another.
+ * Measures the limit of the machine itself: as many processes as there would be workers, each with its share
+ * of the items. All work during the same time, without messages between them.
  */
 export async function measureAlone(name, processes, { warmMs, windowMs }) {
   const children = Array.from({ length: processes }, (_, index) =>

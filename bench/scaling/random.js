@@ -1,6 +1,6 @@
-// Numbers that look random and are the same at every run.
+// Pseudorandom numbers, the same at every run.
 
-/** A function that gives whole numbers from 0 to `limit - 1`; `seed` says which ones. */
+/** Returns a function that returns whole numbers from 0 to `limit - 1`; `seed` selects the sequence. */
 export function random(seed) {
   let state = seed;
   return (limit) => {

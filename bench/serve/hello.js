@@ -1,4 +1,4 @@
-// The server under measurement: plain Node, knows nothing of who runs it.
+// The measured server: plain Node, the same for every way of running it.
 import { createServer } from 'node:http';
 
 const body = 'hello world';

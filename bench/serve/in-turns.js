@@ -5,7 +5,7 @@ import { quantile } from './open-loop.js';
 import { startServer } from './servers.js';
 import { ensureWrk, runWrk } from './wrk.js';
 
-/** What is measured of each. */
+/** Figures of each server. */
 export const figures = {
   perSecond: perSecond('requests'),
   cpuUs: micros('CPU per request'),
@@ -14,15 +14,15 @@ export const figures = {
 };
 
 export const connections = 64;
-/** Of one second each; in each all contenders have a turn. */
+/** Number of windows, of one second each; in each all contenders have a turn. */
 const windows = 3;
-/** So long, because compiled code comes late where two loops share the requests. */
+/** Long enough for compiled code, which comes late where two loops share the requests. */
 const warmSeconds = 3;
 
 /**
- * The medians of each contender's windows, by its name. `start` starts one, `warm(contender, server)`
- * goes beside its first load, and `beside(contender, server)` begins what goes on in its windows, and returns
- * what ends it.
+ * Resolves to the medians of each contender's windows, by its name. `start` starts one, and `warm(contender,
+ * server)` runs beside its first load. `beside(contender, server)` starts the activity beside its windows,
+ * and returns the function that ends it.
  */
 export async function measureInTurns(
   contenders,

@@ -1,5 +1,5 @@
-// A server of files and CGI programs, ours or Apache's, and a load for it in which so many of a hundred
-// requests are for a program.
+// A server of files and CGI programs, ours or Apache's, and a load for it with a given share of requests for
+// a program, in percent.
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,20 +10,20 @@ import { ensureWrk, runWrk } from './wrk.js';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 export const connections = 16;
-/** Of a hundred requests. */
+/** Requests for a program, in percent. */
 export const shares = [0, 25, 50, 75, 100];
 export const settingOf = (share) => `${share} % CGI`;
-/** So long, because compiled code comes late where two loops share the requests: after 3 s, not 1. */
+/** Long enough for compiled code, which comes late where two loops share the requests: after 3 s, not 1. */
 const warmSeconds = 4;
 const pageBytes = 10 * 1024;
 
 /**
- * Starts the server of a contender (`manycore-PROCESSESxLOOPS`, `apache-MODEL`), warms it with the load of
- * a setting and calls `measure` with `{ pid, cpuUs, load }`; `load` takes whole seconds.
+ * Starts the server of a contender (`manycore-PROCESSESxLOOPS`, `apache-MODEL`) and warms it with the load of
+ * a setting. Then calls `measure` with `{ pid, cpuUs, load }`; `load` takes whole seconds.
  */
 export async function withMix(contender, setting, measure) {
   ensureWrk();
-  // Apache's processes belong to another user, who has to find the files.
+  // Apache's processes belong to another user, who must be able to read the files.
   const root = mkdtempSync(join(tmpdir(), 'manycore-bench-'));
   chmodSync(root, 0o755);
   try {

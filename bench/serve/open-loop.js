@@ -1,11 +1,10 @@
-// Load at a given rate, whatever becomes of it: each request has a time at which it is due, and its
-// latency counts from there, so that a server which stops for a while pays for all that came meanwhile
-// (coordinated omission, Gil Tene).
+// Load at a fixed rate: each request has a time at which it is due, and its latency counts from there. A
+// server that stops for a while so pays for all requests of that time (coordinated omission, Gil Tene).
 import { Agent, get } from 'node:http';
 
 /**
- * `pathOf(index)` says what each request asks for; `agentOf` over which connection, a new one without it. Resolves
- * with `[{ path, ms }]` and how many failed.
+ * Runs the load. `pathOf(index)` returns the path of each request, `agentOf` its connection; without one each
+ * has a new one. Resolves to `[{ path, ms }]` and the number of failures.
  */
 export async function openLoop({
   port,
@@ -48,7 +47,7 @@ export async function openLoop({
   return { answers, failed };
 }
 
-/** So many connections that are kept and used in turn, as those of many clients are. */
+/** Returns this many connections, kept and used in turn, like those of many clients. */
 export function keptConnections(count) {
   const agents = Array.from({ length: count }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
   return {
@@ -59,7 +58,7 @@ export function keptConnections(count) {
   };
 }
 
-/** Of numbers, from 0 to 1. */
+/** Returns the value at `share`, from 0 to 1, of the sorted values. */
 export function quantile(values, share) {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];

@@ -1,5 +1,5 @@
-// A program in threads or processes that each have a listening socket of their own with SO_REUSEPORT, as
-// Watt and Deno do it: `reuse-port.js threads|processes COUNT PROGRAM`.
+// A program in threads or processes that each have a listening socket of their own with SO_REUSEPORT, as in
+// Watt and Deno: `reuse-port.js threads|processes COUNT PROGRAM`.
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';

@@ -1,5 +1,5 @@
-// Servers under measurement: one program, run in different ways. Each runs in a process tree of its own,
-// whose CPU time is what it costs.
+// Measured servers: one program, run in different ways. Each runs in a process tree of its own, whose CPU
+// time is its cost.
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -19,10 +19,10 @@ export const hasReusePort = since('22.12');
 export const hasWatt = since('22.19');
 
 /**
- * The arguments of `node` that run a program of this folder: `plain`, `cluster-LOOPS`,
- * `reuse-port-threads-LOOPS` and `reuse-port-processes-LOOPS` (each loop with a socket of its own),
- * `pm2-2`, `watt-2` (two loops each), `manycore-PROCESSESxLOOPS`, `unit-INSTANCES` (hello.js as a unit);
- * and `vertx-INSTANCES`, which is Java's own.
+ * Returns the arguments of `node` that run a program of this folder: `plain`, `cluster-LOOPS`,
+ * `reuse-port-threads-LOOPS` and `reuse-port-processes-LOOPS` (each loop with a socket of its own), `pm2-2`,
+ * `watt-2` (two loops each), `manycore-PROCESSESxLOOPS`, `unit-INSTANCES` (hello.js as a unit). Those of
+ * `vertx-INSTANCES` are Java's.
  */
 function commandOf(contender, program) {
   const app = here(program);
@@ -65,7 +65,7 @@ export const pm2Environment = {
   PM2_HOME: join(tmpdir(), `manycore-bench-pm2-${process.pid}`),
 };
 
-/** What rivals are told; Watt has a configuration that names the program. */
+/** Environment of rivals; Watt's configuration reads the program from it. */
 function environmentOf(contender, program) {
   if (contender === 'pm2-2') return pm2Environment;
   if (contender === 'watt-2') return { PROGRAM: here(program) };
@@ -86,8 +86,8 @@ export function startServer(contender, program = 'hello.js', env = {}) {
 }
 
 /**
- * Starts the server whose command for a port `commandFor` gives; resolves once it answers:
- * `{ port, pid, cpuUs }`. It ends with this process's group.
+ * Starts the server with the command that `commandFor` returns for a port. Resolves once it answers, to `{
+ * port, pid, cpuUs }`. It ends with this process's group.
  */
 export async function startCommand(commandFor, env = {}) {
   const port = 20_000 + (process.pid % 1000) * mostServers + (started % mostServers); // below those of clients

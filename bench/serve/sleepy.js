@@ -1,5 +1,5 @@
-// Each request holds its loop for 20 ms without using a core, as a synchronous call to the system does:
-// so one machine can hold many loops' worth of load.
+// Each request holds its loop for 20 ms without using a core, like a synchronous system call: so one machine
+// can hold many loops' worth of load.
 import { createServer } from 'node:http';
 
 const never = new Int32Array(new SharedArrayBuffer(4));

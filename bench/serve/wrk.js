@@ -9,7 +9,7 @@ export function ensureWrk() {
   try {
     execFileSync('wrk', ['--version'], { stdio: 'ignore' });
   } catch (error) {
-    // It prints its version and exits with 1.
+    // `--version` prints and exits with 1.
     if (error.code !== 'ENOENT') return;
     execFileSync('apt-get', ['install', '-y', 'wrk'], { stdio: 'ignore' });
   }

@@ -1,4 +1,4 @@
-// A server whose answers come from libuv's thread pool: eight hashes each, so that one thread is too few.
+// A server that uses libuv's thread pool: eight hashes for each answer, so that one thread is too few.
 import { pbkdf2 } from 'node:crypto';
 import { createServer } from 'node:http';
 import { promisify } from 'node:util';

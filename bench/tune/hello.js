@@ -1,4 +1,4 @@
-// A server whose every loop keeps a view of its data fresh, which costs the more the more loops there are.
+// A server in which every loop keeps a view of its data fresh: the total cost grows with the loops.
 import { createServer } from 'node:http';
 
 const refreshMs = 200;

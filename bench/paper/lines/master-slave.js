@@ -1,5 +1,5 @@
-// The same by hand: a master that forks a slave for each core, cuts the input into chunks, hands the next
-// chunk to whoever is free, puts the answers in order, and ends everything when a slave fails or dies.
+// The same by hand: a master that forks a slave for each core, cuts the input into chunks, and gives the next
+// chunk to the next free slave. It puts the answers in order, and ends everything when a slave fails or dies.
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-// What all of them compute, and none of them counts: the share of lines that two texts have in common.
+// The common computation, counted for no model: the share of lines that two texts have in common.
 
 export function similarity(a, b) {
   const lines = new Set(a.split('\n'));

@@ -1,4 +1,4 @@
-// What the threads of worker-pool.js load.
+// Module for the threads of worker-pool.js.
 import { readFileSync } from 'node:fs';
 import { similarity } from '../../paper/lines/similarity.js';
 

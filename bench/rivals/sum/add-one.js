@@ -1,2 +1,2 @@
-// What piscina's threads load.
+// Module for piscina's threads.
 export default (number) => number + 1;

@@ -1,5 +1,5 @@
-// Adds one to each of 1 … 100 and prints the sum, with `child_process.fork` by hand: the next number
-// goes to whoever is free, results keep their places, and a process that fails is noticed.
+// Adds one to each of 1 … 100 and prints the sum, with `child_process.fork` by hand. The next number goes to
+// the next free process, results keep their places, and a process that fails is noticed.
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';

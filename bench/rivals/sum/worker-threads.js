@@ -1,5 +1,5 @@
-// Adds one to each of 1 … 100 and prints the sum, with `worker_threads` by hand: the next number goes
-// to whoever is free, results keep their places, and a thread that fails is noticed.
+// Adds one to each of 1 … 100 and prints the sum, with `worker_threads` by hand. The next number goes to the
+// next free thread, results keep their places, and a thread that fails is noticed.
 import { availableParallelism } from 'node:os';
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 

@@ -1,5 +1,5 @@
-// CommonJS on purpose: poolifier greets a cluster worker at once, and an ES module, which loads
-// asynchronously, is not listening yet; the greeting is lost and the pool never answers.
+// CommonJS on purpose: poolifier sends a cluster worker its first message at once. An ES module, which loads
+// asynchronously, does not listen yet; the message is lost and the pool never answers.
 const { ClusterWorker } = require('poolifier');
 const tasks = require('../../lib/tasks.js');
 

@@ -1,5 +1,5 @@
-// Memory: a typed array of four times the caches, 256 MiB at least, is read, one number of each cache
-// line, so that cores wait for memory and share what it delivers.
+// Memory: a typed array of four times the caches, 256 MiB at least. One number of each cache line is read, so
+// that cores wait for memory and share its bandwidth.
 import { lastLevelCacheBytes } from '../../lib/machine.js';
 
 const sliceBytes = 2 * 2 ** 20;
@@ -21,7 +21,7 @@ export default {
   },
 };
 
-/** Memory that nobody has written to is one page of zeros, which stays in the cache. */
+/** Writes all pages: unwritten memory is one page of zeros, which stays in the cache. */
 function fill(items) {
   items.forEach((slice, index) => {
     slice.fill(1 + (index % 1000));

@@ -1,7 +1,6 @@
 // The plagiarism checker's comparison: no pair of programs twice, in a corpus of Java files and planted
-// copies (bench/corpus/fetch.js). An item is a program and the half of all others that follow it; of
-// an even number the pairs that are half the corpus apart are left out. What a worker needs of all
-// programs it gets once.
+// copies (bench/corpus/fetch.js). An item is a program and the half of all others that follow it. For an even
+// number, the pairs that are half the corpus apart are left out. Workers get the data of all programs once.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +9,7 @@ import { makeDocument } from '../../../examples/plagiarism/document.js';
 
 const corpus = fileURLToPath(new URL('../../corpus/java', import.meta.url));
 
-/** Whether the corpus was fetched. */
+/** True: the corpus has been fetched. */
 export const hasCorpus = () => existsSync(corpus);
 
 export default {

@@ -24,5 +24,5 @@ export async function openWorkload(name, allocate, isMine = () => true) {
   return { items: mine, map };
 }
 
-/** Memory of this process alone, as workloads want it. */
+/** Allocates memory of this process alone, in the form that workloads expect. */
 export const allocateHere = (sizeBytes) => new Uint8Array(sizeBytes);

@@ -1,5 +1,6 @@
-// Hello world by Vert.x: one verticle with a server, in as many instances as asked for, on as many event
-// loops as the machine has cores. The port is in PORT. What bench/serve/hello.js answers.
+// Hello world by Vert.x, with the same answer as bench/serve/hello.js: one verticle with a server. Its
+// argument is the number of instances, and there are as many event loops as the machine has cores. The port
+// is in PORT.
 
 import io.vertx.core.AbstractVerticle;
 import io.vertx.core.DeploymentOptions;
