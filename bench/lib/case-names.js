@@ -18,7 +18,7 @@ export const caseNames = [
   'map-skewed',
   'map-channels',
 ];
-/** Measured only when they are named: one takes longer the more cores there are, others need wrk or a browser. */
+/** Measured only when named: one takes longer on more cores, others need wrk or a browser. */
 export const namedOnly = [
   'scaling',
   'workers',

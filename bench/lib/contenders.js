@@ -52,6 +52,6 @@ export async function loadContender(kind) {
   const adapter = Object.keys(adapters).find((name) => kind.startsWith(name));
   if (adapter === undefined) throw new Error(`no contender is called ${kind}`);
   const { open } = await import(new URL(adapters[adapter], import.meta.url).href);
-  const [base] = kind.split('+'); // what follows "+" is the case's own business
+  const [base] = kind.split('+'); // the part after "+" is for the case
   return ({ workers = 2 } = {}) => open(base, { workers });
 }

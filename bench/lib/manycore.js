@@ -1,4 +1,4 @@
-// manycore as one of the contenders: the same face as bench/rivals/*.js.
+// manycore as one of the contenders: the same interface as bench/rivals/*.js.
 // Not here: closures and shared memory, which no rival has; their cases use `pool` directly.
 import { Pool } from 'manycore';
 import * as tasks from './tasks.js';

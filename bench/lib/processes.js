@@ -68,7 +68,7 @@ export function pssMiB(pid) {
   return Number(kib) / 1024;
 }
 
-/** The same of this process and all its living descendants. */
+/** The same for this process and all its living descendants. */
 export function treePssMiB() {
   return descendants().reduce((total, pid) => total + pssMiB(pid), pssMiB(process.pid));
 }

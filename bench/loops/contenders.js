@@ -1,4 +1,5 @@
-// Two event loops that talk, by name: `{ measure(kind, ms) }`, which runs where the messages are sent.
+// Pairs of event loops that exchange messages, by name: `{ measure(kind, ms) }`, which runs on the sending
+// side.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

@@ -1,4 +1,4 @@
-// One of two workers that talk over a MessageChannel.
+// One of two workers that communicate over a MessageChannel.
 import { parentPort, workerData } from 'node:worker_threads';
 import { countOneWay, largeBytes, timeLarge, timeRequests } from './measure.js';
 

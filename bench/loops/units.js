@@ -1,4 +1,4 @@
-// The two ends of a measured bus, as units: one answers, or counts, what the other sends.
+// The two ends of a measured bus, as units: one answers, or counts, the messages of the other.
 import { shared } from 'manycore';
 import { countOneWay, largeBytes, timeLarge, timeRequests } from './measure.js';
 

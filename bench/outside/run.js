@@ -1,5 +1,6 @@
-// Runs manycore on what other people wrote: `node bench/outside/run.js [closures|packages|piscina|tinypool|workerpool …]`.
-// Prints what is not as at home and writes `results/NAME.json`, unless only a part ran (`--only`).
+// Runs manycore on the tests of other projects: `node bench/outside/run.js
+// [closures|packages|piscina|tinypool|workerpool …]`. Prints results that differ from those at home, and
+// writes `results/NAME.json`, unless only a part ran (`--only`).
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -44,7 +45,7 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(measures))
   if (values.only === undefined && values.target === undefined) store(name, counts, rows);
 }
 
-/** Everything that is not the same, without details: those name paths of this machine. */
+/** Writes all differences, without details, which contain paths of this machine. */
 function store(name, counts, rows) {
   const others = rows.filter(({ outcome }) => outcome !== 'same');
   const result = {

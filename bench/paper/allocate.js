@@ -1,4 +1,4 @@
-// The load of the case `gc`: in a worker, for a time, with a live set of its own that old collections must mark.
+// The load of the case `gc`: in a worker, for a time, with a live set that old collections must mark.
 import allocation from '../scaling/workloads/allocation.js';
 
 const sliceMs = 50;

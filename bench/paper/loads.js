@@ -1,4 +1,4 @@
-// Fixed amounts of work for the case `workers`. A task answers with what it found and the CPU time that its
+// Fixed amounts of work for the case `workers`. A task answers with its result and the CPU time that its
 // worker used meanwhile; every answer is checked.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fib } from '../lib/tasks.js';

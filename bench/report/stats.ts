@@ -1,10 +1,10 @@
-// Medians and ranges of the few numbers that a handful of rounds gives. Quantiles of many latencies
-// are taken where they are measured (lib/measure.js).
+// Medians and ranges of the few numbers from a handful of rounds. Quantiles of many latencies are computed
+// during the measurement (lib/measure.js).
 import type { Spread } from './types.js';
 
 /**
- * The value below which `share` of the values lie, on the straight line between the two nearest
- * where it falls between them; NaN for none.
+ * Returns the value below which `share` of the values are, on the straight line between the two nearest
+ * values; NaN for none.
  */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
@@ -17,7 +17,7 @@ export function quantile(values: readonly number[], share: number): number {
 /** Middle of the sorted values, the mean of the two middle ones when their count is even; NaN for none. */
 export const median = (values: readonly number[]): number => quantile(values, 0.5);
 
-/** How `above` stands to `below` in each round; `null` where either of them failed. */
+/** Returns the ratio of `above` to `below` in each round; `null` where either of them failed. */
 export function roundRatios(
   above: readonly (number | null)[] | undefined,
   below: readonly (number | null)[] | undefined,
@@ -28,7 +28,7 @@ export function roundRatios(
   });
 }
 
-/** `undefined` when no round succeeded. */
+/** Returns `undefined` when no round succeeded. */
 export function spreadOf(samples: readonly (number | null)[] | undefined): Spread | undefined {
   const values = (samples ?? []).filter((value) => value !== null);
   if (values.length === 0) return undefined;

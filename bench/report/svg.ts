@@ -1,4 +1,4 @@
-// The few SVG elements that the plots are made of, as text. Scales and paths are d3's.
+// The few SVG elements of the plots, as text. Scales and paths are d3's.
 
 export type Attributes = Readonly<Record<string, string | number>>;
 
@@ -16,7 +16,7 @@ export function text(x: number, y: number, content: string, attributes: Attribut
   return element('text', { x, y, fill: ink, ...attributes }, escaped(content));
 }
 
-/** As markup. */
+/** Escapes text for markup. */
 export function escaped(content: string): string {
   return content.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }

@@ -1,8 +1,8 @@
-// How numbers and bars are written, in the terminal and in the documents.
+// Numbers and bars as text, in the terminal and in the documents.
 import { spreadOf } from './stats.js';
 import type { Bar, Figure, Judged, Measured, Spread } from './types.js';
 
-/** Three digits that count, thousands with commas; `-` for what was not measured. */
+/** Formats three significant digits, thousands with commas; `-` for no value. */
 export function formatNumber(value: number | undefined): string {
   if (value === undefined || !Number.isFinite(value)) return '-';
   if (value === 0) return '0';
@@ -11,7 +11,7 @@ export function formatNumber(value: number | undefined): string {
   return Number(value.toPrecision(3)).toString();
 }
 
-/** `12.3 (11–14)`; the range only where there is one. */
+/** `12.3 (11–14)`; the range only if there is one. */
 export function formatSpread(spread: Spread | undefined): string {
   if (spread === undefined) return '-';
   const middle = formatNumber(spread.median);
@@ -28,7 +28,7 @@ function formatBar(bar: Bar, figure: Figure): string {
   return `${aim}≥ ${formatNumber(bar.timesFaster)}${unit} faster`;
 }
 
-/** What was reached, in the bar's terms: `0.026 × (0.02–0.03)`. */
+/** Formats the reached value in the bar's terms: `0.026 × (0.02–0.03)`. */
 function formatReached(judged: Judged, figure: Figure): string {
   const { bar, reached } = judged;
   if (reached === undefined) return 'not measured';
@@ -57,7 +57,7 @@ export function alignColumns(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-/** Everything that one setting of a case measured, one line a contender. */
+/** Table of one setting of a case, one line a contender. */
 export function settingTable(
   setting: string,
   figures: Readonly<Record<string, Figure>>,
@@ -123,7 +123,7 @@ export interface StoredCase {
   readonly judged: readonly Judged[];
 }
 
-/** The table of docs/benchmarks.md: every bar, the missed ones too, each with its case and its stored result. */
+/** Table of docs/benchmarks.md: every bar, also missed ones, each with its case and stored result. */
 export function claimsTable(cases: readonly StoredCase[], machine: string): string {
   const lines = [
     '| claim | bar | reached | manycore / rival | verdict | case |',
@@ -167,7 +167,9 @@ function cellsOf(
   return [one.bar.says, formatReached(one, figure), `${withUnit(one.mine, figure)}${theirs}`];
 }
 
-/** `page` with `table` between the marker lines of `name`; `undefined` when they are not both there. */
+/**
+ * Returns `page` with `table` between the marker lines of `name`; `undefined` when one of them is missing.
+ */
 export function insertTable(page: string, name: string, table: string): string | undefined {
   const begin = `<!-- ${name}:begin -->`;
   const end = `<!-- ${name}:end -->`;

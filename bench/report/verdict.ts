@@ -1,6 +1,6 @@
-// Whether a bar was reached. The rival is the best one by the median of the same figure in the same
-// run; the verdict is the median's, and the rounds say how sure it is (see `Verdict`). What shared its rounds
-// is judged by the ratios of the rounds: what slowed one of them slowed both sides.
+// Judges bars. The rival is the best one by the median of the same figure in the same run. The verdict is the
+// median's, and the rounds give its certainty (see `Verdict`). Contenders that shared their rounds are judged
+// by the ratios of the rounds: a disturbance in one of them slows both sides.
 import { roundRatios, spreadOf } from './stats.js';
 import type { Bar, Figure, Judged, Measured, Side, Spread, Verdict } from './types.js';
 
@@ -36,7 +36,7 @@ export function judge(
   return { bar, verdict: verdictOf(bar, reached.median, rounds), reached, mine, rival, theirs };
 }
 
-/** Whether `value` (a ratio, or the figure itself) is on the right side of the bar. */
+/** True: `value` (a ratio, or the figure itself) reaches the bar. */
 function reaches(bar: Bar, value: number): boolean {
   if (bar.atMost !== undefined) return value <= bar.atMost;
   return value >= (bar.atLeast ?? bar.timesFaster ?? Number.POSITIVE_INFINITY);

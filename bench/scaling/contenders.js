@@ -1,5 +1,5 @@
-// Contenders that map a workload: the plain loop, and `pmap` over a pool on each channel. Not here: `no-parent`,
-// which maps nothing together (measure.js).
+// Contenders that map a workload: the plain loop, and `pmap` over a pool on each channel. Not here:
+// `no-parent`, which maps nothing together (measure.js).
 import { threadId } from 'node:worker_threads';
 import { Pool, perWorker, pmap, shared } from 'manycore';
 import { watchGc } from './gc.js';

@@ -31,7 +31,7 @@ export async function measureAlone(name, processes, { warmMs, windowMs }) {
     fork(alone, [name, index, processes, warmMs, windowMs].map(String)),
   );
   const answers = () => Promise.all(children.map(answerOf));
-  await answers(); // that they are warm
+  await answers(); // each is warm
   const done = answers();
   for (const child of children) child.send('begin');
   const shares = await done;

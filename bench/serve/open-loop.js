@@ -4,7 +4,7 @@ import { Agent, get } from 'node:http';
 
 /**
  * Runs the load. `pathOf(index)` returns the path of each request, `agentOf` its connection; without one each
- * has a new one. Resolves to `[{ path, ms }]` and the number of failures.
+ * has a new one. Resolves to `{ answers: [{ path, ms }], failed }`.
  */
 export async function openLoop({
   port,
@@ -58,7 +58,7 @@ export function keptConnections(count) {
   };
 }
 
-/** Returns the value at `share`, from 0 to 1, of the sorted values. */
+/** Returns the value at `share`, from 0 to 1, of numbers. */
 export function quantile(values, share) {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];

@@ -1,4 +1,4 @@
-// A server in which every loop keeps a view of its data fresh: the total cost grows with the loops.
+// A server in which every loop keeps a view of its data fresh: the total cost grows with their number.
 import { createServer } from 'node:http';
 
 const refreshMs = 200;

@@ -1,5 +1,5 @@
-// The closures that Pulumi keeps to test how it serializes functions: each runs at home and in a worker, captured
-// and as an argument. Allowed are the same and a refusal with a code; prints the rest case by case.
+// Pulumi's test closures for its serializer of functions: each runs at home and in a worker, captured and as
+// an argument. Allowed outcomes are the same result and a refusal with a code; prints all others.
 import {
   cpSync,
   existsSync,
@@ -19,7 +19,7 @@ const commit = '1b5949891b3cefcb9974752b24a5ecef0acc86c8';
 const folder = 'sdk/nodejs/tests/runtime/testdata/closure-tests';
 const here = fileURLToPath(new URL('.', import.meta.url));
 
-// What a case's function is called with, where nothing would show too little.
+// Arguments of the functions that would show too little without any.
 const argumentsOf = {
   18: [1, 2, 3],
   19: [1, 2, 3],
@@ -30,9 +30,9 @@ const argumentsOf = {
   158: [{ whatever: 7 }],
   164: [{ message: 'hello' }],
 };
-// This one ends the process that calls it, at home too.
+// Ends the process that calls it, at home too.
 const notCalled = new Set(['169-Function-captures-V8-intrinsic-js']);
-// The state of an imported module is the worker's own, as the guide says: the program has set it after its import.
+// The state of an imported module is each worker's own (docs/guide): the program sets it after its import.
 const stateOfModule = new Set([
   '151-Capture-config-created-on-the-outside',
   '152-Capture-config-created-on-the-inside',
@@ -100,7 +100,10 @@ function firstDifference(home, worker) {
   return `home …${part(home)}… worker …${part(worker)}…`;
 }
 
-/** The corpus as CommonJS, compiled as its own tsconfig says (ES2016), each case with the driver's call at its end. */
+/**
+ * Writes the corpus as CommonJS, compiled by its own tsconfig (ES2016), and appends the driver's call to each
+ * case.
+ */
 function compile(source, target = 'ES2016') {
   const out = fileURLToPath(
     new URL(`../node_modules/.fetched/closures-${target}`, import.meta.url),

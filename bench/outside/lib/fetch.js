@@ -1,5 +1,5 @@
-// What the measurements read of other people's repositories: one folder at one commit, into `node_modules/.fetched`,
-// which git ignores. OUTSIDE_MIRRORS names a folder of clones (`owner+name/repo`) to take instead of GitHub.
+// Fetches test data of other repositories: one folder at one commit, into `node_modules/.fetched`, which git
+// ignores. OUTSIDE_MIRRORS names a folder of clones (`owner+name/repo`) to use instead of GitHub.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const fetched = fileURLToPath(new URL('../node_modules/.fetched', import.meta.url));
 
-/** Returns where `folder` of `repository` ("owner/name") at `commit` lies; fetches it at the first call. */
+/** Returns the path of `folder` of `repository` ("owner/name") at `commit`; fetches it at the first call. */
 export function fetchFolder(repository, commit, folder) {
   const into = join(fetched, `${repository.replace('/', '+')}@${commit}`);
   if (existsSync(into)) return join(into, folder);

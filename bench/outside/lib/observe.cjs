@@ -1,5 +1,5 @@
-// What a function does, as text that can be compared: what it returns and prints, and how it and its result
-// are made. The same code runs at home and in a worker; the text must be equal.
+// Behaviour of a function as text for comparison: its result and output, and the structure of both and of the
+// function itself. The same code runs at home and in a worker; the text must be equal.
 'use strict';
 
 /** Calls `func` with `args` and resolves with the text; an error of `func` is part of it. */
@@ -11,7 +11,7 @@ exports.observe = async (func, args = []) => {
   try {
     const returned = func(...args);
     seen.kind = returned instanceof Promise ? 'promise' : typeof returned;
-    // Only what has to be awaited is: the caller may change what the function has captured right after this call.
+    // Awaits only promises and iterators: the caller may change captured values right after this call.
     const isLater = returned instanceof Promise || typeof returned?.next === 'function';
     seen.value = describe(isLater ? await drained(await returned) : returned);
   } catch (error) {
@@ -112,7 +112,7 @@ const describe = (root) => {
   }
 };
 
-/** What instances of a class and its static methods answer; each answer or error as one line. */
+/** Returns the results of the methods and static methods of a class; each answer or error as one line. */
 function exercise(Class) {
   const answers = {};
   const printed = [];

@@ -1,5 +1,5 @@
-// Packages that people use, inside a function by import and as objects that were made at home and captured;
-// each as an ES module and as the CommonJS that TypeScript makes of it.
+// Popular packages, used inside a function by import, and as objects that were made at home and captured.
+// Each program exists as an ES module and as the CommonJS from TypeScript.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

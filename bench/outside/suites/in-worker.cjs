@@ -1,4 +1,4 @@
-// What runs in a worker for the adapters of piscina and tinypool: their worker file, loaded once, called by name.
+// Code in a worker for the adapters of piscina and tinypool: the worker file, loaded once, called by name.
 'use strict';
 
 const { pathToFileURL } = require('node:url');
@@ -6,7 +6,7 @@ const os = require('node:os');
 
 const loaded = new Map();
 
-/** Runs once in each worker: what piscina and tinypool tell their workers. */
+/** Sets the state that piscina and tinypool give their workers. Runs once in each worker. */
 exports.prepare = async ({ state, argv, niceIncrement, commonState, idVariable }) => {
   process.argv.push(...argv);
   if (niceIncrement > 0) os.setPriority(0, Math.min(19, os.getPriority(0) + niceIncrement));
@@ -16,7 +16,7 @@ exports.prepare = async ({ state, argv, niceIncrement, commonState, idVariable }
   else Object.assign(require(commonState).commonState, state);
 };
 
-/** Calls the export `name` of a worker file with one value. What was marked by `move` is detached here. */
+/** Calls the export `name` of a worker file with one value. Values marked by `move` are detached here. */
 exports.handle = async (filename, name, value, movables) => {
   const handler = await handlerOf(filename, name);
   if (handler === undefined)
@@ -28,7 +28,7 @@ exports.handle = async (filename, name, value, movables) => {
     : result;
 };
 
-/** Runs in a worker that leaves: tinypool's `teardown` names an export of the worker file. */
+/** Runs in a worker at its end: tinypool's `teardown` names an export of the worker file. */
 exports.finish = async (filename, name) => {
   const teardown = await handlerOf(filename, name);
   await teardown?.();

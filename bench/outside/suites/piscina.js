@@ -10,7 +10,7 @@ const reporter = new URL('reporter.mjs', import.meta.url).href;
 
 export const piscina = { name: 'piscina 5.3.2', prepare, run };
 
-/** Returns the files of tests. `beginning`: a line of code before the adapter is loaded; none: as they are. */
+/** Returns the files of tests. `beginning`: a line of code before the adapter is loaded, or `undefined`. */
 function prepare(out, beginning) {
   rmSync(out, { recursive: true, force: true });
   cpSync(fileURLToPath(new URL('../node_modules/piscina', import.meta.url)), out, {

@@ -1,6 +1,6 @@
-// Why a test of another pool fails here, for the tests that are known to: `missing`, what manycore does not have;
-// `otherwise`, what it does in its own way, or cannot be told through an adapter. Each `missing` is named in
-// docs/guide/from-other-pools.md. A test that fails and is not here is a fault.
+// Reasons of the expected failures of other pools' tests. `missing`: manycore lacks the feature. `otherwise`:
+// it differs by design, or an adapter cannot express it. docs/guide/from-other-pools.md names each `missing`.
+// A failing test that is not here is a fault.
 
 const because = (pool, outcome, why, ...tests) =>
   tests.map((test) => ({ pool, outcome, why, test }));

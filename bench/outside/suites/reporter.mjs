@@ -1,4 +1,4 @@
-// One line of JSON for each test of a file under node --test, without those that only hold others.
+// Prints one line of JSON for each test of a file under node --test, without those that only group others.
 export default async function* lines(source) {
   for await (const { type, data } of source) {
     if (type !== 'test:pass' && type !== 'test:fail') continue;

@@ -1,5 +1,5 @@
-// The test suite of another pool, first on its own code, then through the adapter: what fails there and passes
-// with its own is named, with the reason that `reasons.js` gives for it.
+// Runs the test suite of another pool, first on its own code, then through the adapter. Prints the tests that
+// fail only through the adapter, with the reason in `reasons.js`.
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inTurns } from '../lib/children.js';
@@ -27,8 +27,8 @@ export async function measureSuite(suite, { node, manycore, only }) {
 }
 
 /**
- * Results by "file: test"; a test with the name of another one of its file gets a number. `manycore`: the module
- * that the pool of workers is replaced by, if it is.
+ * Resolves to results by "file: test"; a test with the name of another one of its file gets a number.
+ * `manycore`: the module that replaces the pool of workers, or `undefined`.
  */
 async function runAll(suite, out, manycore, { node, only }, expected) {
   const files = suite
@@ -39,7 +39,7 @@ async function runAll(suite, out, manycore, { node, only }, expected) {
     const { results } = await suite.run(file, { node, timeoutMs: 120_000 });
     for (const result of results) byName.set(keyOf(byName, file, result.name), result);
   });
-  // What blocks its process takes the rest of its file along: those run by themselves.
+  // A test that blocks its process ends the rest of its file: those tests run by themselves.
   const missing = [...(expected?.keys() ?? [])].filter((key) => !byName.has(key));
   await inTurns(missing, 2, async (key) => {
     const [file, name] = split(key, files);

@@ -1,6 +1,6 @@
-// The class that piscina and tinypool keep their workers in, over a manycore pool: the rest of the two
-// (options, checks, movable values) stays their own. A test that fails here asks for something that a pool of
-// manycore lacks or does otherwise.
+// The class in which piscina and tinypool keep their workers, over a manycore pool. The rest of the two
+// (options, checks, movable values) is their own code. A test that fails here needs a feature that a pool of
+// manycore lacks or implements differently.
 'use strict';
 
 const { AsyncResource } = require('node:async_hooks');
@@ -14,8 +14,8 @@ const inWorker = join(__dirname, 'in-worker.cjs');
 const handle = task(pathToFileURL(inWorker).href, 'handle');
 
 /**
- * `own` holds what belongs to one of the two: its defaults, errors and symbols, and the path of the module that
- * keeps a worker's state (piscina).
+ * `own` holds the parts of one of the two: its defaults, errors and symbols, and the path of the module with
+ * a worker's state (piscina).
  */
 module.exports = (own) =>
   class ThreadPool {
@@ -79,7 +79,7 @@ module.exports = (own) =>
       this.#announce(this.pool);
     }
 
-    /** Tells the two's `workerCreate` and `workerDestroy` from the pool's own workers. */
+    /** Emits `workerCreate` and `workerDestroy` of the two for the pool's own workers. */
     #announce(pool) {
       const known = new Map();
       subscribe('manycore:worker:ready', ({ worker }) => {
@@ -92,13 +92,13 @@ module.exports = (own) =>
       });
     }
 
-    /** The workers, as the two list their workers. */
+    /** Workers, in the form in which piscina and tinypool list them. */
     get workers() {
       const { workers, waitingTasks } = this.pool.stats();
       const alive = workers.filter(({ state }) =>
         ['starting', 'ready', 'retiring'].includes(state),
       );
-      let coming = waitingTasks; // those that a starting worker will take are its own, there
+      let coming = waitingTasks; // tasks that a starting worker will take are that worker's, in the two
       const items = alive.map(({ id, pid, kind, state, tasksInFlight }) => {
         const first = Math.min(
           state === 'starting' ? coming : 0,
@@ -238,7 +238,7 @@ module.exports = (own) =>
 
     async destroy() {
       const { pool, options } = this;
-      // What `teardown` is for: a worker that is killed runs none.
+      // `teardown` needs a closed pool: a worker that is killed does not run it.
       if (options.teardown && pool.stats().runningTasks === 0) {
         this.#cancelWaiting();
         await pool.close();
@@ -268,7 +268,7 @@ const unset = (env) => Object.fromEntries(Object.keys(env).map((name) => [name, 
 const pathOf = (filename) =>
   String(filename).startsWith('file:') ? fileURLToPath(filename) : String(filename);
 
-/** What `Piscina.move()` marked, as value and what of it goes over. */
+/** Returns the value that `Piscina.move()` marked, and its transfer list. */
 function valueAndTransfer(value, transferList, own) {
   if (typeof value !== 'object' || value === null || !own.isMovable(value))
     return { value, transfer: transferList };
@@ -306,7 +306,7 @@ const teardownOf = (file, filename, name) => async () => {
   await finish(filename, name);
 };
 
-/** The pool's times under piscina's names, which has NaN where nothing was recorded. */
+/** Times of the pool under piscina's names, with NaN where nothing was recorded. */
 function timings(owner) {
   const summary = (name) => {
     const times = owner.pool.stats()[name];

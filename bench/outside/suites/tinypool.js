@@ -11,7 +11,7 @@ const modules = fileURLToPath(new URL('../node_modules', import.meta.url));
 
 export const tinypool = { name: 'tinypool 2.2.0', prepare, run };
 
-/** Returns the files of tests. `beginning`: a line of code before the adapter is loaded; none: as they are. */
+/** Returns the files of tests. `beginning`: a line of code before the adapter is loaded, or `undefined`. */
 function prepare(out, beginning) {
   rmSync(out, { recursive: true, force: true });
   cpSync(join(modules, 'tinypool'), out, { recursive: true });

@@ -1,4 +1,4 @@
-// In place of workerpool's `worker.js`, in a worker: the methods of a worker file, and what they are called with.
+// Replaces workerpool's `worker.js` in a worker: the methods of a worker file, and their arguments.
 'use strict';
 
 const { fileURLToPath } = require('node:url');
@@ -8,7 +8,7 @@ const methods = { methods: () => Object.keys(methods), run: (fn, args) => export
 
 let onTerminate = () => {};
 
-/** What a worker file calls to offer its methods. */
+/** Called by a worker file to offer its methods. */
 exports.add = (added, options) => {
   Object.assign(methods, added);
   if (options?.onTerminate) onTerminate = options.onTerminate;
@@ -16,7 +16,7 @@ exports.add = (added, options) => {
 
 exports.emit = (payload) => void report(payload);
 
-/** Runs in a worker that leaves. */
+/** Runs in a worker at its end. */
 exports.end = () => onTerminate(0);
 
 /** Runs in a worker: calls a method of the worker file, which is loaded at first. */
@@ -26,10 +26,10 @@ exports.call = (script, method, args) => {
   return exports.apply(methods[method], args);
 };
 
-/** What a `Transfer` of workerpool holds: a result hands over its ports anyway. */
+/** Returns the content of workerpool's `Transfer`: a result hands over its ports anyway. */
 const messageOf = (result) => (result?.constructor?.name === 'Transfer' ? result.message : result);
 
-/** Calls `fn` with what workerpool calls its functions with; its abort listeners end an aborted task. */
+/** Calls `fn` with workerpool's arguments for functions; its abort listeners end an aborted task. */
 exports.apply = (fn, args) => {
   const listeners = [];
   const self = {

@@ -62,12 +62,12 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
       });
     }
 
-    /** Tells `onTerminateWorker` of each worker, with what `onCreateWorker` made of its options. */
+    /** Calls `onTerminateWorker` for each worker, with the options that `onCreateWorker` returned. */
     #announce(optionsOfNext) {
       const made = new Map();
       const isOwn = (worker) => this.pool.stats().workers.some(({ id }) => id === worker);
       subscribe('manycore:worker:start', ({ worker }) => {
-        // A pool with `minWorkers` starts workers before it is there.
+        // A pool with `minWorkers` starts workers in its constructor.
         if (this.pool === undefined || isOwn(worker)) made.set(worker, optionsOfNext());
       });
       subscribe('manycore:worker:exit', ({ worker }) => {
@@ -136,7 +136,7 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
       return resolver.promise;
     }
 
-    /** `timeout(ms)` of the promise counts from when the task has left the queue; then output is that of `on`. */
+    /** `timeout(ms)` of the promise counts from the start of the task; its output then goes to `on`. */
     #onStart(promise, { queued, started }, on) {
       const timeout = promise.timeout.bind(promise);
       let delay;
@@ -199,7 +199,10 @@ const teardownOf = (file) => async () => {
 
 const isAlive = ({ state }) => ['starting', 'ready', 'retiring'].includes(state);
 
-/** What is announced of the task that `start` hands to a pool: it waits, or a worker has it at once. */
+/**
+ * Returns the messages about the task that `start` hands to a pool: it is queued, or a worker starts it at
+ * once.
+ */
 function announcedOfNext(start) {
   const announced = {};
   const onQueued = (message) => {

@@ -1,5 +1,5 @@
-// Bars in groups, as SVG text: one bar for each series in each group, with the range of the rounds, or parts
-// on top of each other. On a light card, so that it reads the same on any page.
+// Bars in groups, as SVG text. A group has one bar for each series, with the range of the rounds, or with
+// parts on top of each other. On a light card, so that it reads the same on any page.
 import { scaleBand, scaleLinear, scaleLog } from 'd3-scale';
 import { drawCard, element, escaped, faint, ink, rule, text, wrap } from '../svg.js';
 import { formatNumber } from '../table.js';
@@ -10,9 +10,9 @@ export type BarValue = Spread | readonly Spread[] | undefined;
 
 export interface Chart {
   readonly title: string;
-  /** What the height of a bar is. */
+  /** Unit of the height of bars. */
   readonly unit: string;
-  /** Of parts there is no logarithm. */
+  /** Parts need `linear`: they have no logarithm. */
   readonly scale: 'linear' | 'log';
   /** Names of the bars of a group, or of the parts of all bars, in the order of `groups`. */
   readonly series: readonly string[];

@@ -3,7 +3,7 @@ import { drawChart } from './chart.js';
 import { NotMeasured, Stored, type StoredResult } from './results.js';
 import { type Section, sections } from './sections.js';
 
-/** The cases whose results the page shows, each once, in its order. */
+/** Cases whose results the page shows, each once, in its order. */
 export const evidenceCases: readonly string[] = [...new Set(sections.map(({ from }) => from))];
 
 export interface Evidence {
@@ -28,7 +28,7 @@ export function evidenceOf(results: readonly StoredResult[]): Evidence {
 
 const notMeasured = 'Not measured yet, or not whole: `npm run bench -- paper`.';
 
-/** `undefined` where a figure of theirs is missing: what they conclude would have no ground. */
+/** Returns `undefined` when one of their figures is missing: the conclusions would have no ground. */
 function sentencesOf({ ours }: Section, stored: Stored): string | undefined {
   try {
     return ours(stored);

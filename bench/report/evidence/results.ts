@@ -1,5 +1,5 @@
-// Stored results as the page of evidence reads them. A picture leaves out what is not stored; a sentence
-// cannot, so that the page says that it was not measured.
+// Stored results for the page of evidence. A picture leaves out data that is not stored. A sentence cannot,
+// so the page has a note that it was not measured.
 import { spreadOf } from '../stats.js';
 import { formatSpread } from '../table.js';
 import type { Measured, Spread } from '../types.js';
@@ -18,7 +18,7 @@ export interface StoredResult {
   readonly measured: readonly Measured[];
 }
 
-/** A sentence is to name a figure that is not stored. */
+/** Thrown for a sentence whose figure is not stored. */
 export class NotMeasured extends Error {}
 
 export class Stored {
@@ -54,13 +54,13 @@ export class Stored {
     return this.#known(name, setting, contender, figure).median;
   }
 
-  /** What a sentence says of a rival that is not everywhere, '' where it was not there. */
+  /** Returns a sentence about a rival that is not available everywhere, '' when it has no results. */
   where(name: string, contender: string, sentence: () => string): string {
     const measured = this.#results.get(name)?.measured ?? [];
     return measured.some((one) => one.contender === contender) ? sentence() : '';
   }
 
-  /** Of the machine that it was measured on. Throws `NotMeasured`. */
+  /** Cores of the machine of the case. Throws `NotMeasured`. */
   cores(name: string): number {
     const result = this.#results.get(name);
     if (result === undefined) throw new NotMeasured(name);
@@ -85,7 +85,7 @@ export class Stored {
     throw new NotMeasured(`${figure} of ${contender}, ${setting}`);
   }
 
-  /** Where and when it was measured, in a line. */
+  /** Returns place and time of the measurement, in a line. */
   madeOn(name: string): string {
     const result = this.#results.get(name);
     if (result === undefined) return 'not measured yet';

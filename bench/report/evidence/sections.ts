@@ -1,18 +1,18 @@
-// What the sources of manycore's ideas have measured, measured again: of each experiment the source's
-// figure, ours out of the stored results, a picture, and what differs and why.
+// Experiments from the sources of manycore's ideas, measured again. Each has the source's figure, ours from
+// the stored results, a picture, and the differences with their reasons.
 
 import type { BarValue, Chart } from './chart.js';
 import type { Stored } from './results.js';
 
 export interface Section {
-  /** Of its picture's file. */
+  /** Name of its picture's file. */
   readonly name: string;
   readonly title: string;
-  /** The case in whose results it is. */
+  /** Case with its results. */
   readonly from: string;
-  /** What the source says, with its figure. */
+  /** Result of the source, with its figure. */
   readonly source: string;
-  /** What was measured here, and why it differs. */
+  /** Result here, and the reason for a difference. */
   readonly ours: (stored: Stored) => string;
   readonly chart: (stored: Stored) => Chart;
 }
@@ -76,7 +76,7 @@ function workers(load: string, title: string, why: (stored: Stored) => string): 
   };
 }
 
-/** The figures that both loads have a sentence of. */
+/** Figures that appear in the sentence of each load. */
 function workerSentence(stored: Stored, load: string): string {
   const text = (count: number, figure = 'totalMs'): string =>
     stored.text('workers', `${load}-${count}`, 'manycore-process', figure);

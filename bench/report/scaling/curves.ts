@@ -16,11 +16,11 @@ import type {
 
 /** The contender without workers: the loop that everything is compared with. */
 const plainLoop = 'loop';
-/** Processes that talk to nobody: what the machine gives. */
+/** Processes without messages: the limit of the machine. */
 export const machineItself = 'no-parent';
 
 type RoundSamples = readonly (number | null)[];
-/** What was measured, with where. */
+/** Results with their setting. */
 type Run = Measured & { readonly at: ScalingSetting };
 
 export function curvesOf({ settings, measured }: ScalingResult): WorkloadCurves[] {
@@ -75,8 +75,8 @@ export function quartilesOf(samples: RoundSamples | undefined): Quartiles | unde
 }
 
 /**
- * The ratio of the medians, as in a verdict, and how the ratios of the rounds spread; of the rounds
- * in which both succeeded, or a round that one of them lacks would move the ratio out of its range.
+ * Returns the ratio of the medians, as in a verdict, and the spread of the ratios of the rounds. Only rounds
+ * in which both succeeded count: a round with one of them would move the ratio out of its range.
  */
 function ratioOf(
   above: RoundSamples | undefined,
@@ -121,7 +121,7 @@ function fitLaw(
   return fit && { fit, rounds: rounds.map(fitTo).filter((one) => one !== undefined) };
 }
 
-/** In the order in which the keys come first. */
+/** Returns groups in the order in which their keys come first. */
 function groupBy<T>(all: readonly T[], keyOf: (one: T) => string): [key: string, group: T[]][] {
   const keys = [...new Set(all.map(keyOf))];
   return keys.map((key) => [key, all.filter((one) => keyOf(one) === key)]);

@@ -23,9 +23,9 @@ export interface Fit {
   readonly sigma: number;
   /** 0 or more. */
   readonly kappa: number;
-  /** 1 for Amdahl's law; also for the USL where the points cannot tell κ from σ and κ = 0 is set. */
+  /** 1 for Amdahl's law; also for the USL when the points cannot separate κ from σ, and κ = 0 is set. */
   readonly fittedParameters: 1 | 2;
-  /** Different numbers of workers above 1: what the law could be wrong about. */
+  /** Different numbers of workers above 1, by which the law can be refuted. */
   readonly points: number;
   /** Root mean square of measured / fitted − 1, over the points. */
   readonly error: number;
@@ -38,12 +38,12 @@ export function fitAmdahl(measured: readonly SpeedUp[]): Fit | undefined {
   return fitted({ sigma: bestSigma(sums, 0), kappa: 0 }, sums, 1);
 }
 
-/** The same; with a single number of workers above 1 it is Amdahl's fit, see `fittedParameters`. */
+/** Fits the USL; with a single number of workers above 1 it is Amdahl's fit, see `fittedParameters`. */
 export function fitUsl(measured: readonly SpeedUp[]): Fit | undefined {
   const sums = sumUp(measured);
   if (sums.points < 2) return fitAmdahl(measured);
-  // The sum of squares is a bowl over the strip 0 ≤ σ ≤ 1, κ ≥ 0: its lowest point inside, if the
-  // bowl's own is there, else on one of the three edges.
+  // The sum of squares is a bowl over the strip 0 ≤ σ ≤ 1, κ ≥ 0. Its lowest point is the bowl's own, if that
+  // is inside, else on one of the three edges.
   const edges = [
     { sigma: bestSigma(sums, 0), kappa: 0 },
     { sigma: 0, kappa: bestKappa(sums, 0) },
@@ -116,7 +116,7 @@ const bestSigma = ({ ab, at, aa }: Sums, kappa: number): number =>
 const bestKappa = ({ ab, bt, bb }: Sums, sigma: number): number =>
   Math.max(0, (bt - ab * sigma) / bb);
 
-/** Where the sum of squares is smallest without bounds; `undefined` when that is out of them. */
+/** Returns the minimum of the sum of squares without bounds; `undefined` when it is out of them. */
 function bottom({ aa, ab, bb, at, bt }: Sums): Parameters | undefined {
   const determinant = aa * bb - ab * ab;
   const sigma = (at * bb - bt * ab) / determinant;

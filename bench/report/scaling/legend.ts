@@ -1,5 +1,5 @@
-// What the signs of a scaling plot mean, in two rows, measured and fitted apart; below them what has to
-// be said about the fit.
+// Legend of a scaling plot: its signs in two rows, measured and fitted apart; below them the notes on the
+// fit.
 
 import { element, faint, ink, rule, text, wrap } from '../svg.js';
 import { beyondStyle, drawMark, drawRing, idealStyle, lawStyles, machineColor } from './plane.js';
@@ -11,7 +11,7 @@ export interface LegendContext {
   readonly notes: readonly string[];
 }
 
-/** A sign and its words; `width` in pixels, words included. */
+/** A sign and its text; `width` in pixels, text included. */
 interface Entry {
   readonly sign: (x: number, y: number) => readonly string[];
   readonly says: string;
@@ -23,7 +23,7 @@ const signWidth = 34;
 
 export function drawLegend({ top, width, rounds, notes }: LegendContext): {
   parts: readonly string[];
-  /** Where the card may end. */
+  /** Lowest y of the card. */
   bottom: number;
 } {
   const lines = notes.flatMap((note) =>

@@ -1,8 +1,8 @@
-// Which numbers of workers are measured, and how far the fitted curves are drawn.
+// Numbers of workers that are measured, and the range in which the fitted curves are drawn.
 
 /**
- * Every number up to eight; from there on powers of two and their halves more (12, 24, 48 …), so that
- * a large machine takes no longer than some fifteen sizes do; always `cores` itself.
+ * Returns every number up to eight, then powers of two and their halves more (12, 24, 48 …), and always
+ * `cores` itself. So a large machine needs only some fifteen sizes.
  */
 export function workerCounts(cores: number): number[] {
   if (cores <= 8) return Array.from({ length: cores }, (_, index) => index + 1);
@@ -11,7 +11,7 @@ export function workerCounts(cores: number): number[] {
   return [...counts.filter((count) => count < cores), cores];
 }
 
-/** The numbers of workers that the fits are asked about: doublings of `measured`, to 16 or fourfold. */
+/** Returns the numbers of workers for extrapolation: doublings of `measured`, to 16 or fourfold. */
 export function extrapolatedCounts(measured: number): number[] {
   const reach = Math.max(16, 4 * measured);
   const counts: number[] = [];

@@ -1,5 +1,5 @@
-// One plot: workers across, something measured and fitted up. Marks are what was measured; a law is a
-// full line where there are marks, a dashed one beyond.
+// One plot: workers across, a measured and fitted value up. Marks are measured values. A law is a full line
+// in the measured range, a dashed one beyond.
 import type { ScaleContinuousNumeric } from 'd3-scale';
 import { area, line } from 'd3-shape';
 import { type Attributes, element, faint, rule, text } from '../svg.js';
@@ -21,7 +21,7 @@ export const lawStyles: readonly Attributes[] = [
   { 'stroke-width': 1.1, 'stroke-opacity': 0.8 },
   { 'stroke-width': 2 },
 ];
-/** How a law looks where nothing was measured. */
+/** Style of a law beyond the measured range. */
 export const beyondStyle: Attributes = { 'stroke-dasharray': '6 5' };
 export const machineColor = '#6b7684';
 
@@ -113,7 +113,7 @@ export function drawMark(x: number, at: Quartiles, color: string): string[] {
   ];
 }
 
-/** A ring and the ends of its range: both are seen where a mark on as many workers covers them. */
+/** A ring and the ends of its range: both stay visible where a mark on as many workers covers them. */
 export function drawRing(x: number, { median, min, max }: Quartiles, color: string): string[] {
   const thin = { stroke: color, 'stroke-width': 1.2 };
   return [

@@ -1,7 +1,7 @@
-// The curves of one workload as SVG text: a column for each channel; above, speed-up over one worker of
-// the channel, both scales logarithmic, so that the measured range keeps its room beside the
-// extrapolated one and the ideal is a straight line; below, what each worker adds in plain loops, which
-// shows what the pool itself costs. On a light card, so that it reads the same on any page.
+// The curves of one workload as SVG text: a column for each channel. Above is speed-up over one worker of the
+// channel. Both scales are logarithmic, so that the measured range keeps its room beside the extrapolated one
+// and the ideal is a straight line. Below is the gain by each worker in plain loops, which shows the cost of
+// the pool itself. On a light card, so that it reads the same on any page.
 import { scaleLinear, scaleLog } from 'd3-scale';
 import { drawCard, element, faint, text, wrap } from '../svg.js';
 import { machineItself } from './curves.js';
@@ -26,7 +26,7 @@ import type { WorkloadCurves } from './types.js';
 export interface PlotContext {
   readonly rounds: number;
   readonly physicalCores: number;
-  /** What the numbers were made on, in a few words. */
+  /** Machine and versions of the numbers, in a few words. */
   readonly machine: string;
 }
 
@@ -42,23 +42,23 @@ const channels: Readonly<Record<string, { color: string; title: string }>> = {
   memory: { color: '#0072b2', title: 'threads, message ports' },
 };
 
-/** What is drawn of a curve, in both rows. */
+/** Drawn data of a curve, in both rows. */
 interface ChannelSeries {
   readonly contender: string;
   readonly speedUps: Series;
   readonly shares: Series;
 }
 
-/** What all columns have in common, so that they can be compared. */
+/** Ranges shared by all columns, so that they can be compared. */
 interface Extent {
   readonly measured: number;
-  /** Where the fitted laws end. */
+  /** Last number of workers of the fitted laws. */
   readonly reach: number;
   readonly leastSpeedUp: number;
   readonly mostShare: number;
 }
 
-/** `undefined` when no channel is among the curves. */
+/** Returns `undefined` when no channel is among the curves. */
 export function drawScaling(
   { workload, says, curves }: WorkloadCurves,
   { rounds, physicalCores, machine }: PlotContext,
@@ -99,7 +99,7 @@ function extentOf(series: readonly ChannelSeries[], measured: number, reach: num
   };
 }
 
-/** Both plots of a channel. */
+/** Draws both plots of a channel. */
 function drawColumn(
   own: ChannelSeries,
   itself: ChannelSeries | undefined,
@@ -137,7 +137,7 @@ const lineOf = (reach: number, value: number): At[] => [
   [reach, value],
 ];
 
-/** A channel over what the machine gives, which has no laws here. */
+/** A channel over the limit of the machine, which has no laws here. */
 function drawSeries(
   plane: Plane,
   own: Series,

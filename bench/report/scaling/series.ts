@@ -1,5 +1,5 @@
-// What is drawn of a curve, in numbers: the measured points and the fitted laws, inside and beyond the
-// range that was measured. How it looks is in plot.ts.
+// Numbers of a drawn curve: the measured points and the fitted laws, inside and beyond the measured range.
+// Not here: drawing (plot.ts).
 import { type Fit, speedUpAt } from './fit.js';
 import type { Curve, Fits, LawFit, Quartiles } from './types.js';
 

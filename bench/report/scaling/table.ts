@@ -1,11 +1,13 @@
-// The scaling report in the terminal: what was measured, then what was fitted to it, apart.
+// The scaling report in the terminal: measured values, then the laws fitted to them, apart.
 import { alignColumns, failureLines, formatNumber, formatSpread } from '../table.js';
 import type { Spread } from '../types.js';
 import { type Fit, peakWorkers, speedUpAt, speedUpLimit } from './fit.js';
 import { extrapolatedCounts } from './plan.js';
 import type { Curve, CurvePoint, LawFit, Quartiles, WorkloadCurves } from './types.js';
 
-/** Lines for one workload. `cores`: that were measured; `physicalCores`: fewer when threads share one. */
+/**
+ * Lines for one workload. `cores`: number of measured cores; `physicalCores`: fewer when threads share one.
+ */
 export function workloadTable(
   { workload, says, curves, failed }: WorkloadCurves,
   rounds: number,
@@ -22,7 +24,7 @@ export function workloadTable(
   ];
 }
 
-/** What has to be said beside every fit; also for the plot. */
+/** Notes to every fit; also for the plot. */
 export function caveats(
   curves: readonly Curve[],
   mostWorkers: number,
@@ -52,7 +54,7 @@ export function caveats(
   return lines;
 }
 
-/** It lies at a bound and misses the points by more than rounding. */
+/** True: the fit is at a bound, and misses the points by more than rounding. */
 const isOutOfReach = ({ sigma, kappa, error }: Fit): boolean =>
   error > 0.005 && (sigma === 1 || (sigma === 0 && kappa === 0));
 

@@ -1,4 +1,4 @@
-// What the scaling case hands to its report, and what the report makes of it.
+// Input of the report of the scaling case, and its result.
 import type { Measured, Spread } from '../types.js';
 import type { Fit } from './fit.js';
 
@@ -6,7 +6,7 @@ import type { Fit } from './fit.js';
 export interface ScalingSetting {
   readonly workload: string;
   readonly workers: number;
-  /** What one item of the workload is. */
+  /** Description of one item of the workload. */
   readonly says: string;
 }
 
@@ -31,13 +31,13 @@ export interface Quartiles extends Spread {
   readonly q3: number;
 }
 
-/** One contender on so many workers; what could not be measured is `undefined`. */
+/** One contender on so many workers; failed measurements are `undefined`. */
 export interface CurvePoint {
   readonly workers: number;
   readonly perSecond: Quartiles | undefined;
-  /** Over one worker of the same contender: the ratio of the medians, and how the rounds spread. */
+  /** Ratio of the medians to one worker of the same contender, and the spread of the rounds. */
   readonly speedUp: Quartiles | undefined;
-  /** The same over the plain loop on one core. */
+  /** Ratio to the plain loop on one core. */
   readonly overLoop: Quartiles | undefined;
   readonly cpuUsPerItem: Spread | undefined;
   readonly gcUsPerItem: Spread | undefined;
@@ -46,7 +46,7 @@ export interface CurvePoint {
 /** A law fitted to the medians of a curve. */
 export interface LawFit {
   readonly fit: Fit;
-  /** The same law fitted to each round alone: how far the fit can be trusted. */
+  /** The same law fitted to each round alone: a measure of the fit's certainty. */
   readonly rounds: readonly Fit[];
 }
 

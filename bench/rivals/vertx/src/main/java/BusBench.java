@@ -1,4 +1,4 @@
-// Two verticles on two event loops: one answers, or counts, what the other sends over the event bus. Reads
+// Two verticles on two event loops: one answers, or counts, the messages of the other over the event bus. Reads
 // a line "KIND MS" (request or one-way, so long) and answers one with figures, as bench/loops/client.js does.
 import io.vertx.core.AbstractVerticle;
 import io.vertx.core.Context;
