@@ -48,9 +48,9 @@ export default {
     const pool = new Pool({ size: workers, execArgv: flagsOf[contender] });
     await pool.warm();
     const windows = { warmMs: 3000 * scale, windowMs: 3000 * scale };
-    const told = await Promise.all(
+    const rates = await Promise.all(
       Array.from({ length: workers }, () => pool.run(allocateFor, windows)),
     );
-    return { ...evenness(told, windows.windowMs), pssMiB: treePssMiB() };
+    return { ...evenness(rates, windows.windowMs), pssMiB: treePssMiB() };
   },
 };

@@ -19,7 +19,7 @@ export default {
     paced: {
       says: `a heavy callback every ${everyMs} ms; "inline" runs it on the loop, "none" not at all`,
     },
-    full: { says: '2 workers always busy on all cores: three want to run where two cores are' },
+    full: { says: '2 workers always busy on all cores: three threads compete for two cores' },
   },
   runs: [...runsOf('paced', ['none', 'inline', ...pools]), ...runsOf('full', pools)],
   bars: [

@@ -39,7 +39,7 @@ export default {
     const { compareAll } = await import(at(files[0]).href);
     const { compareAll: plainly } = await import(at('paper/lines/one-process.js').href);
     if (!isDeepStrictEqual(await compareAll(pairs), await plainly(pairs))) {
-      throw new Error('it answers something else than the plain program');
+      throw new Error("its answer differs from the plain program's");
     }
     return { lines: files.reduce((sum, file) => sum + linesOf(file), 0) };
   },

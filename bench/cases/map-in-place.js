@@ -80,13 +80,13 @@ export default {
 /** Samples the memory of the process tree; the returned function stops that and returns the maximum. */
 function watchMemory() {
   let mostMiB = treePssMiB();
-  const look = () => {
+  const sample = () => {
     mostMiB = Math.max(mostMiB, treePssMiB());
   };
-  const timer = setInterval(look, 20);
+  const timer = setInterval(sample, 20);
   return () => {
     clearInterval(timer);
-    look();
+    sample();
     return mostMiB;
   };
 }

@@ -85,7 +85,7 @@ function fetchWorkloads() {
     const fetch = fileURLToPath(new URL('../corpus/fetch.js', import.meta.url));
     spawnSync(process.execPath, [fetch], { stdio: ['ignore', 'ignore', 'inherit'] });
   }
-  if (!hasCorpus()) console.log('! the checker is left out: node bench/corpus/fetch.js says why');
+  if (!hasCorpus()) console.log('! the checker is left out: node bench/corpus/fetch.js prints why');
   const { checker, ...others } = workloads;
   return hasCorpus() ? workloads : others;
 }

@@ -58,8 +58,8 @@ export function runFresh({ node, name, bench, run, scale }) {
 function shorten({ error, ...result }) {
   if (error === undefined) return result;
   const lines = error.split('\n').map((line) => line.trim());
-  const told = lines.filter((line) => line !== '' && !line.startsWith('at ') && line !== '^');
-  return { error: told.join(' | ').slice(0, 400) };
+  const shown = lines.filter((line) => line !== '' && !line.startsWith('at ') && line !== '^');
+  return { error: shown.join(' | ').slice(0, 400) };
 }
 
 /** Kills all running measurements: for Ctrl-C. */

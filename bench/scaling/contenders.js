@@ -44,7 +44,9 @@ async function workersGcMs(pool, workers) {
   const deadline = performance.now() + longestReadMs;
   while (found.size < workers) {
     if (performance.now() > deadline) {
-      throw new Error(`only ${found.size} of ${workers} workers told the time of their collectors`);
+      throw new Error(
+        `only ${found.size} of ${workers} workers reported the time of their collectors`,
+      );
     }
     const answers = await Promise.all(Array.from({ length: workers }, () => pool.run(readWorker)));
     for (const { worker, gcMs } of answers) found.set(worker, gcMs);

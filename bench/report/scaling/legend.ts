@@ -14,7 +14,7 @@ export interface LegendContext {
 /** A sign and its text; `width` in pixels, text included. */
 interface Entry {
   readonly sign: (x: number, y: number) => readonly string[];
-  readonly says: string;
+  readonly label: string;
   readonly width: number;
 }
 
@@ -44,8 +44,8 @@ export function drawLegend({ top, width, rounds, notes }: LegendContext): {
       ...drawRow('fitted', top + rowHeight, [
         law(1, 'USL; dashed: extrapolated', 200),
         law(0, 'Amdahl’s law', 120),
-        { sign: drawBand, says: 'fits to single rounds', width: 170 },
-        { sign: drawIdeal, says: 'ideal', width: 60 },
+        { sign: drawBand, label: 'fits to single rounds', width: 170 },
+        { sign: drawIdeal, label: 'ideal', width: 60 },
       ]),
       ...lines.map((line, row) =>
         text(24, notesTop + 17 * row, line, { fill: faint, 'font-size': 12 }),
@@ -58,28 +58,28 @@ export function drawLegend({ top, width, rounds, notes }: LegendContext): {
 function drawRow(name: string, y: number, entries: readonly Entry[]): string[] {
   const parts = [text(24, y, name, { 'font-weight': 600 })];
   let x = 104;
-  for (const { sign, says, width } of entries) {
-    parts.push(...sign(x, y - 4), text(x + signWidth, y, says));
+  for (const { sign, label, width } of entries) {
+    parts.push(...sign(x, y - 4), text(x + signWidth, y, label));
     x += signWidth + width;
   }
   return parts;
 }
 
-function mark(draw: typeof drawMark, color: string, says: string, width: number): Entry {
+function mark(draw: typeof drawMark, color: string, label: string, width: number): Entry {
   const sign = (x: number, y: number) => {
     const spread = { median: y, q1: y + 6, q3: y - 6, min: y + 9, max: y - 9 };
     return draw(x + signWidth / 2 - 3, spread, color);
   };
-  return { sign, says, width };
+  return { sign, label, width };
 }
 
-function law(index: number, says: string, width: number): Entry {
+function law(index: number, label: string, width: number): Entry {
   const style = { stroke: ink, ...lawStyles[index] };
   const sign = (x: number, y: number) => [
     rule([x, y], [x + 12, y], style),
     rule([x + 12, y], [x + signWidth - 6, y], { ...style, ...beyondStyle }),
   ];
-  return { sign, says, width };
+  return { sign, label, width };
 }
 
 const drawBand = (x: number, y: number): string[] => [

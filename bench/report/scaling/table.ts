@@ -34,7 +34,7 @@ export function caveats(
   const lines: string[] = [];
   if (points === 1) {
     lines.push(
-      'fitted to one worker count above 1: κ cannot be told from σ, so κ = 0 is set and the USL is Amdahl’s law: one unknown for one point, which nothing here could contradict',
+      'fitted to one worker count above 1: κ cannot be separated from σ, so κ = 0 is set and the USL is Amdahl’s law: one unknown for one point, which nothing here could contradict',
     );
   } else if (points === 2) {
     lines.push(
@@ -48,7 +48,7 @@ export function caveats(
   }
   if (mostWorkers > physicalCores) {
     lines.push(
-      `from ${physicalCores + 1} workers on, workers share physical cores: curves bend there, which neither law knows of`,
+      `from ${physicalCores + 1} workers on, workers share physical cores: curves bend there, which neither law models`,
     );
   }
   return lines;

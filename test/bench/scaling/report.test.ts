@@ -34,7 +34,10 @@ test('the table has a row for each contender and number of workers, measured and
 
 test('two cores: the report says that κ was set and that nothing could contradict the fit', () => {
   const run = scalingRun([1, 2], laws);
-  assert.match(linesOf(run).join('\n'), /! fitted to one worker count above 1: κ cannot be told/);
+  assert.match(
+    linesOf(run).join('\n'),
+    /! fitted to one worker count above 1: κ cannot be separated/,
+  );
   assert.match(linesOf(run).join('\n'), /shm, USL +\S+ +0 \(set\)/);
   assert.match(svgOf(run), /Fitted to one worker count above 1/);
 });
