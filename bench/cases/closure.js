@@ -1,4 +1,4 @@
-// What does a call cost whose function captured variables, beside a rival calling an exported function?
+// What does a call of a closure cost, against a rival that calls an exported function?
 import { basename } from 'node:path';
 import { openContender } from '../lib/contenders.js';
 import { micros, runsOf } from '../lib/figures.js';

@@ -1,4 +1,4 @@
-// What does a request between two machines cost on the bus, against the client of NATS that carries it?
+// What does a request between two machines cost on the bus, against a plain client of NATS?
 
 import { openEnds } from '../cluster/ends.js';
 import { micros, perSecond, runsOf } from '../lib/figures.js';

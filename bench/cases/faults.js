@@ -1,4 +1,4 @@
-// What becomes of tasks that wait while workers are killed, and how long does it take to abort many?
+// How many waiting tasks survive while workers are killed, and how long does it take to abort many?
 import { loadContender } from '../lib/contenders.js';
 import { counted, millis, runsOf } from '../lib/figures.js';
 import { expectSame } from '../lib/measure.js';

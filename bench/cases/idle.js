@@ -1,4 +1,4 @@
-// What does a pool cost that was used and now has nothing to do?
+// What does a pool cost when it is idle after use?
 import { openContender } from '../lib/contenders.js';
 import { counted, runsOf } from '../lib/figures.js';
 import { countCalls } from '../lib/measure.js';

@@ -1,5 +1,5 @@
-// What does a second core give a map in place, limited by memory, of 256 MiB of numbers, and what memory?
-// The baseline is the plain loop, on one core.
+// 256 MiB of numbers mapped in place: what does a second core give at the limit of memory bandwidth?
+// Also measures the memory that it takes. The baseline is the plain loop, on one core.
 import { shared } from 'manycore';
 import { counted, perSecond, runsOf } from '../lib/figures.js';
 import { timeMap, warmPool } from '../lib/maps.js';

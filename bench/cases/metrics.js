@@ -1,4 +1,4 @@
-// What do metrics cost, in calls and requests per second, with nobody listening and scraped each second?
+// What do metrics cost, in calls and requests per second, when never scraped and scraped each second?
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, get } from 'node:http';

@@ -1,4 +1,4 @@
-// How much of the throughput is left with a small nested object there and another back (127 bytes as JSON)?
+// How much throughput is left with a small nested object there and back (127 bytes as JSON)?
 import { bareWays, openContender, rivalPools, slowRivals } from '../lib/contenders.js';
 import { micros, perSecond, runsOf } from '../lib/figures.js';
 import { makeOrder } from '../lib/inputs.js';

@@ -1,4 +1,4 @@
-// What do clients feel of a loop that is blocked, when there are others?
+// How long do clients wait for answers when one of several loops is blocked?
 // The load is new connections at a given rate.
 import { counted, millis, runsOf } from '../lib/figures.js';
 import { openLoop, quantile } from '../serve/open-loop.js';

@@ -1,4 +1,4 @@
-// What do light requests feel of heavy ones that compute for 100 ms?
+// How long do heavy requests, which compute for 100 ms, delay light ones?
 import { counted, millis, runsOf } from '../lib/figures.js';
 import { keptConnections, openLoop, quantile } from '../serve/open-loop.js';
 import { startServer } from '../serve/servers.js';

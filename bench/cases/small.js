@@ -1,4 +1,4 @@
-// From which length on does a callback gain by leaving its loop, and where do we lose?
+// From which duration on does a callback gain by leaving its loop, and where do we lose?
 import { openContender } from '../lib/contenders.js';
 import { micros, runsOf } from '../lib/figures.js';
 import { countCalls, expectSame } from '../lib/measure.js';

@@ -1,4 +1,4 @@
-// When are six pbkdf2 done that were begun together, by the size of libuv's thread pool?
+// When does each of six concurrent pbkdf2 calls end, by the size of libuv's thread pool?
 // `node` is the plain asynchronous call, in a process that was started with this size: libuv reads it once,
 // and the loader of modules has used the pool before a program can set it. `manycore` gives the same six to a
 // pool of as many workers. Its threads are not those that read files and resolve names.
