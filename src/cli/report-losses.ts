@@ -19,7 +19,7 @@ export function reportLosses(of: 'server' | 'units'): void {
   if (of === 'server') subscribe('manycore:server:blocked', reportBlocked);
   else subscribe('manycore:unit:blocked', reportUnitBlocked);
   subscribe('manycore:server:lost', reportLost);
-  subscribe('manycore:loop:failed', reportLoopFailed);
+  subscribe('manycore:server:loop-failed', reportLoopFailed);
   subscribe('manycore:unit:lost', reportUnitLost);
   subscribe('manycore:cluster:lost', reportClusterLost);
   subscribe('manycore:cluster:back', reportClusterBack);

@@ -1,8 +1,10 @@
 // Events of manycore on `node:diagnostics_channel`: one name and one message type for each event. The names are
 // API. On hot paths check `hasSubscribers` first and build no message without subscribers.
-// Not here: printing or counting (the command line, stats of the pool).
+// `NODE_DEBUG=manycore` prints all of them. Not here: other printing, and counting (the command line, stats of
+// the pool).
 
 import { channel } from 'node:diagnostics_channel';
+import { debuglog, inspect } from 'node:util';
 
 /** One diagnostics channel with the type of its messages. */
 export interface Announcement<Message> {
@@ -198,7 +200,7 @@ export const announcements = {
   poolRecovered: announce<PoolRecoveredMessage>('manycore:pool:recovered'),
   serverBlocked: announce<ServerBlockedMessage>('manycore:server:blocked'),
   serverDrain: announce<ServerDrainMessage>('manycore:server:drain'),
-  serverLoopFailed: announce<ServerLoopFailedMessage>('manycore:loop:failed'),
+  serverLoopFailed: announce<ServerLoopFailedMessage>('manycore:server:loop-failed'),
   serverLost: announce<ServerLostMessage>('manycore:server:lost'),
   busDropped: announce<BusDroppedMessage>('manycore:bus:dropped'),
   clusterLost: announce<ClusterLostMessage>('manycore:cluster:lost'),
@@ -212,4 +214,15 @@ export const announcements = {
 
 function announce<Message>(name: `manycore:${string}:${string}`): Announcement<Message> {
   return channel(name);
+}
+
+/** `NODE_DEBUG=manycore`: a line on standard error for each event (docs: `util.debuglog`). */
+const debug = debuglog('manycore');
+if (debug.enabled) {
+  for (const each of Object.values(announcements)) {
+    const print = (message: unknown): void => {
+      debug('%s %s', String(each.name), inspect(message, { breakLength: Infinity }));
+    };
+    each.subscribe(print);
+  }
 }

@@ -100,7 +100,7 @@ test('under perchild a loop that cannot be added costs the others nothing', { sk
     loops: { min: 1, max: 2 },
     args: [flag],
   });
-  const failed = announced(t, 'manycore:loop:failed');
+  const failed = announced(t, 'manycore:server:loop-failed');
   const { pids } = server;
   writeFileSync(flag, '');
   const load = overload(server);
