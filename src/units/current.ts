@@ -1,7 +1,21 @@
-// The targets of the package's `deploy` and `bus` in this thread: in a loop, those of the loop.
+// The targets of the package's `deploy` and `bus` in this thread: in a unit's code those of the unit, else
+// those of the loop.
 
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type Bus, type EventBus, Scope, type ScopedBus } from '../bus/index.js';
-import { currentInstance } from './unit/instance.js';
+import type { Instance } from './unit/instance.js';
+
+const running = new AsyncLocalStorage<Instance>();
+
+/** Calls `work` as code of the instance. */
+export function runAs<Result>(instance: Instance, work: () => Result): Result {
+  return running.run(instance, work);
+}
+
+/** Returns the instance whose code is running, as far as that can be followed. */
+export function currentInstance(): Instance | undefined {
+  return running.getStore();
+}
 
 let ofLoop: EventBus | undefined;
 let shared: Scope | undefined;
@@ -18,5 +32,5 @@ export function loopBus(): Bus | undefined {
 
 /** Returns the bus for programs in a loop: that of the unit whose code is running, else the loop's. */
 export function programBus(): ScopedBus | undefined {
-  return currentInstance()?.bus ?? shared?.bus;
+  return running.getStore()?.bus ?? shared?.bus;
 }

@@ -4,11 +4,10 @@
 import { type Bus, forwardingBus } from '../bus/index.js';
 import type { Cluster, ClusterOptions } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
-import { loopBus, programBus } from './current.js';
+import { currentInstance, loopBus, programBus } from './current.js';
 import { Loops } from './director/loops.js';
 import { remoteDeploy } from './director/remote.js';
 import type { Deployment, DeployOptions, UnitLike } from './types.js';
-import { currentInstance } from './unit/instance.js';
 
 let shared: Loops | undefined;
 

@@ -3,10 +3,11 @@
 import type { Server } from 'node:net';
 import type { EventBus, HandOffTarget } from '../../bus/index.js';
 import { ask } from '../ask.js';
+import { currentInstance } from '../current.js';
 import { remoteDeploy } from '../director/remote.js';
 import { loopAddress, parseHandOffTarget, type ToUnits } from '../protocol.js';
 import type { InstanceHealth } from '../types.js';
-import { currentInstance, Instance, type InstanceOptions } from '../unit/instance.js';
+import { Instance, type InstanceOptions } from '../unit/instance.js';
 import { unitMaker } from '../unit/make-unit.js';
 import { BlockingThreads } from './blocking.js';
 

@@ -1,13 +1,13 @@
 // One instance of a unit, in its loop: started with its context, ended once, whatever its start did.
 // Everything that it has made through its context ends with it, and so do servers that it has not closed.
 
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { setMaxListeners } from 'node:events';
 import type { Server } from 'node:net';
 import { type EventBus, type HandOffTarget, Scope, type ScopedBus } from '../../bus/index.js';
 import { CodedError } from '../../errors.js';
 import { beforeDeadline, isWebServer, Lifecycle, messageOf } from '../../lib/index.js';
 import { closeServer } from '../../serve/index.js';
+import { runAs } from '../current.js';
 import { BlockingQueue, type BlockingThreads } from '../loop/blocking.js';
 import type { InstanceId } from '../protocol.js';
 import type { BlockingOptions, InstanceHealth, UnitContext, UnitObject } from '../types.js';
@@ -33,13 +33,6 @@ export interface InstanceOptions {
 
 /** Makes the object that has an instance's methods. */
 export type MakeUnit = (context: UnitContext) => UnitObject | Promise<UnitObject>;
-
-const current = new AsyncLocalStorage<Instance>();
-
-/** Returns the instance whose code is running, as far as that can be followed. */
-export function currentInstance(): Instance | undefined {
-  return current.getStore();
-}
 
 export class Instance {
   readonly id: InstanceId;
@@ -112,7 +105,7 @@ export class Instance {
         `start() has not ended within ${timeoutMs} ms: is something awaited that never comes?`,
       );
     try {
-      await beforeDeadline(current.run(this, begin), {
+      await beforeDeadline(runAs(this, begin), {
         deadlineMs: timeoutMs,
         onDeadline,
         signal: this.#abort.signal,
@@ -135,7 +128,7 @@ export class Instance {
     const save = async (): Promise<unknown> => {
       await this.#scope.hold();
       if (isGivenUp) return undefined; // a handler has ended too late
-      return await current.run(this, async () => await this.#unit.save?.());
+      return await runAs(this, async () => await this.#unit.save?.());
     };
     const onDeadline = (): Error =>
       new Error(`its handlers and save() have not ended within ${timeoutMs} ms`);
@@ -170,7 +163,7 @@ export class Instance {
   restore(state: unknown, from: string, timeoutMs: number): Promise<HandOffTarget> {
     const restore = async (): Promise<HandOffTarget> => {
       const onDeadline = (): Error => new Error(`restore() has not ended within ${timeoutMs} ms`);
-      const call = current.run(this, async () => await this.#unit.restore?.(state));
+      const call = runAs(this, async () => await this.#unit.restore?.(state));
       await beforeDeadline(call, {
         deadlineMs: timeoutMs,
         onDeadline,
@@ -222,7 +215,7 @@ export class Instance {
     const finish = async (): Promise<void> => {
       await Promise.all([...this.#servers].map(this.#quiet)); // before stop() closes them
       await this.#scope.end();
-      if (hasStarted) await current.run(this, async () => await this.#unit.stop?.());
+      if (hasStarted) await runAs(this, async () => await this.#unit.stop?.());
       await Promise.all([...this.#servers].map(closeServer));
     };
     const onDeadline = (): Error => new Error(`it has not ended within ${timeoutMs} ms`);
