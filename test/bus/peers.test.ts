@@ -254,3 +254,27 @@ test('a peer that is gone has no consumers any more', async (t) => {
   end();
   await assert.rejects(a.request('there', 1), { code: 'BUS_NO_HANDLERS' });
 });
+
+test('a peer that gets a request after its abort is notified that nothing waits for a reply', async (t) => {
+  const bus = new EventBus({ copy: structuredClone });
+  t.after(() => bus.close());
+  let isGivenUp: boolean | undefined;
+  const { interest } = bus.attach({
+    hasRoom: true,
+    announce: () => {},
+    note: () => {},
+    deliver: ({ waiter }) => {
+      isGivenUp = false;
+      waiter?.whenGivenUp(() => {
+        isGivenUp = true;
+      });
+    },
+  });
+  const abort = new AbortController();
+  const request = bus.request('late', 1, { signal: abort.signal }); // waits here: it has no consumer
+  interest('late', 1);
+  abort.abort();
+  await assert.rejects(request, { code: 'ABORTED' });
+  await waitFor(() => isGivenUp !== undefined);
+  assert.equal(isGivenUp, true);
+});

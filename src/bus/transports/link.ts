@@ -48,10 +48,8 @@ export class BusLink implements Peer {
 
   /** Attaches the bus at the other end of `end` to `bus`. */
   constructor(bus: EventBus, end: ChannelEnd) {
-    let closed: (error: Error | undefined) => void = () => {};
-    this.closed = new Promise((resolve) => {
-      closed = resolve;
-    });
+    const closed = defer<Error | undefined>();
+    this.closed = closed.promise;
     this.announced = this.#announced.promise;
     // For this channel alone: a block has a name only where the channel has an arena.
     const buffers = bufferCarrier(() => end.blocks);
@@ -67,7 +65,7 @@ export class BusLink implements Peer {
         onClose: (error) => {
           this.#ended();
           this.#link.close(); // else this end would stay open for a peer that is gone
-          closed(error);
+          closed.resolve(error);
         },
       },
     });
