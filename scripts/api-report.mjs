@@ -1,6 +1,6 @@
-// npm run api: writes api/, the types of each export of the package without their comments. A change of what
-// users may import is a change of these files, which a review sees. With --check: exits with 1 where api/ is
-// not what the sources have now.
+// npm run api: writes api/, the types of each export of the package without their comments. A change of the
+// public types so becomes a change of these files, visible to a review. --check exits with 1 where api/
+// differs from the sources.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import ts from 'typescript';
 import { compileTypeScript, isSound } from './lib/compile.mjs';

@@ -43,9 +43,8 @@ export default {
 };
 
 /**
- * Returns shares of the whole machine, the load generator included. The CPU time of a program that lives for
- * less than a tick is booked as its parent's user time in figures of processes, and right in those of the
- * machine.
+ * Returns shares of the whole machine, the load generator included. Programs that live for less than a tick
+ * are booked as their parent's user time in figures of processes, and right in those of the machine.
  */
 function sharesSince(before) {
   const now = machineTicks();

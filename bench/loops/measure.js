@@ -1,4 +1,4 @@
-// Timings on the sending side, whatever carries the messages.
+// Timings on the sending side, for every carrier of messages.
 import { expectSame, summarize } from '../lib/measure.js';
 
 const mostTimes = 4_000_000;

@@ -1,4 +1,4 @@
-// Each request holds its loop for 20 ms without using a core, like a synchronous system call: so one machine
+// Each request holds its loop for 20 ms without using a core, like a synchronous system call. So one machine
 // can hold many loops' worth of load.
 import { createServer } from 'node:http';
 

@@ -4,7 +4,7 @@
 const maxNameLength = 24;
 const maxTextLength = 1000;
 
-/** Its message is shown to the person who typed the input. */
+/** Error whose message is shown to the person who typed the input. */
 export class InputError extends Error {
   code = 'CHAT_INPUT';
 }

@@ -1,9 +1,9 @@
 // The thumb: a process of its own that presses the play button at a steady rate and times each answer. It has
 // its own process, so that the server's computation does not disturb the clock. Open loop: the times of the
-// presses are fixed beforehand and the response time counts from there, so a server that hangs does not slow
+// presses are fixed beforehand and the response time counts from there. So a server that hangs does not slow
 // down the presses that would show it.
-// It receives `{ url, ratePerSecond, seconds, seed }` or `'stop'`. Four times a second it sends `{ samples
-// }`, pairs of [due in ms since 1970, response time in ms], then `{ done, failed, lagP95Ms }`.
+// Receives `{ url, ratePerSecond, seconds, seed }` or `'stop'`. Sends `{ samples }` four times a second:
+// pairs of [due in ms since 1970, response time in ms]. Then sends `{ done, failed, lagP95Ms }`.
 import { Agent, request } from 'node:http';
 import { quantile } from 'd3-array';
 

@@ -1,5 +1,5 @@
 // The picture that the TV decodes: a file of the user's, or one that is drawn here. Drawing aims at the cost
-// of a photograph: smooth sky, hard edges of hills, and the grain of a sensor, which keeps a PNG from
+// of a photograph: smooth sky, hard edges of hills, and the grain of a sensor. Grain keeps a PNG from
 // shrinking to nothing. Also measures the cost of decoding it on this machine.
 import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';

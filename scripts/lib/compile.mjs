@@ -15,7 +15,7 @@ import { run } from './run.mjs';
 const compiler = 'node_modules/typescript/bin/tsc';
 /** Exists when the last compilation had no error. */
 const soundMark = 'dist/.sound';
-/** Its modification time is when the last compilation began. */
+/** Marks the begin of the last compilation by its modification time. */
 const beginMark = 'dist/.begin';
 /** State of the incremental compiler. */
 const buildInfo = 'dist/.tsbuildinfo';
@@ -63,7 +63,7 @@ export function isSound() {
 }
 
 /**
- * Runs the compiler; its messages are shown. Emits in spite of type errors, so that one part can be tried
+ * Runs the compiler and shows its messages. Emits in spite of type errors, so that one part can be tried
  * while another does not compile yet. Removes output whose source is gone.
  */
 export async function compileTypeScript() {

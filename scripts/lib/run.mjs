@@ -63,6 +63,6 @@ function killGroup(pid) {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has exited already.
+    // the process has exited already
   }
 }

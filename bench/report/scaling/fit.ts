@@ -1,16 +1,16 @@
-// Two laws of scaling, fitted to measured speed-ups, to say what more workers than were measured would
-// give if nothing but the law were at work.
+// Two laws of scaling, fitted to measured speed-ups. They extrapolate to more workers than were measured, if
+// only the law applies.
 //
 //   S(n) = n / (1 + σ (n − 1) + κ n (n − 1))
 //
-// σ is contention: the share of the work that waits for something which only one worker has at a time.
-// κ is coherency: what each pair of workers costs that has to agree. With κ = 0 this is Amdahl's law
-// (G. M. Amdahl, AFIPS 1967), where speed-up approaches 1/σ; with κ > 0 it is the Universal Scalability
-// Law (N. J. Gunther, CMG 1993; Guerrilla Capacity Planning, 2007), where speed-up has a peak and falls.
+// σ is contention: the share of the work that waits for a resource which only one worker has at a time. κ is
+// coherency: the cost of agreement between each pair of workers. With κ = 0 this is Amdahl's law (G. M.
+// Amdahl, AFIPS 1967), where speed-up approaches 1/σ. With κ > 0 it is the Universal Scalability Law (N. J.
+// Gunther, CMG 1993; Guerrilla Capacity Planning, 2007), where speed-up has a peak and falls.
 //
-// The sum of (measured / S(n) − 1)² is made smallest. `measured / S(n)` is linear in σ and κ, so this is
-// a linear problem of two unknowns with bounds: solved exactly here, with no first guess and no steps.
-// S(1) = 1 always: the measured single worker is the unit, so its own error is in every point.
+// The sum of (measured / S(n) − 1)² is minimized. `measured / S(n)` is linear in σ and κ, so this is a linear
+// problem of two unknowns with bounds: solved exactly here, with no first guess and no steps. S(1) = 1
+// always: the measured single worker is the unit, so its own error is in every point.
 
 /** `workers` from 1 on, `speedUp` over one worker, above 0. */
 export interface SpeedUp {

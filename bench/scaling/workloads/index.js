@@ -1,19 +1,18 @@
-// The workloads of the scaling case, by name; a further one is a line in this table. Each module's
-// default export has
-//   says     what one item is, for people
+// The workloads of the scaling case, by name; a further one is a line in this table. Each module's default
+// export has
+//   says     description of one item, for people
 //   open     (allocate) => { items, map, fill? }, or a promise of it
-// `items` are the same in every process and at every run; `map(item, index)` is a plain function of
-// 100 µs or more that any worker may call; the plain loop takes about half a second for all items, and
-// what it answers for an item never changes. `allocate(sizeBytes)` gives the memory for typed arrays
-// among the items: a view where the channel passes it best. `fill(items)` then writes what they
-// hold, into those that this process maps.
+// `items` are the same in every process and at every run. `map(item, index)` is a plain function of 100 µs or
+// more that any worker may call; its answer for an item never changes. The plain loop takes about half a
+// second for all items. `allocate(sizeBytes)` returns the memory for typed arrays among the items: a view if
+// the channel passes it best. `fill(items)` then writes the contents of those that this process maps.
 
 import allocation from './allocation.js';
 import bandwidth from './bandwidth.js';
 import checker from './checker.js';
 import fibonacci from './fibonacci.js';
 
-/** The checker's programs have to be fetched before it is opened. */
+/** The checker's programs must be fetched before it is opened. */
 export const workloads = { fibonacci, checker, allocation, bandwidth };
 
 /** `{ items, map }` of a workload, ready to be mapped; `isMine(item, index)` picks the items. */
