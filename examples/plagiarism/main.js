@@ -1,6 +1,6 @@
 // The plagiarism checker: `npm run example plagiarism -- DIR`, or with --help.
 //
-// Reads the Java files below a folder, compares each with each and reports the pairs that look copied. The
+// Reads the Java files below a folder, compares each with each and reports the likely copies. The
 // computation is in sequential.js and parallel.js, which differ in one line. docs/guide/plagiarism.md
 // explains the comparison and the report.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
