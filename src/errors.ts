@@ -104,6 +104,11 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 
+/** @internal */
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === 'string' && Object.hasOwn(errorCodes, value);
+}
+
 /** Names by which programs recognise errors, as those of `AbortSignal` and `AbortSignal.timeout`. */
 const namesOfKind: Partial<Record<ErrorCode, string>> = {
   ABORTED: 'AbortError',

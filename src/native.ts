@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { CodedError, type ErrorCode, errorCodes } from './errors.js';
+import { CodedError, isErrorCode } from './errors.js';
 import { messageOf, platformName, prototypeRemedy } from './lib/index.js';
 
 /** A mapped segment (crates/node/src/segment.rs). */
@@ -440,10 +440,6 @@ export function requireNative(): NativeBinding {
   loaded ??= load();
   if (loaded.problem !== undefined) throw loaded.problem;
   return loaded.binding;
-}
-
-function isErrorCode(code: unknown): code is ErrorCode {
-  return typeof code === 'string' && Object.hasOwn(errorCodes, code);
 }
 
 /** Calls into the binary; an error with one of our codes becomes a `CodedError`. */

@@ -4,7 +4,7 @@
 
 import { CodedError } from '../errors.js';
 import { poolInMemory } from './memory.js';
-import { movedBy, type NodeProcess, nodeProcess, withMemory } from './target.js';
+import { movedBy, type NodeProcess, nodeProcess, withMemory } from './node-process.js';
 import { poolThreads } from './threads.js';
 
 export interface BlockingPoolReading {

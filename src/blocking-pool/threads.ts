@@ -3,7 +3,7 @@
 // of their own since Node 22.
 
 import { namesIn, readStat, textOf } from '../proc/index.js';
-import type { NodeProcess } from './target.js';
+import type { NodeProcess } from './node-process.js';
 
 export interface PoolThreads {
   readonly threads: number;

@@ -1,7 +1,7 @@
 // The protocol of two buses over a channel: frames with three int32 (`kind`, `task`, `target`) and a value as
 // body. Kinds below 40 belong to workers; the link uses two of them (worker/protocol.ts).
 
-import { CodedError, type ErrorCode, errorCodes } from '../errors.js';
+import { CodedError, type ErrorCode, isErrorCode } from '../errors.js';
 import type { BusHeaders, Origin } from './delivery/message.js';
 
 export const busFrame = Object.freeze({
@@ -57,10 +57,6 @@ export function parseFailure(value: unknown): FailureBody {
   const isNumber = failureCode === null || typeof failureCode === 'number';
   if (!isErrorCode(code) || typeof message !== 'string' || !isNumber) throw corrupt('failure');
   return [code, message, failureCode];
-}
-
-function isErrorCode(value: unknown): value is ErrorCode {
-  return typeof value === 'string' && Object.hasOwn(errorCodes, value);
 }
 
 function parseHeaders(value: unknown): BusHeaders {

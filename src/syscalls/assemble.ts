@@ -5,11 +5,11 @@ import type { NativeTracedRecord } from '../native.js';
 import { byStart } from '../proc/index.js';
 import { callNames } from './calls.js';
 import { countedCalls, foundCalls, type Joined, type Material, timesByCalls } from './counted.js';
-import type { ProcessIdentity } from './proc.js';
+import { eventCalls, type ProcessTree, type SeenThread } from './process-tree.js';
 import { joinCalls, type TracedThread } from './report.js';
 import { isNode, isServerProcess, rolesOf, workerRole } from './roles.js';
+import type { ProcessIdentity } from './samples.js';
 import { SharedRecords } from './shared-records.js';
-import { eventCalls, type ProcessTree, type SeenThread } from './tree.js';
 
 /** Returns threads by process; those of child processes (`tid` 0) come last. */
 export function assembleThreads(material: Material): TracedThread[] {

@@ -8,8 +8,8 @@ import { CodedError } from '../errors.js';
 import { exitCodeOf, messageOf } from '../lib/index.js';
 import { hasOnlyCounters, type TraceMethod } from './methods.js';
 import { PreloadCounts } from './preload.js';
-import type { ProcessIdentity } from './proc.js';
 import { RequestCounts } from './request-counts.js';
+import type { ProcessIdentity } from './samples.js';
 
 /** Writes `ready`, waits for an answer, and becomes the command; ends without an answer. */
 const holding = 'echo ready >&3; read -r _ <&3 || exit 125; exec 3<&-; exec "$@"';

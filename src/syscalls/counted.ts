@@ -3,9 +3,9 @@
 
 import type { NativeTracedCall, NativeTracedRecord } from '../native.js';
 import type { TraceMethod } from './methods.js';
-import type { ProcessIdentity } from './proc.js';
+import type { ProcessTree, SeenThread } from './process-tree.js';
 import type { TracedCall } from './report.js';
-import type { ProcessTree, SeenThread } from './tree.js';
+import type { ProcessIdentity } from './samples.js';
 
 const nsPerMs = 1_000_000;
 

@@ -2,7 +2,7 @@
 // threads; in Node 20 their order and the calls in which they wait decide. The program itself is not
 // queried.
 
-import type { ProcessIdentity } from './proc.js';
+import type { ProcessIdentity } from './samples.js';
 
 /** A thread as known so far. */
 export interface KnownThread {

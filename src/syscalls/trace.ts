@@ -1,5 +1,5 @@
 // One trace: starts the best method that works, samples the processes while it runs, and makes the report
-// when it stops. Not here: samples of a process (proc.ts), the choice of the method (methods.ts), printing.
+// when it stops. Not here: samples of a process (samples.ts), the choice of the method (methods.ts), printing.
 
 import { cpus } from 'node:os';
 import { basename } from 'node:path';
@@ -12,7 +12,7 @@ import { isHeld, type TracedCommand } from './command.js';
 import { type ChosenMethod, chooseMethod, pidNamespace, type TraceMethod } from './methods.js';
 import { notesOn } from './notes.js';
 import type { PreloadReading } from './preload.js';
-import { childrenTimes, type MachineTimes, readIo, readMachine } from './proc.js';
+import { ProcessTree } from './process-tree.js';
 import {
   joinCalls,
   joinRoles,
@@ -21,8 +21,8 @@ import {
   type TraceReport,
 } from './report.js';
 import { isNode } from './roles.js';
+import { childrenTimes, type MachineTimes, readIo, readMachine } from './samples.js';
 import { othersRole } from './shared-records.js';
-import { ProcessTree } from './tree.js';
 
 /** Period of thread samples. */
 const tickMs = 100;

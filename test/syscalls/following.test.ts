@@ -6,8 +6,8 @@ import { statSync } from 'node:fs';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { callNative, type NativeTracer, nativeBinding } from '../../src/native.js';
+import { ProcessTree } from '../../src/syscalls/process-tree.js';
 import { Trace } from '../../src/syscalls/trace.js';
-import { ProcessTree } from '../../src/syscalls/tree.js';
 import { waitFor } from '../support/index.js';
 import { cannotCount, notLinux, start } from './tracing.js';
 

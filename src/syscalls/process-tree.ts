@@ -12,7 +12,7 @@ import {
   readIo,
   readProcess,
   type ThreadSample,
-} from './proc.js';
+} from './samples.js';
 
 /** Calls in which an event loop waits: epoll_wait, epoll_pwait, epoll_pwait2. */
 export const eventCalls: ReadonlySet<string> = new Set([

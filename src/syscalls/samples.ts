@@ -1,5 +1,5 @@
 // Samples of /proc: a process, its threads, and the machine. Programs of the same user need no permission.
-// Not here: changes over time (tree.ts).
+// Not here: changes over time (process-tree.ts).
 
 import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
