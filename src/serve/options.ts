@@ -20,8 +20,8 @@ import {
   strings,
 } from '../lib/index.js';
 import { grantedCores } from '../worker/index.js';
-import type { TlsFiles } from './protocol.js';
 import { type Owner, ownerOf } from './supervisor/owner.js';
+import type { TlsFiles } from './tickets.js';
 
 /** Minimum and maximum. */
 export interface Range {

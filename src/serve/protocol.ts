@@ -1,11 +1,12 @@
 // Messages between the supervisor, its processes and their loops, and the only place where unknown values
-// become such messages. A process forwards most of them between the supervisor and its loops.
-// Long (over 400 lines), because requests are to be read beside their answers.
+// become such messages. Each travels in an envelope, which a process forwards between its loops and the
+// supervisor without reading it. One table has all kinds of messages by direction, with a reader for each
+// field: types and parsers are made from it. Not here: how envelopes and descriptors are sent (shared/link.ts).
 
 import { type MemberName, memberFdCount } from '../channels/index.js';
 import { CodedError } from '../errors.js';
+import { messageOf } from '../lib/index.js';
 import { channelFds, type GrantedLease } from '../worker/index.js';
-import type { Placement, Range } from './options.js';
 
 /** Arguments of a program's `listen()`; -1 for what does not apply, as in Node's own cluster. */
 export interface ListenQuery {
@@ -39,202 +40,137 @@ export type ListenAnswer =
   /** The system's error as libuv's negative number, and details if there are any. */
   | { readonly errno: number; readonly reason?: string | undefined };
 
-/** An error on its way to the supervisor. */
+/** An error on its way to another thread or process. */
 export interface TravelledError {
   readonly message: string;
   readonly code: string | undefined;
   readonly stack: string | undefined;
 }
 
-/** Messages from a loop to its process, and from a process to the supervisor. */
-type FromBoth =
-  | { readonly type: 'listen'; readonly request: number; readonly query: ListenQuery }
-  /** The program is loaded and listens. From a process: in all its loops. */
-  | { readonly type: 'ready' }
-  | { readonly type: 'failed'; readonly error: TravelledError }
-  /** Every connection is closed. */
-  | { readonly type: 'drained' }
-  /** The loop has stopped listening on the socket with this number. From a process: all its loops have. */
-  | { readonly type: 'unlisten'; readonly number: number }
-  /** Ends a lease that was requested, or granted. */
-  | { readonly type: 'release'; readonly request: number };
-
-export type FromLoop =
-  | FromBoth
-  /** Joins the mesh: the loop gets a channel to each other member. */
-  | { readonly type: 'join' }
-  /** Offers a channel to the member `to`; `fds` are the process's to close. */
-  | { readonly type: 'offer'; readonly to: number; readonly fds: readonly number[] }
-  /** Starts a thread beside the loop, with this program and `data` for it. */
-  | {
-      readonly type: 'startThread';
-      readonly thread: number;
-      readonly entry: string;
-      readonly data: unknown;
-    }
-  | { readonly type: 'endThread'; readonly thread: number }
-  /** Requests a lease in a worker of the server; `fds` are of its channel, and the process's to close. */
-  | { readonly type: 'acquire'; readonly request: number; readonly fds: readonly number[] };
-
-export type FromProcess =
-  | FromBoth
-  | { readonly type: 'join'; readonly loop: number }
-  /** The descriptors go ahead over the control socket. */
-  | { readonly type: 'offer'; readonly loop: number; readonly to: number }
+/** A message on its way. */
+export interface Envelope<Body = unknown> {
   /**
-   * Requests a lease for a loop, whose number is not used again. The descriptors go ahead over the control
-   * socket, and requests are numbered by the process.
+   * Number of the loop, or of the thread beside one, that sends or gets the message: given by its process,
+   * and not used again. Absent for a message of or to the process itself.
    */
-  | { readonly type: 'acquire'; readonly loop: number; readonly request: number }
-  /** The process drains, and has taken its last connection. */
-  | { readonly type: 'leaving' }
-  | { readonly type: 'loopEnded'; readonly loop: number }
-  /** A loop that was added has failed before it listened; the others serve. */
-  | { readonly type: 'loopFailed'; readonly index: number; readonly error: TravelledError }
-  /** The stack of a loop; without `stack` it could not be taken. */
-  | { readonly type: 'stack'; readonly index: number; readonly stack?: string | undefined };
-
-/** Messages from the supervisor to a process, and from a process to its loops. */
-type ToBoth =
-  | { readonly type: 'answer'; readonly request: number; readonly answer: ListenAnswer }
-  /** Take no new connection, finish open requests, close within `deadlineMs`. */
-  | { readonly type: 'drain'; readonly deadlineMs: number }
-  /** The loop has the lease that it has requested. */
-  | { readonly type: 'granted'; readonly request: number; readonly lease: GrantedLease }
-  /** The lease has ended, or is not granted. */
-  | {
-      readonly type: 'leaseEnded';
-      readonly request: number;
-      readonly exitCode: number | null;
-      readonly signal: string | null;
-      /** The reason of a refusal. */
-      readonly message?: string | undefined;
-    };
-
-/** Messages of the mesh, without the descriptors that come along. */
-type ToMember =
-  | { readonly type: 'members'; readonly self: MemberName; readonly others: readonly MemberName[] }
-  | { readonly type: 'offered'; readonly from: MemberName }
-  /** An offer was not delivered. */
-  | { readonly type: 'unreachable'; readonly id: number }
-  /** A member has left; all survivors get the same message. */
-  | {
-      readonly type: 'left';
-      readonly member: MemberName;
-      readonly survivors: readonly MemberName[];
-    };
-
-export type ToLoop =
-  | ToBoth
-  /** The loop's own number, and the members that it offers channels to. The fd is the arena's. */
-  | (ToMember & { readonly type: 'members'; readonly fds: readonly number[] })
-  /** A channel that another member offers; `fds` are the loop's. */
-  | (ToMember & { readonly type: 'offered'; readonly fds: readonly number[] })
-  | (ToMember & { readonly type: 'unreachable' | 'left' })
-  /** A thread beside the loop has ended, with the error that it threw. */
-  | {
-      readonly type: 'threadEnded';
-      readonly thread: number;
-      readonly error: TravelledError | undefined;
-    }
-  /** The supervisor is gone: no lease is granted any more. */
-  | { readonly type: 'orphaned' };
-
-export type ToProcess =
-  | ToBoth
-  /** For this loop; descriptors of the first two went ahead over the control socket. */
-  | (Exclude<ToMember, { type: 'left' }> & { readonly loop: number })
-  /** For all loops. */
-  | Extract<ToMember, { type: 'left' }>
-  /** Accept from one more socket with this number; its descriptor was sent ahead. */
-  | { readonly type: 'adopt'; readonly number: number }
-  /** Take the stack of this loop. */
-  | { readonly type: 'takeStack'; readonly index: number }
-  /** Serve from this number of loops; surplus loops drain within `deadlineMs`. */
-  | { readonly type: 'resize'; readonly loops: number; readonly deadlineMs: number };
-
-/** Paths of PEM files. */
-export interface TlsFiles {
-  readonly cert: string;
-  readonly key: string;
-  /** True: clients may use HTTP/2. */
-  readonly http2: boolean;
+  readonly loop?: number | undefined;
+  /** Number that a loop has given to its request; the answer has the same. */
+  readonly id?: number;
+  readonly body: Body;
+  readonly fds?: readonly number[];
 }
 
-/** The program, its arguments, and the address for an export that does not listen itself. */
-export interface AppSettings {
-  /** The absolute path of the program. */
-  readonly path: string;
-  readonly args: readonly string[];
-  readonly port: number;
-  /** True: `port` is also in `PORT`, for a program that listens by itself. */
-  readonly isPortGiven: boolean;
-  readonly host: string | undefined;
-  /** The path of a Unix socket, instead of host and port. */
-  readonly unix: string | undefined;
-  /** Server names whose requests the app gets; empty: all. */
-  readonly serverNames: readonly string[];
-  readonly maxConnections: number;
-  /** Each loop's share of the cores, for pools with workers of their own. */
-  readonly coresPerLoop: number;
-  /** Maximum number of shared workers, for all loops of the server. */
-  readonly workers: number;
-  readonly tls: TlsFiles | undefined;
+/** All kinds of messages. A kind that is missing in the table of its direction is refused. */
+const kinds = {
+  loopToSupervisor: {
+    listen: { query: queryOf },
+    /** The loop has stopped listening on the socket with this number. */
+    unlisten: { number: integerOf },
+    /** Requests a lease in a worker of the server; the descriptors are of its channel. */
+    acquire: { fds: descriptorsOf(channelFds.length) },
+    /** Ends the lease that was requested with this id, granted or not. */
+    release: {},
+    /** Joins the mesh: the loop gets a channel to each other member. */
+    join: {},
+    /** Offers a channel to the member `to`. */
+    offer: { to: integerOf, fds: descriptorsOf(memberFdCount) },
+  },
+  loopToProcess: {
+    /** The program is loaded and listens. */
+    ready: {},
+    failed: { error: errorOf },
+    /** Every connection is closed. */
+    drained: {},
+    /** Starts a thread beside the loop, with this program and `data` for it. */
+    startThread: { entry: textOf, data: trusted<unknown>() },
+    endThread: {},
+  },
+  processToSupervisor: {
+    /** All its loops listen. */
+    ready: {},
+    failed: { error: errorOf },
+    /** The process drains, and has taken its last connection. */
+    leaving: {},
+    loopEnded: { ended: integerOf },
+    /** A loop that was added has failed before it listened; the others serve. */
+    loopFailed: { index: integerOf, error: errorOf },
+    /** The stack of a loop; without `stack` it could not be taken. */
+    stack: { index: integerOf, stack: optionalTextOf },
+  },
+  toLoop: {
+    /** Answers `listen`. */
+    answer: { answer: trusted<ListenAnswer>() },
+    /** Answers `acquire`. */
+    granted: { lease: trusted<GrantedLease>() },
+    /** The lease has ended, or is refused for the reason in `message`. */
+    leaseEnded: {
+      exitCode: trusted<number | null>(),
+      signal: trusted<string | null>(),
+      message: trusted<string | undefined>(),
+    },
+    /** Answers `join`: its own name, and the members that it offers channels to. The fd is the arena's. */
+    members: { self: trusted<MemberName>(), others: trusted<readonly MemberName[]>() },
+    /** A channel that another member offers. */
+    offered: { from: trusted<MemberName>() },
+    /** A member has left; all survivors get the same message. */
+    left: { member: trusted<MemberName>(), survivors: trusted<readonly MemberName[]>() },
+    /** A message of the loop could not be delivered. */
+    returned: { message: trusted<string>(), body: trusted<ReturnedBody>() },
+    /** From its process: take no new connection, finish open requests, close within `deadlineMs`. */
+    drain: { deadlineMs: trusted<number>() },
+    /** From its process: the thread that it has started with this id has ended, with the error that it threw. */
+    threadEnded: { error: trusted<TravelledError | undefined>() },
+    /** From its process: the supervisor is gone, and answers no request any more. */
+    orphaned: {},
+  },
+  toProcess: {
+    /** As for a loop. */
+    drain: { deadlineMs: trusted<number>() },
+    /** Accept from one more socket with this number. */
+    adopt: { number: trusted<number>() },
+    /** Close the sockets with this number: no loop listens on them any more. */
+    drop: { number: trusted<number>() },
+    /** Take the stack of this loop. */
+    takeStack: { index: trusted<number>() },
+    /** Serve from this number of loops; surplus loops drain within `deadlineMs`. */
+    resize: { loops: trusted<number>(), deadlineMs: trusted<number>() },
+  },
+};
+
+/** The fields that are used of a message that was returned. */
+interface ReturnedBody {
+  readonly type: string;
+  readonly to?: number;
 }
 
-/** The one argument of a process. */
-export interface ProcessTicket {
-  readonly kind: 'process';
-  readonly parentPid: number;
-  /** Number of the process: selects its rows of the scoreboard and its bell. */
-  readonly process: number;
-  /** Initial and maximum number; with a maximum of 1 the program runs in the main thread. */
-  readonly loops: Range;
-  readonly placement: Placement;
-  /** A connection that no loop takes within this time is answered by 503, in ms; 0: never. */
-  readonly overloadMs: number;
-  /** Time for an added loop to listen, in ms; then it is ended. */
-  readonly startTimeoutMs: number;
-  /** Deadline of drains that the supervisor does not request, in ms. */
-  readonly drainTimeoutMs: number;
-  readonly app: AppSettings;
-  readonly channel: unknown;
-  /** Descriptors that the process inherits. */
-  readonly controlSocketFd: number;
-  readonly boardFd: number;
-  readonly bellFds: readonly number[];
-  /** The memory of `ActiveLeases`. */
-  readonly activeLeasesFd: number;
-  /** Socket of the thread that takes stacks of a program in the main thread. */
-  readonly stackFd: number | undefined;
-}
+type Reader<Value> = (value: unknown) => Value;
+type Kinds = Readonly<Record<string, Readonly<Record<string, Reader<unknown>>>>>;
+type Fields<Readers extends Kinds[string]> = {
+  readonly [Name in Exclude<keyof Readers, 'fds'>]: ReturnType<Readers[Name]>;
+};
+/** Messages of a table as they are sent, in an envelope. */
+type Body<Table extends Kinds> = {
+  [Type in keyof Table]: { readonly type: Type } & Fields<Table[Type]>;
+}[keyof Table];
 
-/** The `workerData` of a loop in a thread. */
-export interface LoopTicket {
-  readonly kind: 'loop';
-  readonly process: number;
-  readonly index: number;
-  /** Key of the process's listener thread. */
-  readonly acceptorKey: number;
-  /** Open in the process while this loop starts. */
-  readonly activeLeasesFd: number;
-  readonly app: AppSettings;
-  readonly channel: unknown;
+/** Parts of an envelope that every message has once it has arrived. */
+interface Arrived {
+  readonly id: number;
+  readonly fds: readonly number[];
 }
+export type ArrivedEnvelope = Envelope & Arrived;
+type Message<Table extends Kinds> = Body<Table> & Arrived;
 
-/** The `workerData` of a thread beside a loop. */
-export interface SideTicket {
-  readonly kind: 'side';
-  readonly channel: unknown;
-  readonly data: unknown;
-}
+export type FromLoop = Body<typeof kinds.loopToSupervisor> | Body<typeof kinds.loopToProcess>;
+export type FromProcess = Body<typeof kinds.processToSupervisor>;
+export type ToLoop = Body<typeof kinds.toLoop>;
+export type ToProcess = Body<typeof kinds.toProcess>;
+/** Messages that have arrived. */
+export type LoopRequest = Message<typeof kinds.loopToSupervisor>;
+export type ProcessRequest = Message<typeof kinds.loopToProcess>;
+export type LoopMessage = Message<typeof kinds.toLoop>;
 
-type Fields = ReadonlyMap<string, unknown>;
-
-function fieldsOf(value: unknown, what: string): Fields {
-  if (typeof value !== 'object' || value === null) throw unknownMessage(what);
-  return new Map(Object.entries(value));
-}
+const fromBelow = 'a message of a process';
 
 function unknownMessage(what: string): CodedError {
   return new CodedError(
@@ -243,149 +179,135 @@ function unknownMessage(what: string): CodedError {
   );
 }
 
-const fromBelow = 'a message of a process';
-
-function integerIn(fields: Fields, name: string, min = 0): number {
-  const value = fields.get(name);
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < min) {
-    throw unknownMessage(fromBelow);
-  }
-  return value;
+function fieldsOf(value: unknown, what: string): ReadonlyMap<string, unknown> {
+  if (typeof value !== 'object' || value === null) throw unknownMessage(what);
+  return new Map(Object.entries(value));
 }
 
-function textIn(fields: Fields, name: string): string | undefined {
-  const value = fields.get(name);
-  if (value === undefined || typeof value === 'string') return value;
+// Readers of fields. Messages from below are checked: a program in the process may send anything.
+
+function integerAbove(value: unknown, min: number): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min) return value;
   throw unknownMessage(fromBelow);
 }
 
-function queryIn(fields: Fields): ListenQuery {
-  const query = fieldsOf(fields.get('query'), fromBelow);
-  const ticketKeys = textIn(query, 'ticketKeys');
-  const group = textIn(query, 'group');
+function integerOf(value: unknown): number {
+  return integerAbove(value, 0);
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  throw unknownMessage(fromBelow);
+}
+
+function optionalTextOf(value: unknown): string | undefined {
+  return value === undefined ? undefined : textOf(value);
+}
+
+function queryOf(value: unknown): ListenQuery {
+  const fields = fieldsOf(value, fromBelow);
+  const address = fields.get('address');
+  const ticketKeys = optionalTextOf(fields.get('ticketKeys'));
+  const group = optionalTextOf(fields.get('group'));
   return {
-    address: query.get('address') === null ? null : (textIn(query, 'address') ?? null),
-    port: integerIn(query, 'port', -1),
-    addressType: integerIn(query, 'addressType', -1),
-    backlog: integerIn(query, 'backlog'),
-    isV6Only: query.get('isV6Only') === true,
-    index: integerIn(query, 'index'),
+    address: address === null ? null : (optionalTextOf(address) ?? null),
+    port: integerAbove(fields.get('port'), -1),
+    addressType: integerAbove(fields.get('addressType'), -1),
+    backlog: integerOf(fields.get('backlog')),
+    isV6Only: fields.get('isV6Only') === true,
+    index: integerOf(fields.get('index')),
     ...(ticketKeys !== undefined && { ticketKeys }),
     ...(group !== undefined && { group }),
   };
 }
 
-function errorIn(fields: Fields): TravelledError {
-  const error = fieldsOf(fields.get('error'), fromBelow);
-  const message = textIn(error, 'message') ?? '';
-  return { message, code: textIn(error, 'code'), stack: textIn(error, 'stack') };
+function errorOf(value: unknown): TravelledError {
+  const fields = fieldsOf(value, fromBelow);
+  const message = optionalTextOf(fields.get('message')) ?? '';
+  const code = optionalTextOf(fields.get('code'));
+  return { message, code, stack: optionalTextOf(fields.get('stack')) };
 }
 
-function descriptorsIn(fields: Fields, count: number): number[] {
-  const fds = fields.get('fds');
-  if (!Array.isArray(fds) || fds.length !== count) throw unknownMessage(fromBelow);
-  return fds.map((fd) => (typeof fd === 'number' ? fd : -1));
+function descriptorsOf(count: number): Reader<readonly number[]> {
+  return (value) => {
+    if (Array.isArray(value) && value.length === count) return value;
+    throw unknownMessage(fromBelow);
+  };
 }
 
-function fromBoth(fields: Fields): FromBoth {
-  const type = fields.get('type');
-  switch (type) {
-    case 'ready':
-    case 'drained':
-      return { type };
-    case 'listen':
-      return { type, request: integerIn(fields, 'request'), query: queryIn(fields) };
-    case 'failed':
-      return { type, error: errorIn(fields) };
-    case 'release':
-      return { type, request: integerIn(fields, 'request') };
-    case 'unlisten':
-      return { type, number: integerIn(fields, 'number') };
-    default:
-      throw unknownMessage(fromBelow);
-  }
+/** Reads a field unchecked: messages from the supervisor's side are trusted. */
+function trusted<Value>(): Reader<Value> {
+  return (value) => value as Value;
 }
 
-/** Throws `WORKER_PROTOCOL`; so do the parsers below. */
-export function parseFromLoop(message: unknown): FromLoop {
+/** Reads an envelope, and leaves its body. Throws `WORKER_PROTOCOL`; so do the parsers below. */
+export function parseEnvelope(message: unknown): ArrivedEnvelope {
   const fields = fieldsOf(message, fromBelow);
-  const type = fields.get('type');
-  switch (type) {
-    case 'acquire':
-      return {
-        type,
-        request: integerIn(fields, 'request'),
-        fds: descriptorsIn(fields, channelFds.length),
-      };
-    case 'join':
-      return { type };
-    case 'offer':
-      return { type, to: integerIn(fields, 'to'), fds: descriptorsIn(fields, memberFdCount) };
-    case 'startThread': {
-      const entry = textIn(fields, 'entry') ?? '';
-      return { type, thread: integerIn(fields, 'thread'), entry, data: fields.get('data') };
-    }
-    case 'endThread':
-      return { type, thread: integerIn(fields, 'thread') };
-    default:
-      return fromBoth(fields);
-  }
+  const loop = fields.get('loop');
+  const fds = fields.get('fds') ?? [];
+  if (!Array.isArray(fds)) throw unknownMessage(fromBelow);
+  return {
+    loop: loop === undefined ? undefined : integerOf(loop),
+    id: integerOf(fields.get('id') ?? 0),
+    body: fields.get('body'),
+    fds: fds.map(integerOf),
+  };
 }
 
-export function parseFromProcess(message: unknown): FromProcess {
-  const fields = fieldsOf(message, fromBelow);
-  const number = (name: string): number => integerIn(fields, name);
+/** Returns `undefined` for a kind that the table does not have. */
+function read<Table extends Kinds>(
+  table: Table,
+  { id = 0, body, fds = [] }: Envelope,
+  what: string,
+): Message<Table> | undefined {
+  const fields = fieldsOf(body, what);
   const type = fields.get('type');
-  switch (type) {
-    case 'acquire':
-      return { type, loop: number('loop'), request: number('request') };
-    case 'join':
-      return { type, loop: number('loop') };
-    case 'offer':
-      return { type, loop: number('loop'), to: number('to') };
-    case 'leaving':
-      return { type };
-    case 'loopEnded':
-      return { type, loop: number('loop') };
-    case 'loopFailed':
-      return { type, index: number('index'), error: errorIn(fields) };
-    case 'stack':
-      return { type, index: number('index'), stack: textIn(fields, 'stack') };
-    default:
-      return fromBoth(fields);
-  }
+  if (typeof type !== 'string' || !Object.hasOwn(table, type)) return undefined;
+  const readers = Object.entries(table[type] ?? {});
+  const own = readers.map(([name, readField]) => [
+    name,
+    readField(name === 'fds' ? fds : fields.get(name)),
+  ]);
+  return Object.fromEntries([['type', type], ['id', id], ['fds', fds], ...own]);
 }
 
-const meshTypes = ['members', 'offered', 'unreachable', 'left'];
-const toBothTypes = ['answer', 'drain', 'granted', 'leaseEnded', ...meshTypes];
-const toLoopTypes: ReadonlySet<unknown> = new Set([...toBothTypes, 'orphaned', 'threadEnded']);
-const toProcessTypes: ReadonlySet<unknown> = new Set([
-  ...toBothTypes,
-  'adopt',
-  'takeStack',
-  'resize',
-]);
+function known<Value>(message: Value | undefined, what: string): Value {
+  if (message === undefined) throw unknownMessage(what);
+  return message;
+}
 
-/** Checks the type alone: messages from the supervisor's side are trusted. */
-export function parseToLoop(message: unknown): ToLoop {
+/** Reads a message that a process has forwarded from a loop. */
+export function parseFromLoop(envelope: Envelope): LoopRequest {
+  return known(read(kinds.loopToSupervisor, envelope, fromBelow), fromBelow);
+}
+
+export function parseFromProcess(envelope: Envelope): FromProcess {
+  return known(read(kinds.processToSupervisor, envelope, fromBelow), fromBelow);
+}
+
+/** Reads a message from a loop to its process; `undefined`: it is for the supervisor. */
+export function parseForProcess(envelope: Envelope): ProcessRequest | undefined {
+  const message = read(kinds.loopToProcess, envelope, fromBelow);
+  const { type } = Object(envelope.body);
+  if (message === undefined && !Object.hasOwn(kinds.loopToSupervisor, type)) {
+    throw unknownMessage(fromBelow);
+  }
+  return message;
+}
+
+export function parseToLoop(envelope: Envelope): LoopMessage {
   const name = 'a message to a loop';
-  if (toLoopTypes.has(fieldsOf(message, name).get('type'))) return message as ToLoop;
-  throw unknownMessage(name);
+  return known(read(kinds.toLoop, envelope, name), name);
 }
 
-export function parseToProcess(message: unknown): ToProcess {
+export function parseToProcess(envelope: Envelope): ToProcess & Arrived {
   const name = 'a message of the supervisor';
-  if (toProcessTypes.has(fieldsOf(message, name).get('type'))) return message as ToProcess;
-  throw unknownMessage(name);
+  return known(read(kinds.toProcess, envelope, name), name);
 }
 
-export function parseTicket(ticket: unknown): ProcessTicket | LoopTicket | SideTicket {
-  if (typeof ticket === 'object' && ticket !== null && 'kind' in ticket) {
-    if (ticket.kind === 'process') return ticket as ProcessTicket;
-    if (ticket.kind === 'loop') return ticket as LoopTicket;
-    if (ticket.kind === 'side') return ticket as SideTicket;
-  }
-  throw unknownMessage('the ticket of a process');
+/** Makes the message that returns one which could not be delivered. */
+export function returned({ body }: Envelope, reason: unknown): ToLoop {
+  return { type: 'returned', message: messageOf(reason), body: body as ReturnedBody };
 }
 
 const maxCharacters = 64 * 1024;

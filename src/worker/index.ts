@@ -1,6 +1,7 @@
 export { ActiveLeases } from './both/active-leases.js';
 export { blocksOf, bufferCarrier, encodedOf } from './both/buffers.js';
 export { type Call, parcelsOf } from './both/call.js';
+export { ControlSocket } from './both/control-socket.js';
 export {
   allowedCores,
   coresToPin,

@@ -11,7 +11,7 @@ import { dirname, extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CodedError } from '../../errors.js';
 import { nodeHttp, nodeHttps } from '../../lib/index.js';
-import type { AppSettings, TlsFiles } from '../protocol.js';
+import type { AppSettings, TlsFiles } from '../tickets.js';
 import { fetchListener } from './fetch.js';
 
 /** Runs the program; resolves with its exports, once it is loaded. */

@@ -3,7 +3,8 @@
 // Not here: the process's side (process-threads.ts), the thread's side (side-thread.ts).
 
 import { defer } from '../../lib/index.js';
-import type { FromLoop, ToLoop, TravelledError } from '../protocol.js';
+import type { FromLoop, LoopMessage, TravelledError } from '../protocol.js';
+import type { Link } from '../shared/link.js';
 
 export interface SideThread {
   /** Resolves when the thread has ended, with the error that it threw. */
@@ -13,27 +14,26 @@ export interface SideThread {
 }
 
 export class LoopThreads {
-  readonly #post: (message: FromLoop) => void;
-  /** By thread number in this loop. */
+  readonly #up: Link<FromLoop>;
+  /** By id of the request. */
   readonly #ended = new Map<number, (error: TravelledError | undefined) => void>();
-  #last = 0;
+  #lastId = 0;
 
-  /** `post` sends to the process. */
-  constructor(post: (message: FromLoop) => void) {
-    this.#post = post;
+  constructor(up: Link<FromLoop>) {
+    this.#up = up;
   }
 
   start(entry: string, data: unknown): SideThread {
-    this.#last += 1;
-    const thread = this.#last;
+    this.#lastId += 1;
+    const id = this.#lastId;
     const { promise, resolve } = defer<TravelledError | undefined>();
-    this.#ended.set(thread, resolve);
-    this.#post({ type: 'startThread', thread, entry, data });
-    return { ended: promise, end: () => this.#post({ type: 'endThread', thread }) };
+    this.#ended.set(id, resolve);
+    this.#up.post({ id, body: { type: 'startThread', entry, data } });
+    return { ended: promise, end: () => this.#up.post({ id, body: { type: 'endThread' } }) };
   }
 
-  receive({ thread, error }: Extract<ToLoop, { type: 'threadEnded' }>): void {
-    this.#ended.get(thread)?.(error);
-    this.#ended.delete(thread);
+  receive({ id, error }: Extract<LoopMessage, { type: 'threadEnded' }>): void {
+    this.#ended.get(id)?.(error);
+    this.#ended.delete(id);
   }
 }

@@ -11,16 +11,16 @@ import type { NativeLoopInbox } from '../../native.js';
 import { callNative, requireNative } from '../../native.js';
 import { finishWork, useSharedWorkers } from '../../worker/index.js';
 import {
-  type AppSettings,
+  type ArrivedEnvelope,
   type FromLoop,
   type ListenAnswer,
   type ListenQuery,
   parseToLoop,
-  type ToLoop,
   travelled,
 } from '../protocol.js';
 import { boardAt, maxSockets, Row } from '../shared/board.js';
-import { supervisorMember } from '../supervisor/mesh.js';
+import type { Link } from '../shared/link.js';
+import type { AppSettings } from '../tickets.js';
 import { listenWith, loadApp } from './app.js';
 import { Connections } from './connections.js';
 import { Drain } from './drain.js';
@@ -43,8 +43,8 @@ export interface LoopOptions {
   /** The memory of `ActiveLeases`; stays the caller's. */
   readonly activeLeasesFd: number;
   readonly app: AppSettings;
-  /** Sends to the process. */
-  readonly post: (message: FromLoop) => void;
+  /** To the process. */
+  readonly up: Link<FromLoop>;
   /** Called when every connection is closed after a drain. */
   readonly onDrained: () => void;
 }
@@ -103,11 +103,11 @@ export class Loop {
       () => this.#hasProgramLeft && this.#row.get(boardAt.open) === 0 && this.#inbox.tryLeave(),
       () => finishWork(() => this.#end()),
     );
-    const { post, activeLeasesFd } = options;
-    this.#leases = new Leases({ count: options.app.workers, activeLeasesFd, post });
+    const { up, activeLeasesFd } = options;
+    this.#leases = new Leases({ count: options.app.workers, activeLeasesFd, up });
     useSharedWorkers(this.#leases);
-    this.#member = new Member(post);
-    this.#threads = new LoopThreads(post);
+    this.#member = new Member(up);
+    this.#threads = new LoopThreads(up);
     setProgramLoop({
       index,
       join: (onMember) => this.#member.join(onMember),
@@ -143,36 +143,43 @@ export class Loop {
   }
 
   readonly #failed = (error: unknown): void => {
-    this.#options.post({ type: 'failed', error: travelled(error) });
+    this.#post({ type: 'failed', error: travelled(error) });
   };
 
-  /** Handles a message of the process. */
-  readonly receive = (message: unknown): void => {
-    const parsed: ToLoop = parseToLoop(message);
-    switch (parsed.type) {
+  #post(body: FromLoop): void {
+    this.#options.up.post({ body });
+  }
+
+  /** Handles a message of the process, or of the supervisor. */
+  readonly receive = (envelope: ArrivedEnvelope): void => {
+    const message = parseToLoop(envelope);
+    switch (message.type) {
       case 'answer':
-        this.#pendingListens.get(parsed.request)?.(parsed.answer);
-        this.#pendingListens.delete(parsed.request);
+        this.#pendingListens.get(message.id)?.(message.answer);
+        this.#pendingListens.delete(message.id);
         break;
       case 'granted':
       case 'leaseEnded':
-        this.#leases.receive(parsed);
-        break;
-      case 'orphaned':
-        this.#leases.isOver = true;
-        this.#member.receive({ type: 'unreachable', id: supervisorMember }); // no message says so
+        this.#leases.receive(message);
         break;
       case 'members':
       case 'offered':
-      case 'unreachable':
       case 'left':
-        this.#member.receive(parsed);
+        this.#member.receive(message);
+        break;
+      case 'returned':
+        if (message.body.type === 'acquire') this.#leases.receive(message);
+        else this.#member.receive(message);
         break;
       case 'threadEnded':
-        this.#threads.receive(parsed);
+        this.#threads.receive(message);
+        break;
+      case 'orphaned':
+        this.#leases.orphaned();
+        this.#member.orphaned();
         break;
       case 'drain':
-        this.#leave(parsed.deadlineMs);
+        this.#leave(message.deadlineMs);
         break;
     }
   };
@@ -210,7 +217,7 @@ export class Loop {
     const request = this.#requests;
     return new Promise((resolve) => {
       this.#pendingListens.set(request, resolve);
-      this.#options.post({ type: 'listen', request, query });
+      this.#options.up.post({ id: request, body: { type: 'listen', query } });
     });
   }
 
@@ -229,7 +236,7 @@ export class Loop {
   #ready(): void {
     if (this.#isReady) return;
     this.#isReady = true;
-    this.#options.post({ type: 'ready' });
+    this.#post({ type: 'ready' });
   }
 
   /** As `ProgramLoop.quiet`. */
@@ -262,7 +269,7 @@ export class Loop {
     this.#hold();
     // Deferred, because another server may replace this one.
     process.nextTick(() => {
-      if (this.#handles[number]?.length === 0) this.#options.post({ type: 'unlisten', number });
+      if (this.#handles[number]?.length === 0) this.#post({ type: 'unlisten', number });
     });
   }
 
@@ -322,7 +329,7 @@ export class Loop {
     this.#unregister();
     this.#inbox.close();
     this.#row.state = 'free';
-    this.#options.post({ type: 'drained' });
+    this.#post({ type: 'drained' });
     this.#options.onDrained();
   }
 }

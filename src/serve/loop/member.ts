@@ -2,22 +2,23 @@
 // accepts the offers of later ones. Not here: the list of members (mesh.ts), the messages (bus/).
 
 import { type ChannelEnd, type MemberName, Members } from '../../channels/index.js';
+import { CodedError } from '../../errors.js';
 import { defer, messageOf } from '../../lib/index.js';
-import type { FromLoop, ToLoop } from '../protocol.js';
-import type { OnMember } from '../supervisor/mesh.js';
+import type { FromLoop, LoopMessage } from '../protocol.js';
+import type { Link } from '../shared/link.js';
+import { type OnMember, supervisorMember } from '../supervisor/mesh.js';
 
-type MemberMessage = Extract<ToLoop, { type: 'members' | 'offered' | 'unreachable' | 'left' }>;
+type MemberMessage = Extract<LoopMessage, { type: 'members' | 'offered' | 'left' | 'returned' }>;
 
 export class Member {
-  readonly #post: (message: FromLoop) => void;
+  readonly #up: Link<FromLoop>;
   readonly #ends = new Map<number, ChannelEnd>();
   readonly #joined = defer<number>();
   #members: Members | undefined;
   #onMember: OnMember = () => {};
 
-  /** `post` sends to the process. */
-  constructor(post: (message: FromLoop) => void) {
-    this.#post = post;
+  constructor(up: Link<FromLoop>) {
+    this.#up = up;
     this.#joined.promise.catch(() => {}); // the caller of `join` gets the rejection
   }
 
@@ -27,7 +28,7 @@ export class Member {
    */
   join(onMember: OnMember): Promise<number> {
     this.#onMember = onMember;
-    this.#post({ type: 'join' });
+    this.#up.post({ body: { type: 'join' } });
     return this.#joined.promise;
   }
 
@@ -39,14 +40,21 @@ export class Member {
       case 'offered':
         this.#accept(message.from, message.fds);
         break;
-      case 'unreachable':
-        this.#leave(message.id);
+      case 'returned':
+        if (message.body.type === 'join') {
+          this.#joined.reject(new CodedError('NATIVE_REFUSED', message.message));
+        } else this.#leave(message.body.to ?? -1);
         break;
       case 'left':
         this.#leave(message.member.id);
         this.#members?.ended(message.member, message.survivors);
         break;
     }
+  }
+
+  /** The supervisor is gone, and no message says that it has left. */
+  orphaned(): void {
+    this.#leave(supervisorMember);
   }
 
   #leave(id: number): void {
@@ -61,7 +69,7 @@ export class Member {
       for (const other of others) {
         const { end, fds } = members.offer(other);
         this.#add(other.id, end);
-        this.#post({ type: 'offer', to: other.id, fds });
+        this.#up.post({ body: { type: 'offer', to: other.id }, fds });
       }
       this.#joined.resolve(self.id);
     } catch (error) {

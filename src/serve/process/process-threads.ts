@@ -1,56 +1,53 @@
-// Threads beside the loops of one process: starts and ends them for their loops, and forwards their messages
-// of the mesh. Not here: the loops themselves (process.ts).
+// Threads beside the loops of one process: starts and ends them for their loops. Not here: the loops themselves,
+// and the way of messages of such a thread (process.ts).
 
 import { Worker } from 'node:worker_threads';
-import { offerChannel, Wire } from '../../channels/index.js';
-import {
-  type FromLoop,
-  parseFromLoop,
-  type SideTicket,
-  type ToLoop,
-  travelled,
-} from '../protocol.js';
-import type { MeshLoop } from './process-mesh.js';
-
-type FromMember = Extract<FromLoop, { type: 'join' | 'offer' }>;
+import { offerChannel } from '../../channels/index.js';
+import { type ArrivedEnvelope, type ProcessRequest, type ToLoop, travelled } from '../protocol.js';
+import { type Link, threadPort, WireLink } from '../shared/link.js';
+import type { SideTicket } from '../tickets.js';
 
 interface ThreadsParts {
   readonly args: readonly string[];
-  /** Returns a number that was not used before in this process. */
-  readonly nextSerial: () => number;
-  /** Called when a thread has started, and for each of its messages of the mesh. */
-  readonly onStart: (member: MeshLoop) => void;
-  readonly onMember: (member: MeshLoop, message: FromMember) => void;
-  readonly onEnd: (member: MeshLoop) => void;
+  /** Called when a thread has started; returns its number in messages. */
+  readonly onStart: (link: Link<ToLoop>) => number;
+  /** Called with each message of a thread to the supervisor. */
+  readonly onEnvelope: (serial: number, envelope: ArrivedEnvelope) => void;
+  readonly onEnd: (serial: number) => void;
 }
 
 interface Owner {
-  readonly post: (message: ToLoop) => void;
+  readonly link: Link<ToLoop>;
 }
 
 export class ProcessThreads<Loop extends Owner> {
   readonly #parts: ThreadsParts;
+  /** By the number that the loop has given to each. */
   readonly #threads = new Map<Loop, Map<number, Worker>>();
 
   constructor(parts: ThreadsParts) {
     this.#parts = parts;
   }
 
-  receive(loop: Loop, message: Extract<FromLoop, { type: 'startThread' | 'endThread' }>): void {
-    const { thread } = message;
+  receive(
+    loop: Loop,
+    message: Extract<ProcessRequest, { type: 'startThread' | 'endThread' }>,
+  ): void {
+    const { id } = message;
     if (message.type === 'endThread') {
-      void this.#threads.get(loop)?.get(thread)?.terminate();
+      void this.#threads.get(loop)?.get(id)?.terminate();
       return;
     }
     try {
       this.#start(loop, message);
     } catch (error) {
-      loop.post({ type: 'threadEnded', thread, error: travelled(error) }); // no thread, no memory
+      // No thread, no memory.
+      loop.link.post({ id, body: { type: 'threadEnded', error: travelled(error) } });
     }
   }
 
-  #start(loop: Loop, { thread, entry, data }: Extract<FromLoop, { type: 'startThread' }>): void {
-    const { args, nextSerial, onStart, onMember, onEnd } = this.#parts;
+  #start(loop: Loop, { id, entry, data }: Extract<ProcessRequest, { type: 'startThread' }>): void {
+    const { args, onStart, onEnvelope, onEnd } = this.#parts;
     const offer = offerChannel('memory', { worker: 'thread', spin: false });
     const ticket: SideTicket = { kind: 'side', channel: offer.ticket, data };
     const worker = new Worker(new URL(entry), {
@@ -58,26 +55,22 @@ export class ProcessThreads<Loop extends Owner> {
       transferList: [...offer.transfer],
       argv: [...args],
     });
-    const wire = new Wire<ToLoop>(offer.open(undefined).channel, {
-      onMessage: (message) => {
-        const parsed = parseFromLoop(message);
-        if (parsed.type === 'join' || parsed.type === 'offer') onMember(member, parsed);
-      },
+    const link = new WireLink<ToLoop>(offer.open(undefined).channel, threadPort, {
+      onEnvelope: (envelope) => onEnvelope(serial, envelope),
     });
-    wire.unref(); // the loop keeps the process
-    const member: MeshLoop = { serial: nextSerial(), post: (message) => wire.post(message) };
+    link.unref(); // the loop keeps the process
+    const serial = onStart(link);
     const own = this.#threads.get(loop) ?? new Map<number, Worker>();
-    this.#threads.set(loop, own.set(thread, worker));
-    onStart(member);
+    this.#threads.set(loop, own.set(id, worker));
     let error: unknown;
     worker.once('error', (thrown) => {
       error = thrown;
     });
     worker.once('exit', () => {
-      own.delete(thread);
-      onEnd(member);
+      own.delete(id);
+      onEnd(serial);
       const why = error === undefined ? undefined : travelled(error);
-      loop.post({ type: 'threadEnded', thread, error: why });
+      loop.link.post({ id, body: { type: 'threadEnded', error: why } });
     });
   }
 

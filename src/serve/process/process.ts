@@ -1,49 +1,43 @@
-// One process of a server, from inside: its listener thread, its loops, and the messages between them
-// and the supervisor. With one loop the program runs in the main thread, as under `node`; with more,
-// each loop is a thread, and the main thread can answer the supervisor whatever the program does.
-// Long (over 400 lines), because all messages between loops and the supervisor pass through here.
+// One process of a server, from inside: its listener thread, its loops, and the way between them and the
+// supervisor. With one loop the program runs in the main thread, as under `node`; with more, each loop is a
+// thread, and the main thread can answer the supervisor whatever the program does. Requests of a loop (listen,
+// leases, mesh) go to the supervisor and answers come back unread: `#forwardUp`, `#forwardDown`. The process
+// handles only its own state: which loops serve, threads, drains, the sockets of its listener thread, stacks.
 
 import { closeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { acceptChannel, offerChannel, Wire } from '../../channels/index.js';
-import {
-  callNative,
-  type NativeAcceptor,
-  type NativeBoard,
-  type NativeDescriptors,
-  requireNative,
-} from '../../native.js';
+import { acceptChannel, offerChannel } from '../../channels/index.js';
+import { hasCode } from '../../errors.js';
+import { callNative, type NativeAcceptor, type NativeBoard, requireNative } from '../../native.js';
+import { ControlSocket } from '../../worker/index.js';
 import { Loop } from '../loop/loop.js';
 import {
-  type FromLoop,
+  type ArrivedEnvelope,
   type FromProcess,
-  type ListenQuery,
-  type LoopTicket,
-  type ProcessTicket,
-  parseFromLoop,
+  parseForProcess,
   parseToProcess,
+  returned,
   type ToLoop,
-  type ToProcess,
   type TravelledError,
   travelled,
 } from '../protocol.js';
 import { boardAt, Row } from '../shared/board.js';
-import { ProcessLeases } from './process-leases.js';
-import { type MeshLoop, ProcessMesh } from './process-mesh.js';
-import { ProcessSockets } from './process-sockets.js';
+import { closeFds, privateFd } from '../shared/dup-fds.js';
+import { type Link, localLink, socketPort, threadPort, WireLink } from '../shared/link.js';
+import type { LoopTicket, ProcessTicket } from '../tickets.js';
 import { ProcessThreads } from './process-threads.js';
 import { stackOfThread } from './stack.js';
 import { startStackThread } from './stack-watch.js';
 
 /** A loop as its process sees it. */
 interface LoopEnd {
-  readonly post: (message: ToLoop) => void;
+  readonly link: Link<ToLoop>;
   /** Lets the event loop end although messages to this loop may be pending. */
   readonly leave: () => void;
   /** Ends its thread, if one still runs. */
   readonly end: () => void;
   readonly index: number;
-  /** Counted up in this process, because an index is used again. */
+  /** Number of the loop in messages: counted up in this process, because an index is used again. */
   readonly serial: number;
   /** Thread id of the loop's thread; `undefined` in the main thread. */
   readonly threadId: number | undefined;
@@ -54,34 +48,23 @@ interface LoopEnd {
   hasFailed: boolean;
 }
 
-interface PendingListen {
-  readonly loop: LoopEnd;
-  /** The loop's own number of the request. */
-  readonly request: number;
-}
-
 export class ServeProcess {
   readonly #ticket: ProcessTicket;
   readonly #entry: URL;
   readonly #board: NativeBoard;
   readonly #acceptor: NativeAcceptor;
-  readonly #descriptors: NativeDescriptors;
-  readonly #controlSocketFd: number;
   readonly #activeLeasesFd: number;
   /** Open until the thread that takes stacks owns it. */
   #stackFd: number | undefined;
-  readonly #up: Wire<FromProcess>;
+  readonly #up: WireLink;
   /** Loops that have not ended. */
   readonly #loops = new Set<LoopEnd>();
-  readonly #pendingListens = new Map<number, PendingListen>();
-  readonly #leases: ProcessLeases<LoopEnd>;
-  /** The loops, and the threads beside them. */
-  readonly #members = new Set<MeshLoop>();
-  readonly #mesh: ProcessMesh<MeshLoop>;
+  /** Links to the loops and to the threads beside them, by their numbers in messages. */
+  readonly #links = new Map<number, Link>();
   readonly #threads: ProcessThreads<LoopEnd>;
-  readonly #sockets: ProcessSockets<LoopEnd>;
-  #requests = 0;
-  #startedLoops = 0;
+  /** Numbers of the sockets that the listener thread accepts from. */
+  readonly #sockets = new Set<number>();
+  #lastSerial = 0;
   /** The last change of size, which may have to wait for the end of a loop. */
   #wanted: { readonly count: number; readonly deadlineMs: number } | undefined;
   #isDraining = false;
@@ -94,29 +77,24 @@ export class ServeProcess {
     this.#ticket = ticket;
     this.#entry = entry;
     this.#board = callNative(() => native.NativeBoard.open(ticket.boardFd));
-    this.#descriptors = new native.NativeDescriptors();
     const { process: number, bellFds, placement, overloadMs } = ticket;
     this.#acceptor = callNative(
       () => new native.NativeAcceptor(this.#board, number, bellFds, placement, overloadMs),
     );
-    // Duplicates that child programs do not inherit.
-    this.#controlSocketFd = this.#descriptors.duplicate(ticket.controlSocketFd);
-    closeSync(ticket.controlSocketFd);
-    this.#sockets = new ProcessSockets(this.#acceptor, this.#descriptors, this.#controlSocketFd);
-    this.#activeLeasesFd = this.#descriptors.duplicate(ticket.activeLeasesFd);
-    closeSync(ticket.activeLeasesFd);
-    if (ticket.stackFd !== undefined) {
-      this.#stackFd = this.#descriptors.duplicate(ticket.stackFd);
-      closeSync(ticket.stackFd);
-    }
-    this.#up = new Wire(acceptChannel(ticket.channel).channel, {
-      onMessage: (message) => this.#receive(parseToProcess(message)),
+    const controlSocket = new ControlSocket(ticket.controlSocketFd);
+    this.#activeLeasesFd = privateFd(ticket.activeLeasesFd);
+    if (ticket.stackFd !== undefined) this.#stackFd = privateFd(ticket.stackFd);
+    this.#up = new WireLink(acceptChannel(ticket.channel).channel, socketPort(controlSocket), {
+      onEnvelope: (envelope) => this.#receive(envelope),
+      onError: (error) => this.#refused(error),
       onClose: () => this.#orphaned(),
     });
-    const postUp = (message: FromProcess): void => this.#up.post(message);
-    this.#leases = new ProcessLeases(this.#controlSocketFd, postUp);
-    this.#mesh = new ProcessMesh(this.#descriptors, this.#controlSocketFd, this.#members, postUp);
-    this.#threads = this.#makeThreads(postUp);
+    this.#threads = new ProcessThreads({
+      args: ticket.app.args,
+      onStart: (link) => this.#addLink(link),
+      onEnvelope: (serial, envelope) => this.#forwardUp(serial, envelope),
+      onEnd: (serial) => this.#dropLink(serial),
+    });
     // Service managers signal every process of a service; a terminal signals a group, which is not ours.
     process.on('SIGTERM', () => this.#drain(this.#ticket.drainTimeoutMs));
     for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
@@ -128,27 +106,42 @@ export class ServeProcess {
 
   /** Drains and exits: without a supervisor there is no reload and no replacement. */
   #orphaned(): void {
-    for (const loop of this.#loops) loop.post({ type: 'orphaned' });
-    this.#leases.watch();
+    for (const { link } of this.#loops) link.post({ body: { type: 'orphaned' } });
     this.#drain(this.#ticket.drainTimeoutMs);
   }
 
-  #makeThreads(postUp: (message: FromProcess) => void): ProcessThreads<LoopEnd> {
-    return new ProcessThreads({
-      args: this.#ticket.app.args,
-      nextSerial: () => this.#nextSerial(),
-      onStart: (member) => this.#members.add(member),
-      onMember: (member, message) => this.#mesh.forwardUp(member, message),
-      onEnd: (member) => {
-        this.#members.delete(member);
-        postUp({ type: 'loopEnded', loop: member.serial });
-      },
-    });
+  /** Returns the number of a loop, or of a thread beside one, in messages. */
+  #addLink(link: Link): number {
+    this.#lastSerial += 1;
+    this.#links.set(this.#lastSerial, link);
+    return this.#lastSerial;
   }
 
-  #nextSerial(): number {
-    this.#startedLoops += 1;
-    return this.#startedLoops;
+  #dropLink(serial: number): void {
+    this.#links.delete(serial);
+    this.#post({ type: 'loopEnded', ended: serial });
+  }
+
+  /** Forwards a message of a loop to the supervisor; it comes back when that is impossible. */
+  #forwardUp(loop: number, envelope: ArrivedEnvelope): void {
+    const link = this.#links.get(loop);
+    try {
+      if (link === undefined) closeFds(envelope.fds);
+      else this.#up.post({ ...envelope, loop });
+    } catch (error) {
+      link?.post({ id: envelope.id, body: returned(envelope, error) });
+    }
+  }
+
+  /** Forwards a message of the supervisor to its loop, if that has not ended. */
+  #forwardDown(loop: number, envelope: ArrivedEnvelope): void {
+    const link = this.#links.get(loop);
+    if (link === undefined) closeFds(envelope.fds);
+    else link.post(envelope);
+  }
+
+  #post(body: FromProcess): void {
+    this.#up.post({ body });
   }
 
   start(): void {
@@ -168,7 +161,7 @@ export class ServeProcess {
       try {
         this.#endIfLate(this.#startThread(index));
       } catch (error) {
-        this.#up.post({ type: 'loopFailed', index, error: travelled(error) }); // no thread, no memory
+        this.#post({ type: 'loopFailed', index, error: travelled(error) }); // no thread, no memory
       }
     }
   }
@@ -176,23 +169,12 @@ export class ServeProcess {
   #startHere(): void {
     const loop = new Loop({
       ...this.#loopOptions(0),
-      post: (message) => this.#receiveFromLoop(end, message),
+      up: { post: ({ id = 0, fds = [], body }) => this.#receiveFromLoop(end, { id, fds, body }) },
       onDrained: () => {},
     });
-    const end: LoopEnd = {
-      // Deferred, as in a thread: the loop may be in the middle of a message of its own.
-      post: (message) => queueMicrotask(() => loop.receive(message)),
-      leave: () => {},
-      end: () => {},
-      index: 0,
-      serial: 0,
-      threadId: undefined,
-      isReady: false,
-      isDraining: false,
-      hasEnded: false,
-      hasFailed: false,
-    };
-    this.#add(end);
+    // Later, as in a thread: the loop may be in the middle of a message of its own.
+    const link = localLink<ToLoop>(loop.receive);
+    const end = this.#add({ link, leave: () => {}, end: () => {}, index: 0, threadId: undefined });
     void loop.start();
   }
 
@@ -210,22 +192,16 @@ export class ServeProcess {
       transferList: [...offer.transfer],
       argv: [...this.#ticket.app.args],
     });
-    const wire = new Wire<ToLoop>(offer.open(undefined).channel, {
-      onMessage: (message) => this.#receiveFromLoop(end, parseFromLoop(message)),
+    const link = new WireLink<ToLoop>(offer.open(undefined).channel, threadPort, {
+      onEnvelope: (envelope) => this.#receiveFromLoop(end, envelope),
     });
-    const end: LoopEnd = {
-      post: (message) => wire.post(message),
-      leave: () => wire.unref(),
+    const end = this.#add({
+      link,
+      leave: () => link.unref(),
       end: () => void worker.terminate(),
       index,
-      serial: this.#nextSerial(),
       threadId: worker.threadId,
-      isReady: false,
-      isDraining: false,
-      hasEnded: false,
-      hasFailed: false,
-    };
-    this.#add(end);
+    });
     let error: unknown;
     worker.once('error', (thrown) => {
       error = thrown;
@@ -234,15 +210,18 @@ export class ServeProcess {
     return end;
   }
 
-  #add(loop: LoopEnd): void {
+  #add(parts: Pick<LoopEnd, 'link' | 'leave' | 'end' | 'index' | 'threadId'>): LoopEnd {
+    const flags = { isReady: false, isDraining: false, hasEnded: false, hasFailed: false };
+    const loop = { ...parts, serial: this.#addLink(parts.link), ...flags };
     this.#loops.add(loop);
-    this.#members.add(loop);
+    return loop;
   }
 
-  #receiveFromLoop(loop: LoopEnd, message: FromLoop): void {
-    switch (message.type) {
-      case 'listen':
-        this.#requestListen(loop, message.request, message.query);
+  #receiveFromLoop(loop: LoopEnd, envelope: ArrivedEnvelope): void {
+    const message = parseForProcess(envelope);
+    switch (message?.type) {
+      case undefined:
+        this.#forwardUp(loop.serial, envelope);
         break;
       case 'ready':
         loop.isReady = true;
@@ -258,23 +237,9 @@ export class ServeProcess {
         // Work that the program still has in its event loop would keep the thread alive.
         setTimeout(() => loop.end(), exitGraceMs).unref();
         break;
-      case 'acquire':
-        this.#leases.acquire(this.#loops.has(loop) ? loop : undefined, message);
-        break;
-      case 'release':
-        this.#leases.release(loop, message.request);
-        break;
-      case 'join':
-      case 'offer':
-        this.#mesh.forwardUp(loop, message);
-        break;
       case 'startThread':
       case 'endThread':
         this.#threads.receive(loop, message);
-        break;
-      case 'unlisten':
-        this.#sockets.forget(loop, message.number);
-        this.#dropUnused();
         break;
     }
   }
@@ -291,7 +256,7 @@ export class ServeProcess {
     this.#acceptor.wake();
     if (this.#hasServed) return;
     this.#hasServed = true;
-    this.#up.post({ type: 'ready' });
+    this.#post({ type: 'ready' });
   }
 
   #rowOf(index: number): Row {
@@ -303,10 +268,10 @@ export class ServeProcess {
     if (this.#hasServed && !loop.isReady) {
       loop.hasFailed = true;
       loop.end();
-      this.#up.post({ type: 'loopFailed', index: loop.index, error });
+      this.#post({ type: 'loopFailed', index: loop.index, error });
       return;
     }
-    this.#up.post({ type: 'failed', error });
+    this.#post({ type: 'failed', error });
     this.#drain(this.#ticket.drainTimeoutMs);
   }
 
@@ -319,17 +284,13 @@ export class ServeProcess {
     }, startTimeoutMs).unref();
   }
 
-  #requestListen(loop: LoopEnd, request: number, query: ListenQuery): void {
-    this.#requests += 1;
-    this.#pendingListens.set(this.#requests, { loop, request });
-    this.#up.post({ type: 'listen', request: this.#requests, query });
-  }
-
-  #receive(message: ToProcess): void {
+  #receive(envelope: ArrivedEnvelope): void {
+    if (envelope.loop !== undefined) {
+      this.#forwardDown(envelope.loop, envelope);
+      return;
+    }
+    const message = parseToProcess(envelope);
     switch (message.type) {
-      case 'answer':
-        this.#answer(message);
-        break;
       case 'drain':
         this.#drain(message.deadlineMs);
         break;
@@ -337,50 +298,38 @@ export class ServeProcess {
         if (!this.#isDraining) this.#resize(message.loops, message.deadlineMs);
         break;
       case 'adopt':
-        if (!this.#isDraining) this.#takeDescriptors(() => this.#sockets.adopt(message.number));
+        this.#adopt(message.number, message.fds);
+        break;
+      case 'drop':
+        this.#sockets.delete(message.number);
+        this.#acceptor.removeSocket(message.number);
         break;
       case 'takeStack':
         void this.#postStack(message.index);
         break;
-      case 'granted':
-      case 'leaseEnded':
-        this.#leases.receive(message);
-        break;
-      case 'members':
-      case 'offered':
-      case 'unreachable':
-      case 'left':
-        this.#takeDescriptors(() => this.#mesh.forwardDown(message));
-        break;
     }
   }
 
-  #answer(message: Extract<ToProcess, { type: 'answer' }>): void {
-    const pending = this.#pendingListens.get(message.request);
-    this.#pendingListens.delete(message.request);
-    if ('number' in message.answer) {
-      const { number } = message.answer;
-      const isThere = pending !== undefined && this.#loops.has(pending.loop);
-      this.#takeDescriptors(() => this.#sockets.take(number, isThere ? pending.loop : undefined));
+  #adopt(number: number, [fd = -1]: readonly number[]): void {
+    if (this.#isDraining) {
+      closeSync(fd);
+      return;
     }
-    pending?.loop.post({ ...message, request: pending.request });
-    this.#dropUnused();
+    callNative(() => this.#acceptor.addSocket(number, fd));
+    this.#sockets.add(number);
   }
 
   /** Drains the process when it has no descriptor left; the supervisor replaces it. */
-  #takeDescriptors(take: () => void): void {
-    try {
-      take();
-    } catch (error) {
-      this.#up.post({ type: 'failed', error: travelled(error) });
-      this.#drain(this.#ticket.drainTimeoutMs);
-    }
+  #refused(error: unknown): void {
+    if (!hasCode(error, 'NATIVE_REFUSED')) throw error;
+    this.#post({ type: 'failed', error: travelled(error) });
+    this.#drain(this.#ticket.drainTimeoutMs);
   }
 
   /** Starts the stack thread once the program is ready, so that it does not delay the start. */
   #startStackThread(): void {
     if (this.#stackFd === undefined) return;
-    startStackThread(this.#descriptors.release(this.#stackFd));
+    startStackThread(this.#stackFd);
     this.#stackFd = undefined;
   }
 
@@ -388,20 +337,14 @@ export class ServeProcess {
   async #postStack(index: number): Promise<void> {
     const threadId = [...this.#loops].find((loop) => loop.index === index)?.threadId;
     if (threadId === undefined) return;
-    this.#up.post({ type: 'stack', index, stack: await stackOfThread(threadId) });
-  }
-
-  /** Drops unused sockets, unless a pending answer may be for one of them. */
-  #dropUnused(): void {
-    if (this.#pendingListens.size > 0) return;
-    for (const number of this.#sockets.dropUnused()) this.#up.post({ type: 'unlisten', number });
+    this.#post({ type: 'stack', index, stack: await stackOfThread(threadId) });
   }
 
   #drain(deadlineMs: number): void {
     if (this.#isDraining) return;
     this.#isDraining = true;
-    this.#sockets.leave();
-    this.#up.post({ type: 'leaving' });
+    for (const number of this.#sockets) this.#acceptor.removeSocket(number);
+    this.#post({ type: 'leaving' });
     for (const loop of this.#loops) drainLoop(loop, deadlineMs);
     // Also when a loop is in an endless callback, and no supervisor is left to kill this process.
     setTimeout(() => process.exit(1), deadlineMs + exitGraceMs).unref();
@@ -414,12 +357,8 @@ export class ServeProcess {
     row.clear();
     row.set(boardAt.placed, placed); // the supervisor reads whether this process has served
     this.#loops.delete(loop);
-    this.#members.delete(loop);
     this.#threads.loopEnded(loop);
-    this.#sockets.forget(loop);
-    this.#dropUnused();
-    this.#leases.forget(loop);
-    this.#up.post({ type: 'loopEnded', loop: loop.serial });
+    this.#dropLink(loop.serial);
     if (loop.isDraining) {
       const { count, deadlineMs } = this.#wanted ?? {};
       if (!this.#isDraining && count !== undefined) this.#resize(count, deadlineMs ?? 0);
@@ -436,7 +375,6 @@ export class ServeProcess {
     loop.hasEnded = true;
     if (![...this.#loops].every(({ hasEnded }) => hasEnded)) return;
     this.#acceptor.close();
-    this.#up.post({ type: 'drained' });
     this.#up.unref(); // the program's exit handlers may still need workers
     // Ends what the program still has in its event loop (timers, database clients).
     setTimeout(() => process.exit(), exitGraceMs).unref();
@@ -445,7 +383,7 @@ export class ServeProcess {
 
 function drainLoop(loop: LoopEnd, deadlineMs: number): void {
   loop.isDraining = true;
-  loop.post({ type: 'drain', deadlineMs });
+  loop.link.post({ body: { type: 'drain', deadlineMs } });
 }
 
 /** Time for the program's exit handlers, in ms. */

@@ -1,22 +1,20 @@
 // The program of a server's processes and of their loops in threads.
 
 import { isMainThread } from 'node:worker_threads';
-import { acceptChannel, Wire } from '../../channels/index.js';
+import { acceptChannel } from '../../channels/index.js';
 import { takeWorkerData } from '../../lib/index.js';
 import { Loop } from '../loop/loop.js';
 import { markAsServed } from '../loop/program-loop.js';
-import { type FromLoop, type LoopTicket, parseTicket } from '../protocol.js';
+import type { FromLoop } from '../protocol.js';
+import { threadPort, WireLink } from '../shared/link.js';
+import { type LoopTicket, parseTicket } from '../tickets.js';
 import { ServeProcess } from './process.js';
 
 function startLoop(ticket: LoopTicket): void {
-  const up = new Wire<FromLoop>(acceptChannel(ticket.channel).channel, {
-    onMessage: (message) => loop.receive(message),
+  const up = new WireLink<FromLoop>(acceptChannel(ticket.channel).channel, threadPort, {
+    onEnvelope: (envelope) => loop.receive(envelope),
   });
-  const loop = new Loop({
-    ...ticket,
-    post: (message) => up.post(message),
-    onDrained: () => up.unref(),
-  });
+  const loop = new Loop({ ...ticket, up, onDrained: () => up.unref() });
   void loop.start();
 }
 

@@ -4,9 +4,10 @@
 
 import { closeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { overSocket, Wire } from '../../channels/index.js';
+import { overSocket } from '../../channels/index.js';
 import { callNative, type NativeDescriptors, requireNative } from '../../native.js';
-import { parseFromProcess, type ToProcess } from '../protocol.js';
+import { type ArrivedEnvelope, parseFromProcess, type ToProcess } from '../protocol.js';
+import { threadPort, WireLink } from '../shared/link.js';
 
 /** A stack is short; a program in the process may send anything. */
 const maxFrameBytes = 64 * 1024;
@@ -15,7 +16,7 @@ const maxFrameBytes = 64 * 1024;
 export class StackWatch {
   readonly #onStack: (stack: string | undefined) => void;
   readonly #descriptors: NativeDescriptors;
-  readonly #wire: Wire<ToProcess>;
+  readonly #link: WireLink<ToProcess>;
   /** The process's end, inherited at its start. */
   readonly theirFd: number;
 
@@ -29,10 +30,11 @@ export class StackWatch {
     const [ours = -1, theirs = -1] = callNative(() => this.#descriptors.createSocketPair());
     this.theirFd = theirs;
     const fd = callNative(() => this.#descriptors.release(ours));
-    this.#wire = new Wire(overSocket(fd, maxFrameBytes), {
-      onMessage: (message) => this.#receive(message),
+    this.#link = new WireLink(overSocket(fd, maxFrameBytes), threadPort, {
+      onEnvelope: (envelope) => this.#receive(envelope),
+      onError: () => this.#link.close(), // an invalid message: no stacks any more
     });
-    this.#wire.unref();
+    this.#link.unref();
   }
 
   /** Closes the process's end here: the process has inherited it, or failed to start. */
@@ -41,20 +43,16 @@ export class StackWatch {
   }
 
   request(): void {
-    this.#wire.post({ type: 'takeStack', index: 0 });
+    this.#link.post({ body: { type: 'takeStack', index: 0 } });
   }
 
   close(): void {
-    this.#wire.close();
+    this.#link.close();
   }
 
-  #receive(message: unknown): void {
-    try {
-      const parsed = parseFromProcess(message);
-      if (parsed.type === 'stack') this.#onStack(parsed.stack);
-    } catch {
-      this.#wire.close(); // an invalid message: no stacks any more
-    }
+  #receive(envelope: ArrivedEnvelope): void {
+    const message = parseFromProcess(envelope);
+    if (message.type === 'stack') this.#onStack(message.stack);
   }
 }
 

@@ -9,6 +9,15 @@ export function dupFd(fd: number): number {
   return callNative(() => descriptors.release(descriptors.duplicate(fd)));
 }
 
+/** Replaces a descriptor by a duplicate that child programs do not inherit. Throws `NATIVE_REFUSED`. */
+export function privateFd(fd: number): number {
+  try {
+    return dupFd(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
 /** Duplicates all or none, as `dupFd`. */
 export function dupFds(fds: readonly number[]): number[] {
   const copies: number[] = [];
@@ -16,7 +25,11 @@ export function dupFds(fds: readonly number[]): number[] {
     for (const fd of fds) copies.push(dupFd(fd));
     return copies;
   } catch (error) {
-    for (const fd of copies) closeSync(fd);
+    closeFds(copies);
     throw error;
   }
+}
+
+export function closeFds(fds: readonly number[]): void {
+  for (const fd of fds) closeSync(fd);
 }

@@ -5,18 +5,16 @@
 // loop. Not here: the messages (bus/), and when whose memory is free (channels/shm/orphan-reclaim.ts).
 
 import { type ChannelEnd, type MemberName, Members } from '../../channels/index.js';
-import type { ToProcess } from '../protocol.js';
+import type { ToLoop } from '../protocol.js';
 import { dupFds } from '../shared/dup-fds.js';
+import type { Link } from '../shared/link.js';
 
 /** Member number of the supervisor's own process. */
 export const supervisorMember = 0;
 const supervisor: MemberName = { id: supervisorMember, owner: 0 };
 
-/** A process of the server. */
-export interface MemberProcess {
-  /** Sends these descriptors, which stay the caller's, and the message. Throws `NATIVE_REFUSED`. */
-  send(message: ToProcess, fds?: readonly number[]): void;
-}
+/** A process of the server, which forwards messages to its loops. */
+type MemberProcess = Link<ToLoop>;
 
 interface Member {
   readonly name: MemberName;
@@ -49,7 +47,11 @@ export class Mesh {
     this.#lastId += 1;
     const self = { id: this.#lastId, owner: this.#arena.takeOwner() };
     this.#members.set(self.id, { name: self, process, loop });
-    process.send({ type: 'members', loop, self, others }, [this.#arena.arenaFd]);
+    process.post({
+      loop,
+      body: { type: 'members', self, others },
+      fds: dupFds([this.#arena.arenaFd]),
+    });
   }
 
   get #names(): MemberName[] {
@@ -62,7 +64,7 @@ export class Mesh {
     this.#arena = undefined;
   }
 
-  /** Forwards a loop's offer to the member `to`; `fds` stay the caller's. Throws `NATIVE_REFUSED`. */
+  /** Passes a loop's offer on to the member `to`; `fds` stay the caller's. Throws `NATIVE_REFUSED`. */
   offer(process: MemberProcess, loop: number, to: number, fds: readonly number[]): void {
     const id = this.#idOf(process, loop);
     const from = id === undefined ? undefined : this.#members.get(id)?.name;
@@ -73,11 +75,7 @@ export class Mesh {
     }
     const other = this.#members.get(to);
     if (other === undefined) return; // the loop has been notified of its end, too
-    try {
-      other.process.send({ type: 'offered', loop: other.loop, from }, fds);
-    } catch {
-      process.send({ type: 'unreachable', loop, id: to });
-    }
+    other.process.post({ loop: other.loop, body: { type: 'offered', from }, fds: dupFds(fds) });
   }
 
   #idOf(process: MemberProcess, loop: number): number | undefined {
@@ -103,8 +101,8 @@ export class Mesh {
       if (member.process !== process || (loop !== undefined && member.loop !== loop)) continue;
       this.#members.delete(id);
       const survivors = this.#names;
-      const others = new Set([...this.#members.values()].map((each) => each.process));
-      for (const other of others) other.send({ type: 'left', member: member.name, survivors });
+      const body: ToLoop = { type: 'left', member: member.name, survivors };
+      for (const other of this.#members.values()) other.process.post({ loop: other.loop, body });
       this.#ends.get(id)?.peerExited?.();
       this.#ends.delete(id);
       this.#arena?.ended(member.name, survivors, workersEnded);

@@ -1,31 +1,39 @@
-// The supervisor's handle of one process of the server: starts it with its ticket, exchanges messages over
-// a wire, ends it by a drain and, when that takes too long, by a signal. Not here: when (supervisor.ts).
+// The supervisor's handle of one process of the server: starts it with its ticket, answers the requests of its
+// loops, ends it by a drain and, when that takes too long, by a signal. Not here: when (supervisor.ts).
 // Long (over 400 lines), because every message of a process, and its end, may change its one state.
 
-import type { WireListener } from '../../channels/index.js';
-import { CodedError } from '../../errors.js';
+import { CodedError, hasCode } from '../../errors.js';
 import { defer, Lifecycle, messageOf } from '../../lib/index.js';
-import type { WiredProcess, WorkerExit } from '../../worker/index.js';
+import type { WiredProcess } from '../../worker/index.js';
 import type { StackWatch } from '../process/stack-watch.js';
 import {
+  type ArrivedEnvelope,
+  type Envelope,
   type FromProcess,
   type ListenQuery,
+  type LoopRequest,
+  parseFromLoop,
   parseFromProcess,
+  returned,
+  type ToLoop,
   type ToProcess,
   type TravelledError,
 } from '../protocol.js';
+import { closeFds } from '../shared/dup-fds.js';
+import type { Link, LinkListener } from '../shared/link.js';
 import { type ListenProblem, listenProblem } from './listen-problem.js';
-import type { MemberProcess, Mesh } from './mesh.js';
+import type { Mesh } from './mesh.js';
+import { ProcessSockets } from './process-sockets.js';
 import type { Workers } from './shared-workers.js';
 import type { Sockets } from './sockets.js';
-import { type StartOptions, startProcess } from './start-process.js';
+import { type ProcessLink, type StartOptions, startProcess } from './start-process.js';
 
 /** Time for the program's exit handlers after the deadline of a drain, in ms. */
 const killAfterMs = 6000;
 /** Maximum wait for a stack, in ms. */
 const stackTimeoutMs = 3000;
 
-export interface ServerProcessOptions extends Omit<StartOptions, 'wire' | 'onStack'> {
+export interface ServerProcessOptions extends Omit<StartOptions, 'listener' | 'onStack'> {
   /** Number of its own sockets among those that share a port (`Sockets.fdOf`). */
   readonly queue: number;
   readonly generation: number;
@@ -56,11 +64,10 @@ type State = 'starting' | 'ready' | 'draining' | 'ended';
 /** Time for a program to retry after a `listen()` that failed, in ms. */
 const refusedListenMs = 5000;
 
-export class ServerProcess implements MemberProcess {
+export class ServerProcess implements Link<ToLoop | ToProcess> {
   readonly number: number;
-  readonly queue: number;
-  /** Numbers of the sockets that it accepts from: its own, and adopted ones. */
-  readonly queues: Set<number>;
+  /** The sockets that it accepts from. */
+  readonly sockets: ProcessSockets;
   readonly generation: number;
   /** True: its end was requested, and is no failure, even if it never served. */
   isUnwanted = false;
@@ -69,16 +76,12 @@ export class ServerProcess implements MemberProcess {
   readonly exited: Promise<void>;
   /** Resolves when it takes no more connections. */
   readonly left: Promise<void>;
-  readonly #process: WiredProcess<ToProcess>;
+  readonly #process: WiredProcess<ProcessLink>;
   /** Set when the program runs in the main thread. */
   readonly #stackWatch: StackWatch | undefined;
-  readonly #sockets: Sockets;
   readonly #workers: Workers;
   readonly #mesh: Mesh | undefined;
   readonly #events: ServerProcessEvents;
-  /** Numbers of the sockets that it has, and of those that its program has closed. */
-  readonly #sent = new Set<number>();
-  readonly #closed = new Set<number>();
   /** Pending stack requests, by loop. */
   readonly #stacks = new Map<number, (stack: string | undefined) => void>();
   readonly #started = defer<void>();
@@ -100,10 +103,7 @@ export class ServerProcess implements MemberProcess {
 
   constructor(options: ServerProcessOptions) {
     this.number = options.number;
-    this.queue = options.queue;
-    this.queues = new Set([options.queue]);
     this.generation = options.generation;
-    this.#sockets = options.sockets;
     this.#workers = options.workers;
     this.#mesh = options.mesh;
     this.#events = options.events;
@@ -119,15 +119,19 @@ export class ServerProcess implements MemberProcess {
     this.ready.catch(() => {}); // the supervisor handles it; other callers need not
     this.exited = this.#ended.promise;
     this.left = this.#left.promise;
-    const wire: WireListener = {
-      onMessage: (message) => this.#receiveSafely(message),
+    const listener: LinkListener = {
+      onEnvelope: (envelope) => this.#receive(envelope),
+      onError: (error, envelope) => this.#refused(error, envelope),
       onClose: (error) => {
         if (error !== undefined) this.kill(messageOf(error));
       },
     };
     const onStack = (stack: string | undefined): void => this.#stackTaken(0, stack);
-    const { process: started, stackWatch } = startProcess({ ...options, wire, onStack });
+    const { process: started, stackWatch } = startProcess({ ...options, listener, onStack });
     this.#process = started;
+    this.sockets = new ProcessSockets(options.sockets, options.queue, started.end, () =>
+      this.#life.is('starting', 'ready'),
+    );
     this.#stackWatch = stackWatch;
     const { child } = started;
     child.once('error', (error) => this.#end({ exitCode: null, signal: null }, error));
@@ -154,21 +158,52 @@ export class ServerProcess implements MemberProcess {
     return this.#life.state;
   }
 
-  /** Kills the process for an invalid message, which any program may send: the server goes on. */
-  #receiveSafely(message: unknown): void {
-    if (this.#life.is('ended')) return;
-    try {
-      this.#receive(parseFromProcess(message));
-    } catch (error) {
+  /**
+   * Returns a message of a loop whose descriptors cannot be taken or passed on. Kills the process for an
+   * invalid message, which any program may send: the server goes on.
+   */
+  #refused(error: unknown, envelope: ArrivedEnvelope | undefined): void {
+    if (envelope?.loop === undefined || !hasCode(error, 'NATIVE_REFUSED')) {
       this.kill(messageOf(error));
+    } else this.post({ ...envelope, body: returned(envelope, error), fds: [] });
+  }
+
+  #receive(envelope: ArrivedEnvelope): void {
+    const { loop, fds } = envelope;
+    try {
+      if (this.#life.is('ended')) return;
+      if (loop === undefined) this.#receiveOwn(parseFromProcess(envelope));
+      else this.#receiveFromLoop(loop, parseFromLoop(envelope));
+    } finally {
+      closeFds(fds); // who keeps one has a duplicate
     }
   }
 
-  #receive(message: FromProcess): void {
+  #receiveFromLoop(loop: number, message: LoopRequest): void {
     switch (message.type) {
       case 'listen':
-        void this.#listen(message.request, message.query);
+        void this.#listen(loop, message.id, message.query);
         break;
+      case 'unlisten':
+        this.sockets.unlisten(loop, message.number);
+        break;
+      case 'acquire':
+        this.#acquire(loop, message.id, message.fds);
+        break;
+      case 'release':
+        this.#workers.release({ process: this, loop }, message.id);
+        break;
+      case 'join':
+        this.#mesh?.join(this, loop);
+        break;
+      case 'offer':
+        this.#mesh?.offer(this, loop, message.to, message.fds);
+        break;
+    }
+  }
+
+  #receiveOwn(message: FromProcess): void {
+    switch (message.type) {
       case 'ready':
         if (!this.#life.tryTransition('ready')) break;
         clearTimeout(this.#startTimer);
@@ -181,35 +216,16 @@ export class ServerProcess implements MemberProcess {
       case 'stack':
         this.#stackTaken(message.index, message.stack);
         break;
-      case 'acquire':
-        this.#acquire(message.loop, message.request);
-        break;
-      case 'release':
-        this.#workers.release(this, message.request);
-        break;
-      case 'join':
-        this.#mesh?.join(this, message.loop);
-        break;
-      case 'offer':
-        this.#process.receiveDescriptors((fds) =>
-          this.#mesh?.offer(this, message.loop, message.to, fds),
-        );
-        break;
-      case 'unlisten':
-        this.#sent.delete(message.number);
-        this.#closed.add(message.number);
-        break;
       case 'loopFailed':
         this.#events.onLoopFailed(message.index, message.error);
         break;
       case 'loopEnded':
-        this.#loopsEnded(message.loop);
+        this.sockets.unlisten(message.ended);
+        this.#loopsEnded(message.ended);
         break;
       case 'leaving':
         this.#leaving();
         break;
-      case 'drained':
-        break; // its end will follow
     }
   }
 
@@ -219,75 +235,27 @@ export class ServerProcess implements MemberProcess {
     this.#mesh?.ended(this, loop, workersEnded);
   }
 
-  /** The descriptors came ahead of the message. */
-  #acquire(loop: number, request: number): void {
-    const onEnded = ({ exitCode, signal, error }: WorkerExit): void => {
-      const message = error?.message;
-      this.#post({ type: 'leaseEnded', request, exitCode, signal, message });
-    };
-    try {
-      this.#process.receiveDescriptors((fds) =>
-        this.#workers.acquire({ process: this, loop }, request, fds, {
-          onGranted: (lease) => this.#post({ type: 'granted', request, lease }),
-          onEnded,
-        }),
-      );
-    } catch (thrown) {
-      onEnded({ exitCode: null, signal: null, error: Object(thrown) });
-    }
+  #acquire(loop: number, id: number, fds: readonly number[]): void {
+    this.#workers.acquire({ process: this, loop }, id, fds, {
+      onGranted: (lease) => this.post({ loop, id, body: { type: 'granted', lease } }),
+      onEnded: ({ exitCode, signal, error }) => {
+        const body: ToLoop = { type: 'leaseEnded', exitCode, signal, message: error?.message };
+        this.post({ loop, id, body });
+      },
+    });
   }
 
-  /** True: it accepts from the socket with this number, or still may: programs listen later, too. */
+  /** As `ProcessSockets.mayUse`. */
   mayUse(number: number): boolean {
-    if (!this.#life.is('starting', 'ready')) return false;
-    return (
-      this.#sent.has(number) || !(this.#closed.has(number) || this.servedMs > this.#startTimeoutMs)
-    );
+    return this.sockets.mayUse(number, this.servedMs > this.#startTimeoutMs);
   }
 
-  /** Forgets a socket number that may be used again. */
-  forget(number: number): void {
-    this.#closed.delete(number);
-  }
-
-  /** Makes it accept from the sockets of a process that has ended. */
-  adopt(queue: number): void {
-    this.queues.add(queue);
-    for (const number of this.#sent) this.#adopt(number, queue);
-  }
-
-  #adopt(number: number, queue: number): void {
-    if (this.#trySendSocket(number, queue)) this.#post({ type: 'adopt', number });
-  }
-
-  /** Returns false when the process has just ended; its exit event follows. */
-  #trySendSocket(number: number, queue: number): boolean {
-    try {
-      this.#process.sendDescriptors([this.#sockets.fdOf(number, queue)]);
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  async #listen(request: number, query: ListenQuery): Promise<void> {
-    const answer = await this.#sockets.listen(query, this.queue);
+  async #listen(loop: number, id: number, query: ListenQuery): Promise<void> {
+    const answer = await this.sockets.listen(loop, id, query);
     this.#listenProblem = 'errno' in answer ? listenProblem(query, answer) : undefined;
-    if (!this.#life.is('starting', 'ready')) return;
+    if (!this.#life.is('starting')) return;
     // A program may try another port, or retry this one; some do neither, silently.
-    if (this.#life.is('starting')) {
-      const isRefused = 'errno' in answer && this.#sent.size === 0;
-      this.#limitStart(isRefused ? refusedListenMs : this.#startTimeoutMs);
-    }
-    const isNew = 'number' in answer && !this.#sent.has(answer.number);
-    if (isNew && !this.#trySendSocket(answer.number, this.queue)) return;
-    this.#post({ type: 'answer', request, answer });
-    if (!isNew) return;
-    this.#sent.add(answer.number);
-    this.#closed.delete(answer.number);
-    for (const queue of this.queues) {
-      if (queue !== this.queue) this.#adopt(answer.number, queue);
-    }
+    this.#limitStart(this.sockets.isEmpty ? refusedListenMs : this.#startTimeoutMs);
   }
 
   /** Handles that it takes no more connections, requested or not: it may have got a signal. */
@@ -370,14 +338,14 @@ export class ServerProcess implements MemberProcess {
     this.isUnwanted = true;
     clearTimeout(this.#startTimer);
     const deadlineMs = this.#drainTimeoutMs;
-    this.#post({ type: 'drain', deadlineMs });
+    this.post({ body: { type: 'drain', deadlineMs } });
     this.#events.onLeave();
     this.#killAfter(deadlineMs);
   }
 
   /** Changes the number of its loops. */
   resize(loops: number): void {
-    this.#post({ type: 'resize', loops, deadlineMs: this.#drainTimeoutMs });
+    this.post({ body: { type: 'resize', loops, deadlineMs: this.#drainTimeoutMs } });
   }
 
   #killAfter(deadlineMs: number): void {
@@ -392,7 +360,7 @@ export class ServerProcess implements MemberProcess {
         clearTimeout(timer); // the next request has a timer of its own
         resolve(stack);
       });
-      if (this.#stackWatch === undefined) this.#post({ type: 'takeStack', index });
+      if (this.#stackWatch === undefined) this.post({ body: { type: 'takeStack', index } });
       else this.#stackWatch.request();
     });
   }
@@ -402,14 +370,9 @@ export class ServerProcess implements MemberProcess {
     this.#stacks.delete(index);
   }
 
-  send(message: ToProcess, fds: readonly number[] = []): void {
-    if (this.#life.is('ended')) return;
-    if (fds.length > 0) this.#process.sendDescriptors(fds);
-    this.#post(message);
-  }
-
-  #post(message: ToProcess): void {
-    this.#process.wire.post(message);
+  post(envelope: Envelope<ToLoop | ToProcess>): void {
+    if (this.#life.is('ended')) closeFds(envelope.fds ?? []);
+    else this.#process.end.post(envelope);
   }
 
   /** `why` is reported instead of the signal. */

@@ -183,11 +183,10 @@ export class Workers {
     }
   }
 
-  /** Releases a loop's lease; requests are numbered by its process. */
-  release(process: TenantProcess, request: number): void {
-    for (const { tenant, request: requested, worker, id } of this.#leases.values()) {
-      if (tenant.process === process && requested === request) worker.release(id);
-    }
+  /** Releases the lease that a loop has requested by this number. */
+  release(tenant: Tenant, request: number): void {
+    const lease = this.#leasesOf(tenant).find((each) => each.request === request);
+    lease?.worker.release(lease.id);
   }
 
   /**

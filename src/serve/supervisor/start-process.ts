@@ -1,13 +1,14 @@
 // Starts a process of a server with its descriptors, and a ticket that names them.
 
 import { blockingThreads } from '../../blocking-pool/index.js';
-import type { WireListener } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
 import { messageOf } from '../../lib/index.js';
 import { grantedCores, WiredProcess, type WireTicket } from '../../worker/index.js';
 import type { FilledServeOptions } from '../options.js';
 import { StackWatch } from '../process/stack-watch.js';
-import type { AppSettings, ProcessTicket, ToProcess } from '../protocol.js';
+import type { ToLoop, ToProcess } from '../protocol.js';
+import { type LinkListener, socketPort, WireLink } from '../shared/link.js';
+import type { AppSettings, ProcessTicket } from '../tickets.js';
 import type { Workers } from './shared-workers.js';
 
 export interface StartOptions {
@@ -18,13 +19,15 @@ export interface StartOptions {
   readonly bellFds: readonly number[];
   readonly workers: Workers;
   readonly serve: FilledServeOptions;
-  readonly wire: WireListener;
+  readonly listener: LinkListener;
   /** Called with each stack of a program in the main thread. */
   readonly onStack: (stack: string | undefined) => void;
 }
 
+export type ProcessLink = WireLink<ToLoop | ToProcess>;
+
 export interface Started {
-  readonly process: WiredProcess<ToProcess>;
+  readonly process: WiredProcess<ProcessLink>;
   /** Set when the program runs in the main thread. */
   readonly stackWatch: StackWatch | undefined;
 }
@@ -36,11 +39,12 @@ export function startProcess(options: StartOptions): Started {
     if (options.serve.loops.max === 1) stackWatch = new StackWatch(options.onStack);
     const fds = [options.boardFd, options.workers.activeLeasesFd, ...options.bellFds];
     const { owner, processes } = options.serve;
-    const process = new WiredProcess<ToProcess>({
+    const process = new WiredProcess<ProcessLink>({
       entry: new URL('../process/serve-entry.js', import.meta.url),
       fds: stackWatch === undefined ? fds : [...fds, stackWatch.theirFd],
       ticket: (wire, givenFds) => ticketOf(options, wire, givenFds),
-      listener: options.wire,
+      open: (channel, controlSocket) =>
+        new WireLink(channel, socketPort(controlSocket), options.listener),
       uid: owner?.uid,
       gid: owner?.gid,
       blockingThreads: blockingThreads(grantedCores().count, processes.max),

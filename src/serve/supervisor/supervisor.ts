@@ -18,8 +18,9 @@ import {
 import { rssBytesOf } from '../../proc/index.js';
 import { type LoopStatus, rowStatus } from '../control/status.js';
 import type { FilledServeOptions, Range } from '../options.js';
-import type { AppSettings, BoundAddress } from '../protocol.js';
+import type { BoundAddress } from '../protocol.js';
 import { boardAt, type Row, rowsOf } from '../shared/board.js';
+import type { AppSettings } from '../tickets.js';
 import { Liveness } from './liveness.js';
 import type { Mesh } from './mesh.js';
 import { Recycling } from './recycling.js';
@@ -210,7 +211,7 @@ export class Supervisor {
   }
 
   #freeQueue(): number {
-    const taken = new Set(this.#serving.map(({ queue }) => queue));
+    const taken = new Set(this.#serving.map(({ sockets }) => sockets.queue));
     let queue = 0;
     while (taken.has(queue)) queue += 1;
     return queue;
@@ -221,10 +222,10 @@ export class Supervisor {
     if (this.#isClosing) return;
     for (let queue = 0; queue < this.#sockets.queues; queue += 1) {
       const serving = this.#serving;
-      if (serving.some(({ queues }) => queues.has(queue))) continue;
+      if (serving.some(({ sockets }) => sockets.queues.has(queue))) continue;
       const ready = serving.filter(({ state }) => state === 'ready');
-      const [fewest] = ready.sort((a, b) => a.queues.size - b.queues.size);
-      fewest?.adopt(queue);
+      const [fewest] = ready.sort((a, b) => a.sockets.queues.size - b.sockets.queues.size);
+      fewest?.sockets.adopt(queue);
     }
   }
 
@@ -283,14 +284,14 @@ export class Supervisor {
     for (const { number } of this.#sockets.all) {
       if (this.#serving.some((each) => each.mayUse(number))) continue;
       this.#sockets.release(number);
-      for (const each of this.#serving) each.forget(number); // it is used again
+      for (const each of this.#serving) each.sockets.forget(number); // it is used again
     }
   }
 
   #recycle(old: ServerProcess): void {
     const replace = async (): Promise<void> => {
       await this.#waitForNumber();
-      await this.#startOne(old.queue).ready;
+      await this.#startOne(old.sockets.queue).ready;
       old.drain();
     };
     this.#inTurn(replace).catch(() => {
@@ -411,7 +412,7 @@ export class Supervisor {
       for (const [replaced, each] of old.entries()) {
         if (each.state === 'draining' || each.state === 'ended') continue; // it is being replaced
         await this.#waitForNumber();
-        await this.#startOne(each.queue).ready.catch((error: unknown) => {
+        await this.#startOne(each.sockets.queue).ready.catch((error: unknown) => {
           throw reloadFailed(error, replaced, old.length);
         });
         each.drain();

@@ -2,13 +2,13 @@
 // them. It exits when the supervisor closes the wire, and soon after the supervisor's end: tasks that have
 // begun may end first.
 
-import { closeSync } from 'node:fs';
 import { acceptChannel, Wire } from '../../channels/index.js';
 import { clearInterval, nowMs, setInterval } from '../../lib/index.js';
 import { callNative, requireNative } from '../../native.js';
 import { isAlive } from '../../proc/index.js';
 import { ActiveLeases } from '../both/active-leases.js';
 import { ConcurrencyLimit } from '../both/concurrency-limit.js';
+import { ControlSocket } from '../both/control-socket.js';
 import {
   channelFds,
   type FromSharedWorker,
@@ -32,10 +32,7 @@ process.title = `manycore shared worker ${ticket.worker}`;
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
 native.watchParent(ticket.parentPid, 0, ticket.orphanMs);
 
-const descriptors = new native.NativeDescriptors();
-// A duplicate that child programs of tasks do not inherit.
-const controlSocketFd = descriptors.duplicate(ticket.controlSocketFd);
-closeSync(ticket.controlSocketFd);
+const controlSocket = new ControlSocket(ticket.controlSocketFd);
 const activeLeases = new ActiveLeases(
   callNative(() => native.NativeBoard.open(ticket.activeLeasesFd)),
 );
@@ -82,8 +79,7 @@ function grant(lease: number, pid: number): void {
 }
 
 function receive(): Record<string, number> {
-  const fds = callNative(() => descriptors.receive(controlSocketFd));
-  return Object.fromEntries(fds.map((fd, at) => [channelFds[at], descriptors.release(fd)]));
+  return Object.fromEntries(controlSocket.receive().map((fd, at) => [channelFds[at], fd]));
 }
 
 function release(lease: number): void {

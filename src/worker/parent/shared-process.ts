@@ -2,7 +2,7 @@
 // Not here: which worker a lease is granted in (serve/supervisor/shared-workers.ts).
 
 import { minBlockingThreads } from '../../blocking-pool/index.js';
-import type { Wire } from '../../channels/index.js';
+import { Wire } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
 import { defer } from '../../lib/index.js';
 import {
@@ -32,7 +32,7 @@ export class SharedProcess {
   readonly number: number;
   readonly pid: number;
   readonly exited: Promise<void>;
-  readonly #process: WiredProcess<ToSharedWorker>;
+  readonly #process: WiredProcess<Wire<ToSharedWorker>>;
 
   /** Throws `WORKER_START_FAILED`, `NATIVE_REFUSED`. */
   constructor({
@@ -59,17 +59,18 @@ export class SharedProcess {
       entry: sharedEntryFile(),
       fds: [activeLeasesFd],
       ticket,
-      listener: {
-        onMessage: (message) => this.#receive(message, onReleased),
-        onClose: (error) => {
-          if (error !== undefined) this.kill();
-        },
-      },
+      open: (channel) =>
+        new Wire(channel, {
+          onMessage: (message) => this.#receive(message, onReleased),
+          onClose: (error) => {
+            if (error !== undefined) this.kill();
+          },
+        }),
       uid,
       gid,
       blockingThreads: minBlockingThreads,
     });
-    const { child, wire } = this.#process;
+    const { child, end: wire } = this.#process;
     child.on('error', () => {}); // a process that did not start: thrown here
     if (child.pid === undefined) {
       throw new CodedError('WORKER_START_FAILED', 'the system has started no shared worker');
@@ -102,7 +103,7 @@ export class SharedProcess {
    * the caller's. Throws `NATIVE_REFUSED` when the worker does not take them; then nothing was done.
    */
   grant(lease: number, pid: number, fds: readonly number[]): void {
-    this.#process.sendDescriptors(fds);
+    this.#process.controlSocket.send(fds);
     this.#wire.post({ type: 'grant', lease, pid });
   }
 
@@ -127,6 +128,6 @@ export class SharedProcess {
   }
 
   get #wire(): Wire<ToSharedWorker> {
-    return this.#process.wire;
+    return this.#process.end;
   }
 }

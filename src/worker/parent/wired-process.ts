@@ -1,16 +1,16 @@
 // A child process of our own program that gets messages as JSON over a wire, and descriptors over a control
-// socket (SCM_RIGHTS) beside it: a process of a server, a shared worker. Not here: the messages themselves,
-// and when the process ends.
+// socket beside it: a process of a server, a shared worker. Not here: the messages themselves, and when the
+// process ends.
 
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
-import { closeSync } from 'node:fs';
 import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { withBlockingThreads } from '../../blocking-pool/index.js';
-import { offerChannel, Wire, type WireListener } from '../../channels/index.js';
+import { type Channel, offerChannel } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
 import { jsonOf, ownOf } from '../../lib/index.js';
-import { callNative, type NativeDescriptors, requireNative } from '../../native.js';
+import { callNative, requireNative } from '../../native.js';
+import { ControlSocket } from '../both/control-socket.js';
 import { inheritedEnvironment, inheritedFlags } from './flags.js';
 
 /** Descriptors of the process: the wire's, the control socket's, then those that the caller gives. */
@@ -26,31 +26,36 @@ export interface WireTicket {
   readonly controlSocketFd: number;
 }
 
-export interface WiredOptions {
+export interface WiredOptions<End> {
   readonly entry: URL;
   /** Descriptors for the process, which stay the caller's. */
   readonly fds: readonly number[];
   /** Returns its one argument, as JSON; `givenFds` are the numbers of `fds` there. */
   readonly ticket: (wire: WireTicket, givenFds: readonly number[]) => object;
-  readonly listener: WireListener;
+  /** Makes this process's end of the wire. */
+  readonly open: (channel: Channel, controlSocket: ControlSocket) => End;
   readonly uid: number | undefined;
   readonly gid: number | undefined;
   /** Size of its blocking pool; the user's setting wins. */
   readonly blockingThreads: number;
 }
 
-export class WiredProcess<Message extends object> {
+export class WiredProcess<End extends { close(): void }> {
   /** Has no `pid` if the system has started none: `error` follows. */
   readonly child: ChildProcess;
-  readonly wire: Wire<Message>;
-  readonly #descriptors: NativeDescriptors;
-  readonly #controlSocketFd: number;
+  readonly end: End;
+  readonly controlSocket: ControlSocket;
 
   /** Throws `WORKER_START_FAILED`, `NATIVE_MISSING`, `NATIVE_REFUSED`. */
-  constructor(options: WiredOptions) {
-    this.#descriptors = new (requireNative().NativeDescriptors)();
-    const [ours = -1, theirs = -1] = callNative(() => this.#descriptors.createSocketPair());
-    this.#controlSocketFd = ours;
+  constructor(options: WiredOptions<End>) {
+    const pair = new (requireNative().NativeDescriptors)();
+    const [ours = -1, theirs = -1] = callNative(() => pair.createSocketPair());
+    try {
+      this.controlSocket = new ControlSocket(callNative(() => pair.release(ours)));
+    } catch (error) {
+      pair.closeAll();
+      throw error;
+    }
     try {
       const offer = offerChannel('socket', { worker: 'process', spin: false }, maxFrameBytes);
       const wireTicket = { channel: offer.ticket, controlSocketFd: controlSocketAt };
@@ -61,44 +66,25 @@ export class WiredProcess<Message extends object> {
       if (!(pipe instanceof Duplex)) {
         throw new CodedError('WORKER_START_FAILED', 'the system has started no process');
       }
-      this.wire = new Wire(offer.open(pipe).channel, options.listener);
+      this.end = options.open(offer.open(pipe).channel, this.controlSocket);
     } catch (error) {
-      this.#descriptors.closeAll();
+      this.controlSocket.close();
       throw error;
+    } finally {
+      pair.closeAll();
     }
-    closeSync(callNative(() => this.#descriptors.release(theirs)));
     this.child.once('exit', () => this.#close());
     this.child.once('error', () => this.#close());
   }
 
-  /**
-   * Sends all or none; they stay the caller's. Throws `NATIVE_REFUSED` when the process does not take them.
-   */
-  sendDescriptors(fds: readonly number[]): void {
-    callNative(() => requireNative().sendDescriptors(this.#controlSocketFd, [...fds]));
-  }
-
-  /**
-   * Receives the descriptors of the next message, for `use` alone. Throws `NATIVE_REFUSED` when there is
-   * none.
-   */
-  receiveDescriptors(use: (fds: readonly number[]) => void): void {
-    const fds = callNative(() => this.#descriptors.receive(this.#controlSocketFd));
-    try {
-      use(fds);
-    } finally {
-      for (const fd of fds) closeSync(callNative(() => this.#descriptors.release(fd)));
-    }
-  }
-
   #close(): void {
-    this.wire.close();
-    this.#descriptors.closeAll();
+    this.end.close();
+    this.controlSocket.close();
   }
 }
 
 function start(
-  { entry, fds, ticket, uid, gid, blockingThreads }: WiredOptions,
+  { entry, fds, ticket, uid, gid, blockingThreads }: WiredOptions<unknown>,
   wireTicket: WireTicket,
   firstFds: readonly (number | 'pipe')[],
 ): ChildProcess {

@@ -2,11 +2,13 @@
 // which it hurts the other most.
 
 import assert from 'node:assert/strict';
-import { closeSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { nativeBinding } from '../../../src/native.js';
 import { Pool } from '../../../src/pool/pool.js';
 import { Leases } from '../../../src/serve/loop/leases.js';
+import type { FromLoop } from '../../../src/serve/protocol.js';
+import { closeFds } from '../../../src/serve/shared/dup-fds.js';
+import { localLink } from '../../../src/serve/shared/link.js';
 import { Workers } from '../../../src/serve/supervisor/shared-workers.js';
 import { useSharedWorkers } from '../../../src/worker/index.js';
 import { openDescriptors, waitFor, withDeadline } from '../../support/index.js';
@@ -53,25 +55,22 @@ function openWorkers(t: TestContext, count: number): { workers: Workers; openLoo
     const leases: Leases = new Leases({
       count,
       activeLeasesFd: workers.activeLeasesFd,
-      post: (message) => {
-        if (message.type === 'release') workers.release(process, message.request);
-        if (message.type !== 'acquire') return;
-        const { request, fds } = message;
-        // Later, as over a wire.
-        setImmediate(() => {
-          workers.acquire(tenant, request, fds, {
-            onGranted: (lease) => isThere && leases.receive({ type: 'granted', request, lease }),
-            onEnded: ({ exitCode, signal, error }) => {
-              const message = error?.message;
-              const deliver = () =>
-                leases.receive({ type: 'leaseEnded', request, exitCode, signal, message });
-              if (isThere) deliver();
-              else undelivered.push(deliver);
-            },
-          });
-          for (const fd of fds) closeSync(fd);
-        });
-      },
+      up: { post: (envelope) => up.post(envelope) },
+    });
+    const up = localLink<FromLoop>(({ id, body, fds }) => {
+      const { type } = Object(body);
+      if (type === 'release') workers.release(tenant, id);
+      if (type !== 'acquire') return;
+      workers.acquire(tenant, id, fds, {
+        onGranted: (lease) => isThere && leases.receive({ type: 'granted', id, lease, fds: [] }),
+        onEnded: ({ exitCode, signal, error }) => {
+          const ended = { exitCode, signal, message: error?.message };
+          const deliver = () => leases.receive({ type: 'leaseEnded', id, ...ended, fds: [] });
+          if (isThere) deliver();
+          else undelivered.push(deliver);
+        },
+      });
+      closeFds(fds);
     });
     useSharedWorkers(leases);
     const pool = Pool.ofProgram();
@@ -143,7 +142,7 @@ test('a lease that cannot be granted ends once, and leaves no descriptor', { ski
     String(events),
   );
   await waitFor(() => openDescriptors().length <= before);
-  workers.release(process, 7); // no such lease
+  workers.release({ process, loop: 1 }, 7); // no such lease
   assert.equal(typeof (await pool.run(spin, 0)), 'number');
 });
 

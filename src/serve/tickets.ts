@@ -1,0 +1,97 @@
+// Tickets: what a process of a server, a loop in a thread and a thread beside a loop get at their start.
+
+import { CodedError } from '../errors.js';
+import type { Placement, Range } from './options.js';
+
+/** Paths of PEM files. */
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+  /** True: clients may use HTTP/2. */
+  readonly http2: boolean;
+}
+
+/** The program, its arguments, and the address for an export that does not listen itself. */
+export interface AppSettings {
+  /** The absolute path of the program. */
+  readonly path: string;
+  readonly args: readonly string[];
+  readonly port: number;
+  /** True: `port` is also in `PORT`, for a program that listens by itself. */
+  readonly isPortGiven: boolean;
+  readonly host: string | undefined;
+  /** The path of a Unix socket, instead of host and port. */
+  readonly unix: string | undefined;
+  /** Server names whose requests the app gets; empty: all. */
+  readonly serverNames: readonly string[];
+  readonly maxConnections: number;
+  /** Each loop's share of the cores, for pools with workers of their own. */
+  readonly coresPerLoop: number;
+  /** Maximum number of shared workers, for all loops of the server. */
+  readonly workers: number;
+  readonly tls: TlsFiles | undefined;
+}
+
+/** The one argument of a process. */
+export interface ProcessTicket {
+  readonly kind: 'process';
+  readonly parentPid: number;
+  /** Number of the process: selects its rows of the scoreboard and its bell. */
+  readonly process: number;
+  /** Initial and maximum number; with a maximum of 1 the program runs in the main thread. */
+  readonly loops: Range;
+  readonly placement: Placement;
+  /** A connection that no loop takes within this time is answered by 503, in ms; 0: never. */
+  readonly overloadMs: number;
+  /** Time for an added loop to listen, in ms; then it is ended. */
+  readonly startTimeoutMs: number;
+  /** Deadline of drains that the supervisor does not request, in ms. */
+  readonly drainTimeoutMs: number;
+  readonly app: AppSettings;
+  readonly channel: unknown;
+  /** Descriptors that the process inherits. */
+  readonly controlSocketFd: number;
+  readonly boardFd: number;
+  readonly bellFds: readonly number[];
+  /** The memory of `ActiveLeases`. */
+  readonly activeLeasesFd: number;
+  /** Socket of the thread that takes stacks of a program in the main thread. */
+  readonly stackFd: number | undefined;
+}
+
+/** The `workerData` of a loop in a thread. */
+export interface LoopTicket {
+  readonly kind: 'loop';
+  readonly process: number;
+  readonly index: number;
+  /** Key of the process's listener thread. */
+  readonly acceptorKey: number;
+  /** Open in the process while this loop starts. */
+  readonly activeLeasesFd: number;
+  readonly app: AppSettings;
+  readonly channel: unknown;
+}
+
+/** The `workerData` of a thread beside a loop. */
+export interface SideTicket {
+  readonly kind: 'side';
+  readonly channel: unknown;
+  readonly data: unknown;
+}
+
+export type Ticket = ProcessTicket | LoopTicket | SideTicket;
+
+/** Checks the kind alone: the starter is trusted. */
+function isTicket(value: unknown): value is Ticket {
+  const { kind }: { kind?: unknown } = Object(value);
+  return kind === 'process' || kind === 'loop' || kind === 'side';
+}
+
+/** Throws `WORKER_PROTOCOL`. */
+export function parseTicket(ticket: unknown): Ticket {
+  if (isTicket(ticket)) return ticket;
+  throw new CodedError(
+    'WORKER_PROTOCOL',
+    'this version of manycore cannot read the ticket of a process: restart the server',
+  );
+}
