@@ -82,6 +82,17 @@ function typeOfPackage(folder: string): unknown {
   }
 }
 
+/** Rejects options that would have no effect: a server must not lack TLS unnoticed. */
+export function refuseUnused({ tls, unix, host }: AppSettings): void {
+  const unused = (tls && 'tls') ?? (unix && 'unix') ?? (host && 'host');
+  if (unused === undefined) return;
+  throw new CodedError(
+    'OPTION_INVALID',
+    `${unused} is for programs that export their app; this one listens by itself: ` +
+      'leave the option out, and let the program do it',
+  );
+}
+
 /**
  * Listens with the program's export; returns false when that cannot listen. `onFailed` gets the error of a
  * server that fails to.

@@ -5,52 +5,24 @@
 //
 // Node uses these members of `cluster` on every line from 20 to 26 (lib/net.js, `listenInCluster`); they are
 // not documented; the tests of servers, run on each line, hold them to it.
-// Not here: binding (supervisor.ts), which loop gets a connection (crates/core/src/accept).
+// Not here: binding (supervisor/sockets.ts), which loop gets a connection (crates/core/src/accept).
 
 import cluster from 'node:cluster';
-import { Server, Socket } from 'node:net';
+import { closeSync } from 'node:fs';
+import { Server } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { Server as TlsServer } from 'node:tls';
-import { bytesSentNatively } from '../../http-apps/index.js';
-import type { BoundAddress, ListenAnswer, ListenQuery } from '../protocol.js';
+import { nodeHttp } from '../../lib/index.js';
+import { callNative, type NativeLoopInbox, requireNative } from '../../native.js';
+import type { BoundAddress, FromLoop, ListenAnswer, ListenQuery } from '../protocol.js';
+import { boardAt, maxSockets, Row } from '../shared/board.js';
+import type { Link } from '../shared/link.js';
+import type { AppSettings } from '../tickets.js';
+import { refuseUnused } from './app.js';
+import { ClientHandles, type StreamHandle } from './client-handles.js';
 
 /** `EADDRINUSE` as libuv's number: the result of a second `listen()` on one socket. */
 const addressInUse = -98;
-
-/** A stream handle of Node: a `TCP` or a `Pipe`. */
-interface StreamHandle {
-  readonly bytesWritten: number;
-  open(fd: number): number;
-  close(onClosed?: () => void): void;
-  /** TCP only: closes with a reset, for `socket.resetAndDestroy()`. */
-  reset?(onClosed?: () => void): number;
-  [isEndReported]?: boolean;
-}
-
-/** Set on a handle once its end was reported. */
-const isEndReported = Symbol('manycore.isEndReported');
-
-interface StreamHandleClass {
-  new (type: number): StreamHandle;
-  readonly name: string;
-  readonly prototype: StreamHandle;
-}
-/** The second argument of both classes' constructors is for accepted connections. */
-const connectionType = 0;
-
-/** Functions of the loop that a listening server uses. */
-export interface ListenHooks {
-  /** Forwards a query to the supervisor. */
-  readonly requestListen: (query: ListenQuery) => Promise<ListenAnswer>;
-  /** Called when the server starts or stops taking connections of a socket. */
-  readonly onListening: (handle: ListenHandle, server: unknown) => void;
-  readonly onClose: (handle: ListenHandle) => void;
-  /** Called when a connection of this loop was closed, with the bytes sent over it. */
-  readonly onConnectionClosed: (bytesWritten: number) => void;
-  /** Called when a listening server starts or stops keeping the loop alive. */
-  readonly onRef: () => void;
-  /** Owner of a server, called in its `listen()`; `undefined`: the program. */
-  readonly ownerOf: (server: unknown) => ListenOwner | undefined;
-}
 
 /** A part of a program that shares ports with others of its kind in the same loop. */
 export interface ListenOwner {
@@ -58,22 +30,40 @@ export interface ListenOwner {
   readonly group: string;
 }
 
+/** Functions that a handle calls. */
+interface HandleEvents {
+  onListen(handle: ListenHandle, server: unknown): void;
+  onClose(handle: ListenHandle): void;
+  /** Called when the server starts or stops keeping the loop alive. */
+  onRef(): void;
+  /** Called once for each connection, with the bytes sent over it. */
+  onConnectionClosed(bytesWritten: number): void;
+}
+
 /** Replaces a server's `_handle`. Names and signatures are those of Node's `TCP`. */
-export class ListenHandle {
+class ListenHandle {
   /** Set by Node. */
   onconnection: ((status: number, client: StreamHandle) => void) | undefined;
   readonly number: number;
+  readonly owner: ListenOwner;
   /** Missing for a path, as in Node's `Pipe`. */
   readonly getsockname: ((out: object) => number) | undefined;
-  readonly #hooks: ListenHooks;
+  readonly #events: HandleEvents;
+  readonly #clients: ClientHandles;
   #server: unknown;
-  #class: StreamHandleClass | undefined;
   #isClosed = false;
   #isHeld = true;
 
-  constructor(number: number, address: BoundAddress, server: unknown, hooks: ListenHooks) {
+  constructor(
+    number: number,
+    address: BoundAddress,
+    server: unknown,
+    owner: ListenOwner,
+    events: HandleEvents,
+  ) {
     this.onconnection = undefined;
     this.number = number;
+    this.owner = owner;
     this.getsockname = undefined;
     if (typeof address !== 'string') {
       this.getsockname = (out) => {
@@ -82,7 +72,8 @@ export class ListenHandle {
       };
     }
     this.#server = server;
-    this.#hooks = hooks;
+    this.#events = events;
+    this.#clients = new ClientHandles(events.onConnectionClosed);
   }
 
   serves(server: unknown): boolean {
@@ -90,7 +81,7 @@ export class ListenHandle {
   }
 
   listen(): number {
-    this.#hooks.onListening(this, this.#server);
+    this.#events.onListen(this, this.#server);
     return 0;
   }
 
@@ -98,19 +89,19 @@ export class ListenHandle {
     if (!this.#isClosed) {
       this.#isClosed = true;
       this.#server = undefined;
-      this.#hooks.onClose(this);
+      this.#events.onClose(this);
     }
     if (onClosed !== undefined) process.nextTick(() => Reflect.apply(onClosed, this, []));
   }
 
   ref(): void {
     this.#isHeld = true;
-    this.#hooks.onRef();
+    this.#events.onRef();
   }
 
   unref(): void {
     this.#isHeld = false;
-    this.#hooks.onRef();
+    this.#events.onRef();
   }
 
   hasRef(): boolean {
@@ -119,133 +110,254 @@ export class ListenHandle {
 
   /** Passes the connection behind `fd` to the server, and takes the descriptor over. */
   connect(fd: number): void {
-    const client = this.#open(fd);
+    const client = this.#clients.open(fd);
     if (this.#isClosed || this.onconnection === undefined) client.close();
     else this.onconnection(0, client);
   }
-
-  /**
-   * Makes a handle for a descriptor. The first one comes from a `Socket`, which detects the kind of the
-   * descriptor; the others are made by its class, because all connections of one socket are alike.
-   */
-  #open(fd: number): StreamHandle {
-    if (this.#class !== undefined) {
-      const made = new this.#class(connectionType);
-      made.open(fd);
-      return made;
-    }
-    const socket = new Socket({ fd, readable: false, writable: false });
-    const made: unknown = Reflect.get(socket, '_handle');
-    if (!isStreamHandle(made)) throw new Error(`descriptor ${fd} is no connection`);
-    Reflect.set(socket, '_handle', null);
-    const itsClass: unknown = made.constructor;
-    if (isStreamHandleClass(itsClass)) {
-      this.#class = reportingClass(itsClass, this.#hooks.onConnectionClosed);
-      Object.setPrototypeOf(made, this.#class.prototype);
-    }
-    return made;
-  }
-}
-
-/** Returns a subclass of `base` whose handles report their end, once, with the bytes sent over them. */
-function reportingClass(
-  base: StreamHandleClass,
-  onEnd: (bytesWritten: number) => void,
-): StreamHandleClass {
-  const report = (handle: StreamHandle): void => {
-    if (handle[isEndReported]) return;
-    handle[isEndReported] = true;
-    onEnd(handle.bytesWritten + bytesSentNatively(handle));
-  };
-  class Reporting extends base {
-    override close(onClosed?: () => void): void {
-      report(this);
-      super.close(onClosed);
-    }
-  }
-  const { reset } = base.prototype;
-  if (reset !== undefined) {
-    Reporting.prototype.reset = function (onClosed) {
-      report(this);
-      return Reflect.apply(reset, this, [onClosed]);
-    };
-  }
-  // The class name that inspecting a socket shows.
-  Object.defineProperty(Reporting, 'name', { value: base.name });
-  return Reporting;
-}
-
-function isStreamHandle(value: unknown): value is StreamHandle {
-  return typeof value === 'object' && value !== null && 'open' in value && 'close' in value;
-}
-
-function isStreamHandleClass(value: unknown): value is StreamHandleClass {
-  return typeof value === 'function';
 }
 
 type ServerDone = (errno: number, handle?: ListenHandle) => void;
 
-/** The next server that listens in this thread is the one of `listenForExport`. */
-let isExportNext = false;
-
-/**
- * Calls `listen` for the program's export, which returns true when it makes a server listen. A server of the
- * program's own that listens on the same port later, when its database is ready, replaces that server.
- */
-export function listenForExport(listen: () => boolean): void {
-  isExportNext = true;
-  isExportNext = listen() && isExportNext;
+export interface ListeningOptions {
+  readonly process: number;
+  readonly index: number;
+  readonly acceptorKey: number;
+  readonly app: AppSettings;
+  readonly up: Link<FromLoop>;
+  /** Called when a server listens; `hasPort` is false for a path. */
+  readonly onListening: (server: unknown, hasPort: boolean) => void;
+  /** Called when a connection was closed. */
+  readonly onConnectionClosed: () => void;
 }
 
-/**
- * Makes servers of this thread listen through `hooks` from now on. `id` is in `cluster.worker.id`, for
- * programs that would fork with `cluster`: from 1 on, one for each loop.
- */
-export function takeOverListening(hooks: ListenHooks, id: number): void {
-  const counters = new WeakMap<ListenOwner, Map<string, number>>();
-  const program: ListenOwner = { group: '' };
-  /** Owners that listen on each socket, each once. */
-  const taken = new Map<number, Set<ListenOwner>>();
-  const exported = new Map<number, Server>();
-  const getServer = (server: unknown, given: Record<string, unknown>, done: ServerDone): void => {
-    const owner = hooks.ownerOf(server) ?? program;
-    const indices = counters.get(owner) ?? new Map<string, number>();
-    counters.set(owner, indices);
-    const query = queryOf(server, given, indices, owner);
-    const isExport = isExportNext;
-    isExportNext = false;
-    const answered = (answer: ListenAnswer): void => {
-      if ('number' in answer) {
-        exported.get(answer.number)?.close();
-        if (isExport && server instanceof Server) exported.set(answer.number, server);
-        else exported.delete(answer.number);
-      }
+const entryWords = 2;
+
+/** The listening servers of a loop: gets their sockets from the supervisor, and takes connections for them. */
+export class Listening {
+  readonly inbox: NativeLoopInbox;
+  readonly row: Row;
+  readonly #options: ListeningOptions;
+  readonly #batch: Uint32Array<ArrayBuffer>;
+  /** By socket. Several when parts of the program share it: they get connections in turn. */
+  readonly #handles: ListenHandle[][] = Array.from({ length: maxSockets }, () => []);
+  /** Handles that get a connection only when no other is left for it. */
+  readonly #quieted = new Set<ListenHandle>();
+  /** By id of the request. */
+  readonly #pending = new Map<number, (answer: ListenAnswer) => void>();
+  #lastId = 0;
+  #bytesWritten = 0;
+  /** The part of the program that owns its servers, but for those of which `#ownerOf` returns another. */
+  readonly #program: ListenOwner = { group: '' };
+  #ownerOf: (server: Server) => ListenOwner | undefined = () => undefined;
+  /** Counts the calls of each owner for the same address. */
+  readonly #indices = new WeakMap<ListenOwner, Map<string, number>>();
+  /** Servers of the program's export, by socket. */
+  readonly #exported = new Map<number, Server>();
+  /** True: the next server that listens is the one of `listenForExport`. */
+  #isExportNext = false;
+  /** True: the program exports nothing that could listen, so it has to listen by itself. */
+  #listensItself = false;
+
+  /** Throws `NATIVE_MISSING`. */
+  constructor(options: ListeningOptions) {
+    this.#options = options;
+    const { process: number, acceptorKey, index } = options;
+    const { NativeLoopInbox } = requireNative();
+    this.inbox = callNative(() => new NativeLoopInbox(acceptorKey, index, this.#deliver));
+    this.#batch = new Uint32Array(this.inbox.batch());
+    this.row = new Row(this.inbox.board(), number, index);
+  }
+
+  /**
+   * Makes servers of this thread listen here from now on. `cluster.worker.id`, for programs that would fork with
+   * `cluster`, counts from 1 on, one for each loop.
+   */
+  takeOver(): void {
+    // `isWorker` stays false: otherwise datagram sockets would come here, too.
+    Reflect.set(cluster, 'isPrimary', false);
+    Reflect.set(cluster, 'isMaster', false);
+    Reflect.set(cluster, '_getServer', this.#getServer);
+    Reflect.set(cluster, 'worker', workerOf(this.row.number + 1));
+  }
+
+  /** Sets the function that returns the owner of a server, or `undefined` for the program. */
+  setOwners(ownerOf: (server: Server) => ListenOwner | undefined): void {
+    this.#ownerOf = ownerOf;
+  }
+
+  get hasListened(): boolean {
+    return this.#lastId > 0;
+  }
+
+  /**
+   * Calls `listen` for the program's export, which returns true when it makes a server listen. A server of the
+   * program's own that listens on the same port later, when its database is ready, replaces that server.
+   */
+  listenForExport(listen: () => boolean): void {
+    this.#isExportNext = true;
+    this.#listensItself = !listen();
+    if (this.#listensItself) this.#isExportNext = false;
+  }
+
+  /** In place of Node's function: requests a socket, and calls `done` with a handle for it. */
+  readonly #getServer = (
+    server: unknown,
+    given: Record<string, unknown>,
+    done: ServerDone,
+  ): void => {
+    const { app, up } = this.#options;
+    const owner = (server instanceof Server && this.#ownerOf(server)) || this.#program;
+    const indices = this.#indices.get(owner) ?? new Map<string, number>();
+    this.#indices.set(owner, indices);
+    const query = queryOf(server, given, owner, indices);
+    const isExport = this.#isExportNext;
+    this.#isExportNext = false;
+    if (this.#listensItself) refuseUnused(app); // thrown where the program calls listen()
+    this.#lastId += 1;
+    this.#pending.set(this.#lastId, (answer) => {
       if ('errno' in answer) {
         done(answer.errno);
         return;
       }
-      const owners = taken.get(answer.number) ?? new Set();
-      if (owners.has(owner)) done(addressInUse);
-      else {
-        taken.set(answer.number, owners.add(owner));
-        if (server instanceof TlsServer && answer.ticketKeys !== undefined) {
-          server.setTicketKeys(Buffer.from(answer.ticketKeys, 'hex'));
-        }
-        const onClose = (handle: ListenHandle): void => {
-          owners.delete(owner);
-          hooks.onClose(handle);
-        };
-        done(0, new ListenHandle(answer.number, answer.address, server, { ...hooks, onClose }));
-      }
-    };
-    // In a tick of its own: an error of the server's listeners is the program's, no rejection here.
-    void hooks.requestListen(query).then((answer) => process.nextTick(answered, answer));
+      this.#exported.get(answer.number)?.close();
+      if (isExport && server instanceof Server) this.#exported.set(answer.number, server);
+      else this.#exported.delete(answer.number);
+      this.#open(answer, server, owner, done);
+    });
+    up.post({ id: this.#lastId, body: { type: 'listen', query } });
   };
-  // `isWorker` stays false: otherwise datagram sockets would come here, too.
-  Reflect.set(cluster, 'isPrimary', false);
-  Reflect.set(cluster, 'isMaster', false);
-  Reflect.set(cluster, '_getServer', getServer);
-  Reflect.set(cluster, 'worker', workerOf(id));
+
+  /** Handles the supervisor's answer to a request. */
+  receive(id: number, answer: ListenAnswer): void {
+    const answered = this.#pending.get(id);
+    this.#pending.delete(id);
+    // In a tick of its own: an error of the server's listeners is the program's.
+    if (answered !== undefined) process.nextTick(answered, answer);
+  }
+
+  #open(
+    { number, address, ticketKeys }: Exclude<ListenAnswer, { errno: number }>,
+    server: unknown,
+    owner: ListenOwner,
+    done: ServerDone,
+  ): void {
+    if (this.#handles[number]?.some((each) => each.owner === owner) === true) {
+      done(addressInUse);
+      return;
+    }
+    if (server instanceof TlsServer && ticketKeys !== undefined) {
+      server.setTicketKeys(Buffer.from(ticketKeys, 'hex'));
+    }
+    done(0, new ListenHandle(number, address, server, owner, this.#events));
+  }
+
+  readonly #events: HandleEvents = {
+    onListen: (handle, server) => this.#listens(handle, server),
+    onClose: (handle) => this.#closed(handle),
+    onRef: () => this.#hold(),
+    onConnectionClosed: (bytesWritten) => this.#connectionClosed(bytesWritten),
+  };
+
+  #listens(handle: ListenHandle, server: unknown): void {
+    this.#handles[handle.number]?.push(handle);
+    if (server instanceof nodeHttp().Server) this.row.or(boardAt.speaksHttp, 1 << handle.number);
+    this.#publish();
+    this.#hold();
+    this.#options.onListening(server, handle.getsockname !== undefined);
+  }
+
+  /** As `ProgramLoop.quiet`, for connections that are not accepted yet. */
+  async quiet(server: Server): Promise<void> {
+    const handle = this.#handles.flat().find((each) => each.serves(server));
+    if (handle === undefined) return;
+    const { number } = handle;
+    this.#quieted.add(handle);
+    this.#publish();
+    // Takes connections that were placed meanwhile in the next turns, unless another server listens there.
+    while (!this.#isWanted(number) && !this.inbox.isDoneWith(number)) await setImmediate();
+  }
+
+  /** True: a handle of this loop takes connections of a socket. */
+  #isWanted(number: number): boolean {
+    return this.#handles[number]?.some((each) => !this.#quieted.has(each)) === true;
+  }
+
+  #closed(handle: ListenHandle): void {
+    const { number } = handle;
+    this.#quieted.delete(handle);
+    const others = this.#handles[number]?.filter((each) => each !== handle) ?? [];
+    this.#handles[number] = others;
+    if (others.length === 0) {
+      const http = this.row.get(boardAt.speaksHttp);
+      this.row.set(boardAt.speaksHttp, http & ~(1 << number)); // a number is used again
+    }
+    this.#publish();
+    this.#hold();
+    // Deferred, because another server may replace this one.
+    process.nextTick(() => {
+      if (this.#handles[number]?.length !== 0) return;
+      this.#options.up.post({ body: { type: 'unlisten', number } });
+    });
+  }
+
+  /** Publishes to the listener thread from which sockets this loop takes connections. */
+  #publish(): void {
+    let bits = 0;
+    for (const number of this.#handles.keys()) {
+      if (this.#isWanted(number)) bits |= 1 << number;
+    }
+    this.row.set(boardAt.listens, bits);
+    this.inbox.wake();
+  }
+
+  #hold(): void {
+    this.inbox.hold(this.#handles.some((handles) => handles.some((each) => each.hasRef())));
+  }
+
+  readonly #deliver = (): void => {
+    const count = this.#batch[0] ?? 0;
+    // Copied first: an error in a connection's listener must not lose the others.
+    const entries = this.#batch.slice(1, 1 + count * entryWords);
+    this.#batch[0] = 0;
+    for (let at = 0; at < entries.length; at += entryWords) {
+      const [number = 0, fd = -1] = entries.subarray(at, at + entryWords);
+      this.#connect(number, fd);
+    }
+  };
+
+  #connect(number: number, fd: number): void {
+    const handle = this.#nextHandle(number);
+    if (handle === undefined) {
+      // The program has closed the server since this was placed.
+      closeSync(fd);
+      this.#connectionClosed(0);
+      return;
+    }
+    try {
+      handle.connect(fd);
+    } catch (error) {
+      process.nextTick(() => {
+        throw error;
+      });
+    }
+  }
+
+  /** Returns the first handle that takes connections, and moves it to the end of the row. */
+  #nextHandle(number: number): ListenHandle | undefined {
+    const handles = this.#handles[number] ?? [];
+    if (handles.length < 2) return handles[0];
+    const at = handles.findIndex((each) => !this.#quieted.has(each));
+    const [next] = handles.splice(Math.max(at, 0), 1);
+    if (next !== undefined) handles.push(next);
+    return next;
+  }
+
+  #connectionClosed(bytesWritten: number): void {
+    this.row.add(boardAt.open, -1);
+    this.#bytesWritten += bytesWritten;
+    this.row.set(boardAt.kibWritten, this.#bytesWritten / 1024);
+    this.#options.onConnectionClosed();
+  }
 }
 
 /** Makes a `Worker` as `cluster` does in its workers, but without a channel to a primary: `send()` fails. */
@@ -258,8 +370,8 @@ function workerOf(id: number): object {
 function queryOf(
   server: unknown,
   given: Record<string, unknown>,
-  indices: Map<string, number>,
   { group }: ListenOwner,
+  indices: Map<string, number>,
 ): ListenQuery {
   const { address, port, addressType, backlog, flags } = given;
   const key = `${address}:${port}:${addressType}`;
