@@ -6,12 +6,14 @@ import { dupFds } from '../shared/dup-fds.js';
 import type { Link } from '../shared/link.js';
 import type { Sockets } from './sockets.js';
 
+type AllSockets = Pick<Sockets, 'listen' | 'fdOf'>;
+
 export class ProcessSockets {
   /** Number of its own sockets among those that share a port (`Sockets.fdOf`). */
   readonly queue: number;
   /** Numbers of the sockets that it accepts from: its own, and adopted ones. */
   readonly queues: Set<number>;
-  readonly #all: Sockets;
+  readonly #all: AllSockets;
   readonly #process: Link<ToLoop | ToProcess>;
   readonly #isUsable: () => boolean;
   /** Numbers of the sockets that the process has, and of those that its program has closed. */
@@ -22,7 +24,7 @@ export class ProcessSockets {
 
   /** `process` is the link to the process; `isUsable` returns true while that serves, or may soon. */
   constructor(
-    all: Sockets,
+    all: AllSockets,
     queue: number,
     process: Link<ToLoop | ToProcess>,
     isUsable: () => boolean,

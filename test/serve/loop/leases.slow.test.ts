@@ -6,11 +6,11 @@ import { type TestContext, test } from 'node:test';
 import { nativeBinding } from '../../../src/native.js';
 import { Pool } from '../../../src/pool/pool.js';
 import { Leases } from '../../../src/serve/loop/leases.js';
-import type { FromLoop } from '../../../src/serve/protocol.js';
+import type { Envelope, FromLoop } from '../../../src/serve/protocol.js';
 import { closeFds } from '../../../src/serve/shared/dup-fds.js';
 import { localLink } from '../../../src/serve/shared/link.js';
 import { Workers } from '../../../src/serve/supervisor/shared-workers.js';
-import { useSharedWorkers } from '../../../src/worker/index.js';
+import { type SharedLease, useSharedWorkers } from '../../../src/worker/index.js';
 import { openDescriptors, waitFor, withDeadline } from '../../support/index.js';
 
 // Descriptors are counted here, and an agent opens one at its own time.
@@ -144,6 +144,42 @@ test('a lease that cannot be granted ends once, and leaves no descriptor', { ski
   await waitFor(() => openDescriptors().length <= before);
   workers.release({ process, loop: 1 }, 7); // no such lease
   assert.equal(typeof (await pool.run(spin, 0)), 'number');
+});
+
+test('a request that comes back, or that nobody answers any more, ends its lease', {
+  skip,
+}, async (t) => {
+  const workers = new Workers(1, { owner: undefined, drainTimeoutMs: 1, maxRssBytes: Infinity });
+  t.after(() => workers.close());
+  const posted: Envelope[] = [];
+  const up = { post: (envelope: Envelope) => void posted.push(envelope) };
+  const leases = new Leases({ count: 3, activeLeasesFd: workers.activeLeasesFd, up });
+  const ends: unknown[] = [];
+  const acquire = (name: string): SharedLease => {
+    const lease = leases.acquire([0, 0, 0, 0]);
+    lease.onExit = ({ error }) => ends.push([name, error?.message]);
+    return lease;
+  };
+  acquire('returned');
+  leases.receive({
+    type: 'returned',
+    id: 1,
+    fds: [],
+    message: 'no room',
+    body: { type: 'acquire' },
+  });
+  assert.deepEqual(ends, [['returned', 'no room']]);
+  acquire('pending');
+  acquire('granted').grant({ worker: 0, pid: process.pid, lease: 9 });
+  acquire('dead').grant({ worker: 0, pid: 2 ** 22 + 1, lease: 10 }); // above the largest process id
+  assert.equal(leases.isOver, false);
+  leases.orphaned();
+  assert.equal(leases.isOver, true);
+  assert.deepEqual(ends.slice(1), [
+    ['pending', undefined],
+    ['dead', undefined],
+  ]);
+  for (const { fds = [] } of posted) closeFds(fds);
 });
 
 test('a worker that tasks end over and over is started again', {
