@@ -1,4 +1,4 @@
-// The reader of executables: what it finds in a small one, and that no file makes it throw or read for ever.
+// The reader of executables: its results for a small one; no file makes it throw or read for ever.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -16,7 +16,7 @@ const wanted = new Map([
   ['nthreads', 4],
 ]);
 
-/** Of a table of symbols; what is left out is that of a local variable. */
+/** Entry of a table of symbols; missing values are those of a local variable. */
 interface Entry {
   readonly name: string;
   readonly sizeBytes: number;
@@ -25,7 +25,7 @@ interface Entry {
   readonly section?: number;
 }
 
-/** A file with a table of symbols and one of dynamic names, laid out as elf(5) says. */
+/** A file with a table of symbols and one of dynamic names, laid out as in elf(5). */
 function fileWith(entries: readonly Entry[], dynamicNames: readonly string[] = []): Buffer {
   const names = Buffer.from(['', ...entries.map(({ name }) => name), ''].join('\0'), 'latin1');
   const dynamic = Buffer.from(['', ...dynamicNames, ''].join('\0'), 'latin1');
@@ -98,7 +98,7 @@ for (const [what, entry] of [
     assert.deepEqual(variablesOf(fileWith([entry])), []));
 }
 
-test('names for the dynamic linker are known whole, and a file without symbols is stripped', () => {
+test('names for the dynamic linker are read whole, and a file without symbols is stripped', () => {
   const file = fileWith([], ['node_start', 'start']);
   const read = readerOf(file);
   const elf = readElf(read) ?? assert.fail('it is an executable');
@@ -148,7 +148,7 @@ test('files that end anywhere or have any bytes changed are read without an erro
   }
 });
 
-test('what is no file of any kind is read without an error', (t) => {
+test('arbitrary bytes are read without an error', (t) => {
   const { integer, bytes } = random(t);
   for (let round = 0; round < 2000; round += 1) {
     const file = Buffer.concat([Buffer.from('\x7fELF\x02\x01', 'latin1'), bytes(integer(0, 300))]);

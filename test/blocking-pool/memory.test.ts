@@ -1,4 +1,4 @@
-// The pool in memory that this test made: what is counted, and that nothing in it is believed.
+// The pool in made-up memory: the counts, and that nothing in it is trusted.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -16,7 +16,7 @@ const symbols = {
   idleThreads: 0x184,
 };
 const moved = 0x1000;
-/** Of the loop, where jobs go that are done. */
+/** List of the loop with the finished jobs. */
 const doneList = 0x200;
 
 /** A process with `sizeBytes` bytes of memory from `moved` on. */
@@ -70,12 +70,12 @@ test('jobs and lookups are counted, and the entries that stand for others are no
   });
 });
 
-test('a pool that was never used has no threads, and its lists are not looked at', () => {
+test('a pool that was never used has no threads, and its lists are not read', () => {
   const { read } = new Memory();
   assert.equal(poolInMemory(read, symbols, moved)?.threads, 0);
 });
 
-test('what cannot be a pool is none', () => {
+test('impossible values are no pool', () => {
   const memory = poolWith([]);
   memory.setThreads(1025, 0);
   assert.equal(poolInMemory(memory.read, symbols, moved), undefined);
@@ -110,7 +110,7 @@ test('a list that leads back into itself, and not to its head, is not followed f
   assert.ok(waitingJobs <= 10_000);
 });
 
-test('of a list without an end ten thousand jobs are counted', () => {
+test('ten thousand jobs of a list without an end are counted', () => {
   // All memory is one entry after the other, whatever the address.
   const read: ReadAt = (address, lengthBytes) => {
     if (lengthBytes === 4) return Buffer.from([4, 0, 0, 0]);

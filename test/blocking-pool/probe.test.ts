@@ -1,11 +1,11 @@
-// How long a job waits for a thread of the pool: at most one job of ours, and none before a question.
+// The wait of a job for a thread of the pool: at most one job of ours, and none before the first poll.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PoolProbe } from '../../src/blocking-pool/index.js';
 import { waitFor } from '../support/index.js';
 
-test('a look tells of the job that the one before has begun, and there is one at a time', async () => {
+test('a poll reports the job that the previous poll started, and there is one at a time', async () => {
   const ends: (() => void)[] = [];
   const probe = new PoolProbe(() => new Promise<void>((resolve) => ends.push(resolve)));
   assert.equal(ends.length, 0);
@@ -20,7 +20,7 @@ test('a look tells of the job that the one before has begun, and there is one at
   });
 });
 
-test('a job that fails has been done, too', async () => {
+test('a failed job counts as done, too', async () => {
   const probe = new PoolProbe(() => Promise.reject(new Error('as it should')));
   assert.equal(probe.poll(), undefined);
   await new Promise(setImmediate);

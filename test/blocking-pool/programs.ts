@@ -1,4 +1,4 @@
-// Programs of Node whose thread pool is known, each in a process of its own.
+// Node programs with thread pools of known state, each in a process of its own.
 
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { readBlockingPool } from '../../src/blocking-pool/index.js';
 
-export const skip = process.platform !== 'linux' && 'processes are looked into on Linux only';
+export const skip = process.platform !== 'linux' && 'processes can be inspected on Linux only';
 /** This Node may have been stripped of its symbols. */
 export const skipCounting = !isCounted() && 'the symbols of this Node cannot be read';
 
@@ -37,7 +37,7 @@ export const saturated = ({ jobs = 9, lookups = 0 } = {}): string => `
   for (let at = 0; at < ${jobs}; at += 1) pbkdf2('a', 'b', 2 ** 31 - 1, 64, 'sha512', () => {});
   for (let at = 0; at < ${lookups}; at += 1) lookup('localhost', () => {});`;
 
-/** Its pool has been used, and has nothing to do. */
+/** Uses its pool once, and has nothing to do afterwards. */
 export const idle = `
   require('node:fs').stat('/', () => {});
   setInterval(() => {}, 1000);`;
@@ -48,8 +48,8 @@ export const changing = `
   const { lookup } = require('node:dns');
   const again = () => stat('/', again);
   for (let at = 0; at < 40; at += 1) again();
-  const look = () => lookup('localhost', look);
-  for (let at = 0; at < 10; at += 1) look();`;
+  const lookUp = () => lookup('localhost', lookUp);
+  for (let at = 0; at < 10; at += 1) lookUp();`;
 
 export interface Program {
   readonly child: ChildProcess;
@@ -74,7 +74,7 @@ export async function startProgram(
   return { child, pid: child.pid ?? 0 };
 }
 
-/** A copy of this Node whose table of symbols has become something else, as `strip` leaves it out. */
+/** Copies this Node, with another section in place of its table of symbols, as after `strip`. */
 export function withoutSymbols(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'manycore-node-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,4 +1,4 @@
-// The thread pool of programs that run, and what is said where it cannot be read.
+// The thread pool of running programs, and the errors where it cannot be read.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -16,7 +16,9 @@ import {
   withoutSymbols,
 } from './programs.js';
 
-test('of nine long jobs for four threads five wait', { skip: skip || skipCounting }, async (t) => {
+test('nine long jobs for four threads leave five waiting', {
+  skip: skip || skipCounting,
+}, async (t) => {
   const { pid } = await startProgram(t, saturated());
   await waitFor(() => readBlockingPool(pid).waitingJobs === 5);
   assert.deepEqual(readBlockingPool(pid), {
@@ -39,7 +41,7 @@ test('lookups that wait are counted one by one', { skip: skip || skipCounting },
   assert.equal(readBlockingPool(pid).idleThreads, 0);
 });
 
-test('of a program with nothing to do no job waits', { skip: skip || skipCounting }, async (t) => {
+test('no job of an idle program waits', { skip: skip || skipCounting }, async (t) => {
   const { pid } = await startProgram(t, idle);
   await waitFor(
     () => readBlockingPool(pid).threads === 4 && readBlockingPool(pid).idleThreads === 4,
@@ -53,7 +55,7 @@ test('the pool of this process is read, too', { skip: skip || skipCounting }, ()
   assert.equal(waitingJobs, 0);
 });
 
-test('what is read while it changes is never more than there can be', {
+test('values read during changes never exceed what can exist', {
   skip: skip || skipCounting,
 }, async (t) => {
   const { pid } = await startProgram(t, changing);
@@ -62,12 +64,12 @@ test('what is read while it changes is never more than there can be', {
     const { threads, idleThreads, waitingJobs = -1 } = readBlockingPool(pid);
     assert.equal(threads, 4);
     assert.ok(idleThreads >= 0 && idleThreads <= 4, String(idleThreads));
-    // Of 50: one that is taken and put there anew while the list is walked is met twice.
+    // 50 jobs exist: one that is taken and queued anew during the walk counts twice.
     assert.ok(waitingJobs >= 0 && waitingJobs <= 100, String(waitingJobs));
   }
 });
 
-test('of an executable without symbols the threads are seen, where they have names', {
+test('named threads of an executable without symbols are seen', {
   skip,
 }, async (t) => {
   const { pid } = await startProgram(t, saturated(), { command: [withoutSymbols(t)] });
@@ -95,7 +97,7 @@ test('a process that has ended is PROCESS_GONE', { skip }, async (t) => {
   throwsCode(2 ** 31 - 1, 'PROCESS_GONE');
 });
 
-test('a process that has ended, and nobody has asked how, is PROCESS_GONE', { skip }, async (t) => {
+test('a zombie is PROCESS_GONE', { skip }, async (t) => {
   const text = `
     const child = require('node:child_process').spawn('true');
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);`;
@@ -136,7 +138,7 @@ const reader = `
     console.log(JSON.stringify({ code, message }));
   }`;
 
-/** What a process of its own reads, or the error; `undefined` where it could not be started. */
+/** Returns what another process reads, or its error; `undefined` when it cannot be started. */
 function readElsewhere(
   pid: number,
   command: readonly string[],
@@ -150,7 +152,7 @@ function readElsewhere(
 }
 
 test("another user's process is PROCESS_REFUSED", { skip }, async (t) => {
-  // The first process of all is root's, and whoever runs this as root has nobody ask.
+  // Process 1 belongs to root; as root, `nobody` reads a program of ours.
   const pid = isRoot ? (await startProgram(t, idle)).pid : 1;
   const read = isRoot ? readElsewhere(pid, [], nobody) : readElsewhere(pid, []);
   if (read === undefined) t.skip('another user cannot read these files');
@@ -167,7 +169,7 @@ const unshare = [
 const canUnshare = !skip && spawnSync('unshare', [...unshare.slice(1), 'true']).status === 0;
 const skipNamespaces = !canUnshare && 'no PID namespace can be made here';
 
-test('in a namespace whose /proc is that of another a process is PROCESS_OTHER_PID_NAMESPACE', {
+test('a process is PROCESS_OTHER_PID_NAMESPACE inside a namespace with the /proc of another', {
   skip: skip || skipNamespaces,
 }, async (t) => {
   const { pid } = await startProgram(t, idle);
@@ -175,7 +177,7 @@ test('in a namespace whose /proc is that of another a process is PROCESS_OTHER_P
   assert.equal(readElsewhere(pid, [...unshare, '--mount-proc'])?.code, 'PROCESS_GONE');
 });
 
-test('from outside a process in a namespace of its own is read, if it is open', {
+test('a process in a namespace of its own is read from outside, if it is open', {
   skip: skip || skipNamespaces || skipCounting,
 }, async (t) => {
   const { pid: outer } = await startProgram(t, saturated(), {

@@ -1,4 +1,4 @@
-// How large the pool is in what manycore starts, and that it arrives there.
+// The size of the pool in processes that manycore starts, and that they use it.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -28,13 +28,13 @@ for (const [cores, processes, threads] of [
   });
 }
 
-test('what the user has set stays, whatever it is', () => {
+test('any value of the user stays', () => {
   const env = { UV_THREADPOOL_SIZE: '7', PATH: '/bin' };
   assert.deepEqual(withBlockingThreads(env, 16), env);
   assert.deepEqual(withBlockingThreads({ UV_THREADPOOL_SIZE: '' }, 16), { UV_THREADPOOL_SIZE: '' });
 });
 
-test('what we have set for a process is not for those that it starts', () => {
+test('our value for a process does not apply to its children', () => {
   const ours = withBlockingThreads({}, 16);
   assert.equal(ours['UV_THREADPOOL_SIZE'], '16');
   assert.equal(withBlockingThreads(ours, 4)['UV_THREADPOOL_SIZE'], undefined);
@@ -43,7 +43,7 @@ test('what we have set for a process is not for those that it starts', () => {
   assert.equal(withBlockingThreads(changed, 4)['UV_THREADPOOL_SIZE'], '32');
 });
 
-/** Answers each request with the size that it was told, once it has used its pool. */
+/** Answers each request with the size in its environment, after it has used its pool. */
 const app = `
   import { stat } from 'node:fs/promises';
   import { createServer } from 'node:http';
@@ -66,20 +66,20 @@ for (const [flags, given, threads] of [
   [['-P', '1', '-L', '2'], '3', 3],
   [['-P', '2', '-L', '1'], undefined, 4],
 ] as const) {
-  const [what, whose] = [
+  const [what, source] = [
     flags.join(' '),
-    given === undefined ? '' : `, where the user says ${given}`,
+    given === undefined ? '' : `, where the user sets ${given}`,
   ];
-  test(`served with ${what} on 6 cores a process has ${threads} blocking threads${whose}`, {
+  test(`served with ${what} on 6 cores a process has ${threads} blocking threads${source}`, {
     skip: skip || skipCounting,
   }, async (t) => {
-    const [pid, told] = (await servedWith(t, [...flags], given)).split(':');
-    assert.equal(told, threads === 4 ? 'undefined' : String(threads));
+    const [pid, size] = (await servedWith(t, [...flags], given)).split(':');
+    assert.equal(size, threads === 4 ? 'undefined' : String(threads));
     assert.equal(readBlockingPool(Number(pid)).threads, threads);
   });
 }
 
-/** What a program and a worker of it have been told, and how many threads the program has. */
+/** Prints the sizes in the environments of a program and its worker, and the threads of the program. */
 const program = `
   import { stat } from 'node:fs/promises';
   import { run } from ${JSON.stringify(library)};
@@ -112,7 +112,7 @@ test('manycore run has as many blocking threads as cores, where Node has not use
   assert.deepEqual(await ranWith(t, {}), { own: '6', worker: 'none', threads });
 });
 
-test('what the user says is so for manycore run and its workers', {
+test('the value of the user applies to manycore run and its workers', {
   skip: skipCounting,
 }, async (t) => {
   const env = { UV_THREADPOOL_SIZE: '3' };

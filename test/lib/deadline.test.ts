@@ -12,7 +12,7 @@ test('a wait settles as the work does, with its value or its error', async () =>
   await assert.rejects(beforeDeadline(Promise.reject(failure), never), failure);
 });
 
-test('a wait whose deadline passes rejects with the error that its owner makes', async () => {
+test('a wait rejects with the error of its owner when its deadline passes', async () => {
   const work = defer<number>();
   const late = new Error('too late');
   await assert.rejects(
@@ -51,7 +51,7 @@ test('a deadline beyond the range of timers waits instead of firing at once', as
   assert.equal(await wait, 'done');
 });
 
-test('a timer of a time that Node has no timer for never fires, one of a shorter time does', async () => {
+test('a timer beyond the range of Node never fires, a shorter one does', async () => {
   for (const ms of [2 ** 31, 2 ** 40, Number.POSITIVE_INFINITY]) {
     assert.equal(
       startTimer(ms, () => assert.fail('fired')),

@@ -4,9 +4,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { test } from 'node:test';
 import { announcements } from '../../src/lib/index.js';
 
-test('what is announced reaches a listener that knows only the name of the channel', () => {
-  const heard: unknown[] = [];
-  const listener = (message: unknown) => void heard.push(message);
+test('announcements reach a listener that subscribes by the name of the channel', () => {
+  const received: unknown[] = [];
+  const listener = (message: unknown) => void received.push(message);
   assert.equal(announcements.taskStart.hasSubscribers, false);
   subscribe('manycore:task:start', listener);
   assert.equal(announcements.taskStart.hasSubscribers, true);
@@ -14,7 +14,7 @@ test('what is announced reaches a listener that knows only the name of the chann
   announcements.taskStart.publish(message);
   unsubscribe('manycore:task:start', listener);
   announcements.taskStart.publish(message);
-  assert.deepEqual(heard, [message]);
+  assert.deepEqual(received, [message]);
 });
 
 test('every announcement has a name of its own, manycore:part:event', () => {
@@ -24,7 +24,7 @@ test('every announcement has a name of its own, manycore:part:event', () => {
     assert.match(name, /^manycore:(task|worker|pool|server|bus|cluster|unit):[a-z-]+$/);
 });
 
-/** What a program that calls once and closes prints on standard error. */
+/** Returns the standard error of a program that calls once and closes. */
 function stderrWith(variable: string): string {
   const text = `import { Pool } from 'manycore';
     const pool = new Pool({ size: 1 });

@@ -9,7 +9,7 @@ test('an error of another realm is quoted without its class', () => {
   assert.equal(errorOf(error), error);
 });
 
-test('what is no error is quoted as its text', () => {
+test('a value other than an error is quoted as its text', () => {
   assert.equal(messageOf(5), '5');
   assert.equal(errorOf('why').message, 'why');
   assert.equal(messageOf(Object.create(null)), 'a value that has no text');

@@ -12,7 +12,7 @@ import { until } from '../channels/shm-harness.js';
 const nativeUrl = JSON.stringify(new URL('../../src/native.js', import.meta.url).href);
 const shmUrl = JSON.stringify(new URL('../../src/channels/shm/index.js', import.meta.url).href);
 
-/** Runs a module's text in a fresh Node; what it prints. */
+/** Runs a module's text in a fresh Node; returns its output. */
 function run(text: string, environment: Record<string, string>): string {
   const found = spawnSync(process.execPath, ['--input-type=module', '-e', text], {
     encoding: 'utf8',
@@ -22,20 +22,20 @@ function run(text: string, environment: Record<string, string>): string {
   return found.stdout.trim();
 }
 
-const tellProblem = `
+const printProblem = `
   const { nativeBinding, nativeProblem } = await import(${nativeUrl});
   console.log(nativeBinding() === undefined, nativeProblem()?.code, nativeProblem()?.message);`;
 
-test('MANYCORE_NATIVE=off works without the binary and says so', () => {
-  assert.match(run(tellProblem, { MANYCORE_NATIVE: 'off' }), /^true NATIVE_MISSING .*=off/);
+test('MANYCORE_NATIVE=off works without the binary and is named in the problem', () => {
+  assert.match(run(printProblem, { MANYCORE_NATIVE: 'off' }), /^true NATIVE_MISSING .*=off/);
 });
 
 test('a missing binary is NATIVE_MISSING with the way out', () => {
-  const told = run(tellProblem, { MANYCORE_NATIVE: '/nowhere/manycore.node' });
-  assert.match(told, /^true NATIVE_MISSING .*npm run build:native/);
+  const printed = run(printProblem, { MANYCORE_NATIVE: '/nowhere/manycore.node' });
+  assert.match(printed, /^true NATIVE_MISSING .*npm run build:native/);
 });
 
-test('a file of another architecture is NATIVE_MISSING with what the loader said', () => {
+test('a file of another architecture is NATIVE_MISSING with the message of the loader', () => {
   const folder = mkdtempSync(join(tmpdir(), 'manycore-'));
   try {
     // The ELF header of a 64-bit library for a machine that does not exist.
@@ -46,7 +46,7 @@ test('a file of another architecture is NATIVE_MISSING with what the loader said
     const file = join(folder, 'manycore.node');
     writeFileSync(file, header);
     assert.match(
-      run(tellProblem, { MANYCORE_NATIVE: file }),
+      run(printProblem, { MANYCORE_NATIVE: file }),
       /^true NATIVE_MISSING .*manycore.node/,
     );
   } finally {
@@ -55,8 +55,8 @@ test('a file of another architecture is NATIVE_MISSING with what the loader said
 });
 
 test('a module that is not this binary is NATIVE_MISSING with the export that it lacks', () => {
-  const told = run(tellProblem, { MANYCORE_NATIVE: 'node:os' });
-  assert.match(told, /^true NATIVE_MISSING .*exports no NativeSegment/);
+  const printed = run(printProblem, { MANYCORE_NATIVE: 'node:os' });
+  assert.match(printed, /^true NATIVE_MISSING .*exports no NativeSegment/);
 });
 
 for (const feature of ['memfd', 'eventfd'] as const) {
@@ -76,7 +76,7 @@ for (const feature of ['memfd', 'eventfd'] as const) {
   });
 }
 
-test('a kernel that grants everything is told so', () => {
+test('the probe of a kernel that grants everything finds no problem', () => {
   assert.deepEqual(requireNative().probeKernel(), { memfd: '', eventfd: '', pidfd: '' });
 });
 
@@ -141,7 +141,7 @@ test('a thread that leaves its channels open ends by itself, the binary loaded o
   assert.equal(run(text, {}), 'done');
 });
 
-test('a worker that loops forever leaves when its parent is killed', async () => {
+test('a worker in an endless loop exits when its parent is killed', async () => {
   const workerText = `
     const { requireNative } = await import(${nativeUrl});
     console.log(process.pid, requireNative().watchParent(process.ppid, 0, 0));
@@ -153,14 +153,14 @@ test('a worker that loops forever leaves when its parent is killed', async () =>
   const parent = spawn(process.execPath, ['--input-type=module', '-e', parentText], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const [told] = await once(parent.stdout, 'data');
-  const [pid, way] = String(told).trim().split(' ');
+  const [line] = await once(parent.stdout, 'data');
+  const [pid, way] = String(line).trim().split(' ');
   assert.equal(way, 'pidfd');
   parent.kill('SIGKILL');
-  await until(() => !isAlive(Number(pid)), 'the worker has left');
+  await until(() => !isAlive(Number(pid)), 'the worker has exited');
 });
 
-test('a worker whose parent is gone already leaves at once', () => {
+test('a worker exits at once when its parent is gone already', () => {
   const text = `
     const { requireNative } = await import(${nativeUrl});
     requireNative().watchParent(process.ppid + 100000, 0, 0);`;
@@ -168,7 +168,7 @@ test('a worker whose parent is gone already leaves at once', () => {
   assert.equal(found.status, 113);
 });
 
-test("a worker whose parent's thread is gone already leaves at once", () => {
+test("a worker exits at once when its parent's thread is gone already", () => {
   const text = `
     const { requireNative } = await import(${nativeUrl});
     requireNative().watchParent(process.ppid, 2 ** 30, 0);`;

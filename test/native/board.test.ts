@@ -13,7 +13,7 @@ test('TypeScript and Rust agree on the scoreboard', { skip }, () => {
   assert.deepEqual(native?.boardLayout(), expected);
 });
 
-test('what one mapping of a board writes another reads, row by row', { skip }, () => {
+test('a mapping of a board reads what another one writes, row by row', { skip }, () => {
   const board = native?.NativeBoard.create(2, 3);
   assert.ok(board !== undefined);
   const rows = rowsOf(board.buffer());

@@ -12,7 +12,7 @@ import { waitFor } from '../support/index.js';
 const skip = nativeBinding() === undefined && 'needs the native binary';
 const number = 3;
 
-/** One process with one loop, this one, that closes what it gets. */
+/** Makes this thread the only loop of the only process; it closes each connection. */
 async function openInbox(t: TestContext) {
   const native = requireNative();
   const descriptors = new native.NativeDescriptors();
@@ -54,7 +54,7 @@ function dial(t: TestContext, port: number): Socket {
   return socket;
 }
 
-/** As if so many connections came that this loop cannot sleep, until the test ends. */
+/** Simulates so many connections that this loop cannot sleep, until the test ends. */
 async function beginStorm(t: TestContext, { row, inbox }: Awaited<ReturnType<typeof openInbox>>) {
   let isStorm = true;
   t.after(() => {
@@ -92,7 +92,7 @@ test('a loop that cannot sleep accepts by itself, and is relieved of it when it 
   await waitFor(() => taken() === 52);
 });
 
-test('what a loop accepts by itself is closed with its socket, also while it is blocked', {
+test('connections that a loop accepts by itself are closed with its socket, also while it is blocked', {
   skip,
 }, async (t) => {
   const fixture = await openInbox(t);

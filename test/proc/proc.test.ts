@@ -32,7 +32,7 @@ test('a name may have brackets and spaces in it', () => {
   assert.deepEqual([name, parentPid, userMs, systemMs], ['a) R (b', 1, 310, 120]);
 });
 
-test('a thread of the kernel is known by its flags, not by what it lacks', () => {
+test('flags identify a thread of the kernel, not missing values', () => {
   const kernel = parseStat('2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 25');
   assert.equal(kernel.isOfKernel, true);
   const ending = parseStat('7 (node) R 1 7 7 0 -1 4194308 100 0 0 0 31 12 4 5 20 0 1 0 100');
@@ -79,7 +79,7 @@ test('a program has the path that it was started with, or the name that it gave 
   assert.equal(programPath(0), '');
 });
 
-test('what has ended and was not waited for does not run', { skip }, async (t) => {
+test('a zombie does not run', { skip }, async (t) => {
   // The shell becomes a sleep, which waits for no child; only then the child ends.
   const line = 'cat <&3 >/dev/null & echo $!; exec sleep 1000';
   const parent = spawn('sh', ['-c', line], { stdio: ['ignore', 'pipe', 'inherit', 'pipe'] });
@@ -96,7 +96,7 @@ test('what has ended and was not waited for does not run', { skip }, async (t) =
   assert.throws(() => findProcess(pid), { code: 'PROCESS_GONE' });
 });
 
-test('what does not exist is empty, and nobody throws but who looks for it', () => {
+test('reads of a missing process are empty, and only a look-up throws', () => {
   const none = 2 ** 31 - 1;
   assert.equal(isAlive(none), false);
   assert.equal(rssBytesOf(none), 0);

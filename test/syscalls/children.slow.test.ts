@@ -10,7 +10,7 @@ function roleIn({ roles }: TraceReport, name: string) {
   return roles.find(({ role }) => role === name);
 }
 
-test('ebpf tells threads of Node children apart while it has room, then counts them by name', {
+test('ebpf distinguishes threads of Node children while it has room, then counts them by name', {
   skip: cannotCount.ebpf,
 }, async (t) => {
   const children = 130;
@@ -51,7 +51,7 @@ int main(void) {
   return 0;
 }`;
 
-test('ebpf counts threads beyond its records together, loses no call of theirs, and says so', {
+test('ebpf counts threads beyond its records together, loses no call of theirs, and reports it', {
   skip: cannotCount.ebpf || noCompiler,
 }, async (t) => {
   const { report, status } = await trace(t, ['--method', 'ebpf', '--', compile(t, manyThreads)]);
@@ -75,18 +75,21 @@ test('user time of a child that is no Node and still runs is in its line, and in
   assert.ok(report.program.userMs >= (busy?.userMs ?? 1e9));
 });
 
-test('ebpf has the CPU time of children that live for moments, as their parent is told it', {
+test('ebpf measures the CPU time of short-lived children as the kernel reports it to their parent', {
   skip: cannotCount.ebpf,
 }, async (t) => {
   const children = 800;
   // A shell includes the times of its waited-for children, in hundredths of a second.
   const loop = `i=0; while [ $i -lt ${children} ]; do i=$((i+1)); /bin/true; done; read -r line < /proc/$$/stat; echo "$line"`;
   const { report, stdout } = await trace(t, ['--method', 'ebpf', '--', 'sh', '-c', loop]);
-  const told = parseStat(stdout).children;
-  const toldMs = told.userMs + told.systemMs;
+  const reported = parseStat(stdout).children;
+  const reportedMs = reported.userMs + reported.systemMs;
   const lines = report.threads.filter(({ tid }) => tid === 0);
   const tracedMs = lines.reduce((sum, { userMs, systemMs }) => sum + userMs + systemMs, 0);
-  assert.ok(Math.abs(tracedMs / toldMs - 1) < 0.1, `told ${toldMs} ms, traced ${tracedMs} ms`);
+  assert.ok(
+    Math.abs(tracedMs / reportedMs - 1) < 0.1,
+    `reported ${reportedMs} ms, traced ${tracedMs} ms`,
+  );
   // Neither call returns to its program.
   for (const name of ['execve', 'exit_group']) {
     const calls = lines.flatMap((line) => line.calls.filter((call) => call.name === name));

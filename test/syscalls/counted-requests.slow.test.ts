@@ -74,7 +74,7 @@ test('requests of all processes of a cluster are one sum', { skip }, async (t) =
     if (cluster.isPrimary) {
       for (const count of [30, 50]) {
         const worker = cluster.fork({ COUNT: count });
-        // They share a port: one that is done has to answer the other's requests.
+        // Both share a port: a finished one has to answer the other's requests.
         worker.on('message', () => { asking -= 1; if (asking === 0) cluster.disconnect(); });
       }
     } else serve(Number(process.env.COUNT)).then(() => process.send('done'));`,
@@ -92,13 +92,13 @@ test('requests of worker threads count with those of the main thread', { skip },
   assert.deepEqual(report.requests, { count: 100 });
 });
 
-/** Answers 60 requests, and continues after a message. */
-const told = `
+/** Answers 60 requests, and resolves once they are in the counts. */
+const serveCounted = `
 const { readdirSync, readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const folder = process.env.MANYCORE_TRACE_REQUESTS;
 const counts = () => readdirSync(folder).map((name) => Number(readFileSync(join(folder, name))));
-const told = async () => {
+const serveCounted = async () => {
   const server = await serve(60);
   while (counts()[0] !== 60) await new Promise((resolve) => setTimeout(resolve, 5));
   return server;
@@ -108,7 +108,7 @@ const told = async () => {
 test('a program that is killed loses no more than its last moment', { skip }, async (t) => {
   const { report, status } = await traceProgram(
     t,
-    `${told} told().then((server) => ask(server, 10)).then(() => process.kill(process.pid, 'SIGKILL'));`,
+    `${serveCounted} serveCounted().then((server) => ask(server, 10)).then(() => process.kill(process.pid, 'SIGKILL'));`,
   );
   assert.equal(status, 128 + 9);
   const { count = 0 } = report.requests ?? {};
@@ -121,7 +121,7 @@ test('a server that is ended by the trace has what it answered before', { skip }
   assert.equal(count, 20);
 });
 
-test('a single request is told at once, not after an interval', { skip }, async (t) => {
+test('a single request is counted at once, not after an interval', { skip }, async (t) => {
   const { report } = await traceProgram(
     t,
     `serve(1).then(() => process.kill(process.pid, 'SIGKILL'));`,
@@ -143,8 +143,8 @@ test('counting keeps no program running', { skip }, async (t) => {
 
 const major = Number(process.versions.node.split('.')[0]);
 
-test('streams of HTTP/2 are requests where Node tells of them', {
-  skip: skip || (major < 24 && 'Node 20 tells nobody of them'),
+test('streams of HTTP/2 are requests where Node reports them', {
+  skip: skip || (major < 24 && 'Node 20 does not report them'),
 }, async (t) => {
   const { report } = await traceProgram(
     t,
@@ -169,7 +169,7 @@ test('a program without HTTP has no requests, and keeps its exit code', { skip }
   assert.equal(stdout, '0\n');
 });
 
-test('what NODE_OPTIONS said stays', { skip }, async (t) => {
+test('the earlier value of NODE_OPTIONS is kept', { skip }, async (t) => {
   const options = '--stack-trace-limit=3 --title="kept as it is"';
   const { report, stdout } = await traceProgram(
     t,
@@ -181,7 +181,7 @@ test('what NODE_OPTIONS said stays', { skip }, async (t) => {
   assert.deepEqual(report.requests, { count: 5 });
 });
 
-test('a file whose path Node would take apart is loaded whole', { skip: notLinux }, (t) => {
+test('a file is loaded although Node would split its path', { skip: notLinux }, (t) => {
   for (const name of ['plain', 'with space', 'quoted " twice "', 'back\\slash \\" all']) {
     const folder = join(scratch(t), name);
     mkdirSync(folder);
@@ -211,7 +211,7 @@ test('a program that may read few files runs as without a trace', { skip }, asyn
   assert.equal(stdout, 'ran\n');
 });
 
-test('where there is no folder for its counts a server runs without them, and that is said', {
+test('a missing folder for counts is reported, and the server runs without counts', {
   skip,
 }, async (t) => {
   const env = { TMPDIR: `${scratch(t)}/none` };

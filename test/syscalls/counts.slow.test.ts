@@ -29,7 +29,7 @@ for (const method of ['ebpf', 'raw'] as const) {
     assert.equal(countOf(report, 'execve'), method === 'raw' ? 1 : 0); // not the shell that waited
   });
 
-  test(`${method} says what its programs in the kernel take`, {
+  test(`${method} reports the cost of its programs in the kernel`, {
     skip: cannotCount[method] || notRoot,
   }, async (t) => {
     const text = `const fs = require('fs');

@@ -32,13 +32,13 @@ test('a command that takes no notice of SIGTERM is killed, and its report is the
   const args = [command, 'trace', ...flags, '--', process.execPath, '-e', text];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));
-  let said = '';
+  let output = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => {
-    said += part;
+    output += part;
   });
   const ended = new Promise((resolve) => child.once('close', resolve));
   assert.equal(await withDeadline(ended, 30_000, 'the trace ends'), 137);
-  assert.match(said, /asked true/);
+  assert.match(output, /asked true/);
 });
 
 test('SIGHUP ends the trace of a command with its report, and its file of counts is gone', {

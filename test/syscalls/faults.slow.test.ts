@@ -46,7 +46,7 @@ test("another user's process is PROCESS_REFUSED", { skip: noRightless }, async (
   assert.match(stderr, /belongs to another user \(number 65534\): .* \(PROCESS_REFUSED\)\n$/);
 });
 
-test('root that lacks a capability of the process hears which', {
+test('the error for root without a capability of the process names the capability', {
   skip: noRightless,
 }, async (t) => {
   const dropped = '-sys_ptrace,-sys_nice';
@@ -60,7 +60,7 @@ test('root that lacks a capability of the process hears which', {
   assert.match(stderr, /\(PROCESS_REFUSED\)\n$/);
 });
 
-test('without rights it reads counters, and says which right is missing and what it costs', {
+test('without rights it reads counters, and reports the missing right and its cost', {
   skip: noRightless,
 }, async (t) => {
   const { pid } = await start(t, [...rightless, node, '-e', ticking]);
@@ -106,7 +106,7 @@ const noMount =
   notRoot ||
   (spawnSync('unshare', ['--mount', 'true']).status !== 0 && 'mounts cannot be made here');
 
-test('a kernel without BTF gets the assembled program, and is told so', {
+test('a kernel without BTF gets the assembled program, and the report mentions it', {
   skip: noMount || cannotCount.raw,
 }, async (t) => {
   const hidden =
@@ -172,7 +172,7 @@ test('shares of the machine are of all cores, also where this process may use on
   assert.equal(report.machine.cores, cpus().length);
 });
 
-test('a program that is no Node is traced, and its roles are said to be unknown', {
+test('a program other than Node is traced, and its roles are reported as unknown', {
   skip,
 }, async (t) => {
   const { report } = await trace(t, ['--', 'sleep', '0.3']);
@@ -188,7 +188,7 @@ const noNamespace =
     'namespaces cannot be made here');
 const unshare = ['unshare', '--pid', '--fork', '--mount-proc'];
 
-test('inside another PID namespace counters are read, and the reason is said', {
+test('inside another PID namespace counters are read, and the reason is reported', {
   skip: noNamespace,
 }, async (t) => {
   const { report } = await trace(t, ['--', node, '-e', '0'], { before: unshare });
@@ -287,8 +287,10 @@ for (const [what, isCommand] of [
     t.after(() => child.kill('SIGKILL'));
     const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
     const first = isCommand ? child.stdout : child.stderr;
-    const said = new Promise<string>((resolve) => first.once('data', (text) => resolve(`${text}`)));
-    const line = await withDeadline(said, 20_000, 'it runs');
+    const firstOutput = new Promise<string>((resolve) =>
+      first.once('data', (text) => resolve(`${text}`)),
+    );
+    const line = await withDeadline(firstOutput, 20_000, 'it runs');
     assert.match(line, isCommand ? /^here$/m : /^tracing process \d+ for 100 s/);
     child.kill('SIGINT');
     const status = await withDeadline(ended, 20_000, 'the trace ends');
@@ -316,19 +318,19 @@ test('Ctrl-C at a terminal reaches the command once, and then comes the report',
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   t.after(() => child.kill('SIGKILL'));
-  let said = '';
+  let output = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => {
-    said += part;
+    output += part;
   });
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  await waitFor(() => said.includes('here'), 20_000);
+  await waitFor(() => output.includes('here'), 20_000);
   child.stdin.write('\x03');
   assert.equal(await withDeadline(ended, 20_000, 'the command ends'), 3);
-  assert.match(said, /heard 1\r\n/);
-  assert.match(said, /machine {3}user/);
+  assert.match(output, /heard 1\r\n/);
+  assert.match(output, /machine {3}user/);
 });
 
-test('a program that ends while it is traced leaves its report, and that is said', {
+test('a program that ends while it is traced leaves its report, which mentions the end', {
   skip,
 }, async (t) => {
   const { pid } = await start(t, [node, '-e', ticking]);
@@ -337,7 +339,7 @@ test('a program that ends while it is traced leaves its report, and that is said
   assert.match(report.notes.join(), new RegExp(`Process ${pid} has ended`));
 });
 
-test('--seconds 0 and a target that is missing are said in one sentence', { skip }, async (t) => {
+test('--seconds 0 and a missing target are each one sentence', { skip }, async (t) => {
   for (const args of [['--seconds', '0', '1'], []]) {
     const { status, stderr } = await runCommand(t, [...self, ...args]);
     assert.equal(status, 2);

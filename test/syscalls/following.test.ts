@@ -94,14 +94,14 @@ class FullTracer implements NativeTracer {
   close(): void {}
 }
 
-test('what the kernel has no room to follow is said in the report, and the numbers of what has ended are left', {
+test('a report mentions processes that the kernel has no room to follow, and ended ones are released', {
   skip: notLinux,
 }, async (t) => {
   const shell = 'sleep 0.5 & sleep 100 & echo here; wait';
   const { pid } = await start(t, ['sh', '-c', shell]);
   const tree = new ProcessTree(pid);
   const tracer = new FullTracer(1);
-  // Scanned only now: as if its children had been started after the first scan.
+  // Scanning only now simulates children that were started after the first scan.
   const trace = new Trace(pid, {}, tree, { method: 'raw', tracer, missing: [] });
   t.after(() => {
     for (const each of trace.running) process.kill(each, 'SIGKILL');

@@ -51,7 +51,7 @@ const families = [
   /nanosleep$/,
 ];
 
-test('a counted command calls things by the names that the kernel knows them by', {
+test('calls of a counted command have the names of the kernel', {
   skip: skip || cannotCount.ebpf,
 }, async (t) => {
   const program = compile(t, everyCall);
@@ -106,7 +106,7 @@ const noMount =
   (spawnSync('unshare', ['--mount', 'true']).status !== 0 && 'mounts cannot be made here');
 const ticking = [process.execPath, '-e', "require('fs').readFileSync('/etc/hostname')"];
 
-test('where the folder for counts is full a command runs without them, and that is said', {
+test('a full folder for counts is reported, and the command runs without counts', {
   skip: noPreload || noMount,
 }, async (t) => {
   const folder = scratch(t);
@@ -120,7 +120,7 @@ test('where the folder for counts is full a command runs without them, and that 
   assert.match(report.notes.join(), /Calls are not counted: ENOSPC.* TMPDIR/);
 });
 
-test('where there is no folder for counts a command runs without them, and that is said', {
+test('a missing folder for counts is reported, and the command runs without counts', {
   skip: noPreload,
 }, async (t) => {
   const env = { TMPDIR: `${scratch(t)}/none` };
@@ -142,13 +142,13 @@ int main(void) {
   return 0;
 }`;
 
-test('threads that find no room in the counts are said, and only if there are some', {
+test('a report mentions threads without room in the counts only when there are some', {
   skip,
 }, async (t) => {
   const program = compile(t, threadAfterThread);
   const { report } = await trace(t, ['--method', 'counters', '--', program]);
-  const said = /(\d+) threads and programs had no room: their calls are missing/;
-  const [, lost] = said.exec(report.notes.join()) ?? [];
+  const note = /(\d+) threads and programs had no room: their calls are missing/;
+  const [, lost] = note.exec(report.notes.join()) ?? [];
   const rows = report.threads.filter(({ calls }) => calls.some(({ name }) => name === 'close'));
   assert.ok(Number(lost) >= 2100 - 2048, `${report.notes}`);
   assert.ok(rows.length + Number(lost) >= 2100, `${rows.length} rows, ${lost} lost`);

@@ -75,7 +75,7 @@ test('the same calls of several threads are one line, those that cost most first
   );
 });
 
-test('what a way of tracing does not see stays null when threads are joined', () => {
+test('values that a way of tracing lacks stay null when threads are joined', () => {
   const found = { ...call('futex', 0, 0), count: null, errors: null, onCpuMs: null, seen: 3 };
   const [joined] = joinCalls([[found], [{ ...found, seen: 4 }]]);
   assert.deepEqual([joined?.count, joined?.onCpuMs, joined?.seen], [null, null, 7]);
@@ -134,7 +134,7 @@ test('each role or thread may have a table of calls of its own', () => {
   assert.match(text, /^\(3 more threads with calls: --json has all\)$/m);
 });
 
-test('where a library in the program counts, the line of overhead says that it is not in the figure', () => {
+test('the line of overhead mentions that it leaves out the counting library in the program', () => {
   const [first] = report.calls;
   assert.ok(first !== undefined);
   const text = textReport({ ...report, method: 'counters', calls: [{ ...first, seen: 3 }] }, []);

@@ -38,7 +38,7 @@ test('Node 26 names them differently', () => {
   assert.deepEqual(roles, ['main loop', 'V8 helper', 'V8 helper', 'blocking pool']);
 });
 
-test('Node 20 names none: order tells helpers, waiting for events tells loops', () => {
+test('Node 20 names none: order identifies helpers, waiting for events identifies loops', () => {
   const names = [
     'node*',
     'node*',
@@ -68,7 +68,7 @@ test('threads of ours are named, and those of a titled process are not taken for
   assert.deepEqual(roles, ['main loop', ...helpers, ...rest]);
 });
 
-test('workers are known by their titles, also those that several loops share', () => {
+test('titles identify workers, also those that several loops share', () => {
   const roleOf = (title: string) => workerRole({ ...identity, args: [title] });
   assert.equal(roleOf('manycore worker 3'), 'worker 3');
   assert.equal(roleOf('manycore shared worker 12'), 'shared worker 12');
@@ -76,7 +76,7 @@ test('workers are known by their titles, also those that several loops share', (
   assert.equal(roleOf('node'), undefined);
 });
 
-test('what is no Node has its own names, and what nobody saw is a child', () => {
+test('threads of other programs keep their names, and unseen threads are children', () => {
   const other = { ...identity, program: 'python3', args: ['python3', 'x.py'] };
   assert.equal(isNode(other), false);
   const threads = ['python3', ''].map((name, at) => ({
@@ -114,7 +114,7 @@ for (const [method, skip] of [
 const namesNone =
   Number(process.versions.node.split('.')[0]) < 22 && 'Node gives threads no names before 22';
 
-test('a worker that is a thread is told from a loop by its name', {
+test('the name of a worker thread distinguishes it from a loop', {
   skip: notLinux || namesNone,
 }, async () => {
   await using pool = new Pool({ worker: 'thread', size: 1 });

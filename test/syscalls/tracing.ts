@@ -103,8 +103,8 @@ export async function start(
 ): Promise<ChildProcess & { readonly pid: number }> {
   const child = spawn(name, args, { stdio: ['ignore', 'pipe', 'inherit'], ...options });
   t.after(() => child.kill('SIGKILL'));
-  const said = new Promise((resolve) => child.stdout.once('data', resolve));
-  await withDeadline(said, 20_000, `${name} says something`);
+  const firstOutput = new Promise((resolve) => child.stdout.once('data', resolve));
+  await withDeadline(firstOutput, 20_000, `first output of ${name}`);
   const { pid } = child;
   assert.ok(pid !== undefined);
   return Object.assign(child, { pid });

@@ -53,7 +53,7 @@ test('each line that was set has its reason beside it', () => {
   });
 });
 
-test('what was not tuned stays: options, variables, flags and their reasons', () => {
+test('untuned options, variables and flags stay, with their reasons', () => {
   const before = {
     app: 'server.js',
     processes: 4,
@@ -115,7 +115,7 @@ test('a full disk is TUNE_WRITE_FAILED', {
   assert.deepEqual(readConfigFile('/dev/full'), {});
 });
 
-test('where the new file cannot be written the old one stays as it was', (t) => {
+test('a new file that cannot be written leaves the old one as it was', (t) => {
   const file = join(folderOf(t), 'config.json');
   writeFileSync(file, '{"app":"a.js"}');
   const endless: { self?: unknown } = {};

@@ -28,7 +28,7 @@ function launched(words: string, configuration: Configuration, options = plain):
   return launchOf(programOf(words.split(' '), options), startOf(configuration));
 }
 
-test('as it is, a command is what was given', () => {
+test('without changes a command is as given', () => {
   for (const words of [
     'node app.js --max-old-space-size=1',
     './start.sh -x',
@@ -57,7 +57,7 @@ test('a flag that the configuration decides does not stay, also with underscores
   );
 });
 
-test('what NODE_OPTIONS said of it does not stay, and the rest does', (t) => {
+test('NODE_OPTIONS loses the flag that is set, and keeps the rest', (t) => {
   withVariable(t, 'NODE_OPTIONS', '--max-old-space-size=60 --no-warnings');
   const launch = launched('node app.js', { heapLimit: 512 });
   assert.equal(launch.env['NODE_OPTIONS'], '--no-warnings');
@@ -65,7 +65,7 @@ test('what NODE_OPTIONS said of it does not stay, and the rest does', (t) => {
   assert.equal(asItIs.env['NODE_OPTIONS'], '--max-old-space-size=60 --no-warnings');
 });
 
-test('what is not started by node gets flags in NODE_OPTIONS', (t) => {
+test('programs that node does not start get flags in NODE_OPTIONS', (t) => {
   withVariable(t, 'NODE_OPTIONS', '--no-warnings');
   const { command, env } = launched('npm start', { heapLimit: 512 });
   assert.deepEqual(command, ['npm', 'start']);
@@ -107,7 +107,7 @@ test('only what node starts can be served', () => {
   assert.throws(() => programOf(['npm', 'start'], served), { code: 'OPTION_INVALID' });
 });
 
-test('what is set now is read from command line and environment', (t) => {
+test('current values are read from command line and environment', (t) => {
   withVariable(t, 'NODE_OPTIONS', '--max-old-space-size=60 --max-semi-space-size=8');
   withVariable(t, 'UV_THREADPOOL_SIZE', '1');
   withVariable(t, 'MANYCORE_CORES', undefined);

@@ -27,7 +27,7 @@ test('the report of wrk --latency is read, with its units', () => {
   });
 });
 
-test('without --latency wrk says nothing of percentiles', () => {
+test('without --latency wrk reports no percentiles', () => {
   const text = wrkWithLatency.replace(/ {2}Latency Distribution[^]*99%.*\n/, '');
   const result = parseLoadOutput(text);
   assert.deepEqual([result?.requests, result?.p50Ms, result?.p99Ms], [62455, undefined, undefined]);
@@ -80,12 +80,12 @@ test('a line of JSON of one’s own is read, the last one', () => {
 });
 
 for (const text of ['', 'hello', '{', '[]', 'null', '{"requests": "many"}', '{"requests": -1}']) {
-  test(`${JSON.stringify(text)} says nothing`, () => {
+  test(`${JSON.stringify(text)} has no result`, () => {
     assert.equal(parseLoadOutput(text), undefined);
   });
 }
 
-test('what a script resolves with has to have requests', () => {
+test('the result of a script needs requests', () => {
   assert.deepEqual(parseResult({ requests: 5, p50Ms: Number.NaN })?.p50Ms, undefined);
   assert.equal(parseResult({ p50Ms: 5 }), undefined);
   assert.equal(parseResult(undefined), undefined);

@@ -13,27 +13,27 @@ function nodeOf(command: readonly string[]): ProgramNode {
 }
 
 /** Returns a program called node that always prints this text. */
-function nodeThatSays(t: TestContext, text: string): string {
+function nodeThatPrints(t: TestContext, text: string): string {
   const file = join(folderWith(t, { node: `#!/bin/sh\n${text}\n` }), 'node');
   chmodSync(file, 0o755);
   return file;
 }
 
-test('the Node of the program says what it is, and not ours', { skip: noShell }, (t) => {
-  const file = nodeThatSays(t, `echo '["99.1.0", 104857600]'`);
+test("the version is that of the program's Node, not of ours", { skip: noShell }, (t) => {
+  const file = nodeThatPrints(t, `echo '["99.1.0", 104857600]'`);
   assert.deepEqual(nodeOf([file, 'app.js']), { version: '99.1.0', defaultHeapMb: 100 });
 });
 
-test('what says nothing of itself is taken for ours', { skip: noShell }, (t) => {
+test('a program without version output counts as our Node', { skip: noShell }, (t) => {
   const { node } = process.versions;
   for (const text of ['exit 3', 'echo hello', "echo '{}'", "echo '[1, 2]'"]) {
-    assert.equal(nodeOf([nodeThatSays(t, text), 'app.js']).version, node, text);
+    assert.equal(nodeOf([nodeThatPrints(t, text), 'app.js']).version, node, text);
   }
   assert.equal(nodeOf(['/nowhere/node', 'app.js']).version, node);
   assert.equal(nodeOf(['npm', 'start']).version, node);
 });
 
-test('a limit that was set for all is not the one that V8 has by itself', (t) => {
+test('a limit that was set for all is not the default of V8', (t) => {
   const before = process.env['NODE_OPTIONS'];
   process.env['NODE_OPTIONS'] = '--max-old-space-size=100';
   t.after(() => {

@@ -118,7 +118,7 @@ for (const [what, text, message] of failingTasks) {
   });
 }
 
-test('a program that ends before it is ready says with what', async (t) => {
+test('the error of a program that ends before it is ready has its exit code', async (t) => {
   const files = { 'app.mjs': "throw new RangeError('no configuration');" };
   const message = /exit code 1 before it was ready, and printed "RangeError: no configuration"/;
   await fails(runWith(t, { files }), 'TUNE_PROGRAM_FAILED', message);
@@ -129,7 +129,7 @@ test('a program that cannot be started is TUNE_PROGRAM_FAILED', async (t) => {
   await fails(runWith(t, { command: ['/nowhere/app'] }), 'TUNE_PROGRAM_FAILED', message);
 });
 
-test('a program that crashes under load is told of, and not its load', async (t) => {
+test('a crash of the program under load is reported, not the failure of its load', async (t) => {
   const files = { 'app.mjs': server('process.exit(7)') };
   await fails(runWith(t, { files }), 'TUNE_PROGRAM_FAILED', /exit code 7 under load/);
 });
@@ -216,7 +216,7 @@ test('a command gets where the program is and how long, and one that takes longe
   assert.equal(Math.round(second.stats.perSecond), 100);
 });
 
-test('what a script needs to start is no time of its load', async (t) => {
+test('the start-up of a script is no time of its load', async (t) => {
   const text = `
     import { setTimeout as sleep } from 'node:timers/promises';
     await sleep(500);
@@ -229,13 +229,13 @@ test('what a script needs to start is no time of its load', async (t) => {
   assert.equal(Math.round(stats.perSecond / 100), 10); // a request for each ms of its load
 });
 
-test('what a script says of its own time counts', async (t) => {
+test('the duration that a script reports counts', async (t) => {
   const text = 'export default () => ({ requests: 100, seconds: 4 });';
   const { stats } = await runWith(t, { files: { ...app, 'script.mjs': text } });
   assert.equal(stats.perSecond, 25);
 });
 
-test('what a program starts ends with it, also what has left its group or heeds no signal', async (t) => {
+test('children of a program end with it, also those that left its group or ignore signals', async (t) => {
   const first = `
     import { spawn } from 'node:child_process';
     process.on('SIGTERM', () => {});

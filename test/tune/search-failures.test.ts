@@ -73,7 +73,7 @@ function problemOf(search: Search, text: string): string | undefined {
 }
 
 for (const failing of [1, 3, 8]) {
-  test(`one run that fails, its number ${failing}, puts nothing out`, async () => {
+  test(`one failed run, number ${failing}, excludes nothing`, async () => {
     const { search } = await searchWith(({ configuration, number }) => {
       if (configuration.blockingThreads === 8 && number === failing) crash();
       return { perSecond: speedOf(configuration) };
@@ -93,7 +93,7 @@ test('if the best fails against the configuration in force, the next best follow
   assert.match(verdict, /^Set UV_THREADPOOL_SIZE=4: 4\.00 times/);
 });
 
-test('what halving left behind has its turn, too', async () => {
+test('candidates that halving dropped are tried in the end', async () => {
   const { search } = await searchWith(({ configuration, number }) => {
     if (speedOf(configuration) > 2 && number > 4) crash();
     return { perSecond: speedOf(configuration) };
@@ -114,7 +114,7 @@ test('the verdict names no excluded configuration as the best', async () => {
   assert.doesNotMatch(verdict, /3\.00/);
 });
 
-test('when all candidates are excluded, the verdict says so', async () => {
+test('when all candidates are excluded, the verdict reports it', async () => {
   const { verdict } = await searchWith(({ configuration }) =>
     configuration === asItIs ? {} : crash(),
   );
@@ -127,7 +127,7 @@ for (const [pairs, isAdopted] of [
   [6, true],
   [8, true],
 ] as const) {
-  test(`${pairs} of ${pairs} pairs when time ends ${isAdopted ? 'are enough' : 'are too few, which is said'}`, async () => {
+  test(`${pairs} of ${pairs} pairs when time ends ${isAdopted ? 'are enough' : 'are reported as too few'}`, async () => {
     const { search, verdict } = await searchWith(
       ({ configuration }) => ({ perSecond: speedOf(configuration) }),
       {
@@ -137,15 +137,15 @@ for (const [pairs, isAdopted] of [
     const [trial] = search.trials;
     assert.deepEqual([trial?.pairs, trial?.wins], [pairs, pairs]);
     assert.deepEqual([trial?.isAdopted, trial?.isDecided], [isAdopted, isAdopted]);
-    const said = isAdopted
+    const expected = isAdopted
       ? /^Set/
       : /in only 5 of 5 pairs of runs, and there was no time.*--minutes/;
-    assert.match(verdict, said);
+    assert.match(verdict, expected);
     assert.doesNotMatch(verdict, /noise/);
   });
 }
 
-test('pairs that say nothing are within noise, and no want of time', async () => {
+test('inconclusive pairs are within noise, not a lack of time', async () => {
   // Better only during the comparison of all candidates.
   const { search, verdict } = await searchWith(({ configuration, total }) => ({
     perSecond: total > beforePairs ? 1 : speedOf(configuration),
@@ -160,7 +160,7 @@ test('pairs that say nothing are within noise, and no want of time', async () =>
   );
 });
 
-test('time that ends before the best is confirmed is said', async () => {
+test('the verdict reports that time ended before the best was confirmed', async () => {
   const { verdict } = await searchWith(
     ({ configuration }) => ({ perSecond: speedOf(configuration) }),
     {
@@ -194,7 +194,7 @@ for (const goal of ['throughput', 'p99', 'cpu'] as const) {
   });
 }
 
-test('requests that fail as often as they do now put nothing out', async () => {
+test('requests that fail as often as they do now exclude nothing', async () => {
   const { search } = await searchWith(({ configuration }) => {
     const perSecond = speedOf(configuration);
     return { perSecond, errorsPerSecond: perSecond };

@@ -108,7 +108,7 @@ async function shareOf(
 
 const isAsItIs = (best: Configuration): boolean => configurationText(best) === 'as it is';
 
-/** No parameter helps; reductions cost. */
+/** Speed that no parameter improves and that reductions lower. */
 const wellSet = ({ gcThreads, affinity, loops }: Configuration): number =>
   (gcThreads === 0 ? 0.85 : 1) * (affinity === undefined ? 1 : 0.9) * (loops ? 0.98 : 1);
 const nothingMatters = (): number => 1;
@@ -166,7 +166,7 @@ test('two faults at a time are both found, one after the other', async () => {
   assert.ok(share >= 0.9, String(share));
 });
 
-test('a difference that is within noise is no advice, and the trial says by how much', async () => {
+test('a difference within noise is no advice, and the trial has its size', async () => {
   const slightly = ({ semiSpace }: Configuration): number => (semiSpace === 64 ? 1.02 : 1);
   let trials = 0;
   for (let seed = 1; seed <= seeds; seed++) {
@@ -200,7 +200,7 @@ test('a configuration in which the program fails is excluded, with the reason, a
   assert.equal(search.best.heapLimit, 256);
 });
 
-test('what the program fails with as it is ends the search, and so does a bug of ours', async () => {
+test('a failure of the unchanged program ends the search, and so does a bug of ours', async () => {
   const failing = (fails: (configuration: Configuration) => boolean, error: Error) =>
     new Search(asItIs, {
       measure: async (configuration) => {
@@ -259,7 +259,7 @@ test('an aborted search keeps what it has measured', async () => {
   assert.equal(search.measured.flatMap((each) => each.runs).length, 5);
 });
 
-test('with time for few runs it tries the first candidates, and says what it left out', async () => {
+test('with time for few runs it tries the first candidates, and reports the others', async () => {
   for (const runs of [0, 10, 20, 40, 60, 200]) {
     const { search, runs: used } = await searchWith(1, poolTooSmall, calm, runs);
     assert.ok(used <= runs, `${used} of ${runs}`);
@@ -270,7 +270,7 @@ test('with time for few runs it tries the first candidates, and says what it lef
   }
 });
 
-test('a pass takes as many runs as it says', async () => {
+test('a pass takes as many runs as announced', async () => {
   for (const count of [1, 2, 3, 5, 14]) {
     const { runs } = await searchWith(1, nothingMatters, calm, 1000, candidates.slice(0, count));
     assert.ok(runs === runsOfHalving(count) || runs <= runsOfPass(count), `${runs} for ${count}`);
@@ -278,7 +278,7 @@ test('a pass takes as many runs as it says', async () => {
   }
 });
 
-test('a goal of p99 looks for what answers sooner', async () => {
+test('a goal of p99 prefers earlier answers', async () => {
   const random = seeded(3);
   const search = new Search(asItIs, {
     measure: async ({ blockingThreads = 1 }) => ({

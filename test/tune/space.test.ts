@@ -46,7 +46,7 @@ test('each candidate changes one parameter, and costs more than the one before i
   assert.deepEqual(costs, [0, 1, 2]);
 });
 
-test('of a server what manycore serve gives each process is there now', () => {
+test('the current values of a server are those that manycore serve gives each process', () => {
   const under = (processes: number): SpaceOptions['current'] => ({
     ...nothingSet,
     loops: { processes },
@@ -61,7 +61,7 @@ test('of a server what manycore serve gives each process is there now', () => {
   assert.deepEqual(valuesOf('blockingThreads', { kind: 'serve', cores: 8 }), [4, 8, 16, 32]);
 });
 
-test('of blocking threads what is there now is not tried', () => {
+test('the current number of blocking threads is not tried', () => {
   assert.deepEqual(valuesOf('blockingThreads', {}), [2, 8, 16]);
   const current = { ...nothingSet, blockingThreads: 1 };
   assert.deepEqual(valuesOf('blockingThreads', { current }), [2, 4, 8, 16]);
@@ -103,7 +103,7 @@ test('workers are tried where there are some', () => {
   assert.match(whyNot('poolWorkers', { hasWorkers: true, kind: 'serve' }) ?? '', /share/);
 });
 
-test('a program that node does not start is not told what NODE_OPTIONS refuses', () => {
+test('a program that node does not start gets no flags that NODE_OPTIONS refuses', () => {
   assert.deepEqual(valuesOf('gcThreads', {}), [1, 0]);
   assert.deepEqual(valuesOf('gcThreads', { kind: 'other' }), [1]);
 });
@@ -120,7 +120,7 @@ test('affinity needs the binary and more than one core', () => {
   assert.match(whyNot('affinity', { allowedCores: [3] }) ?? '', /one core/);
 });
 
-test('with --only nothing else is tried, and nothing is said of it', () => {
+test('with --only nothing else is tried or mentioned', () => {
   const { candidates, notTried } = spaceOf({ ...ofNode, only: ['semiSpace', 'loops'] });
   assert.deepEqual([...new Set(candidates.map(({ parameter }) => parameter))], ['semiSpace']);
   assert.deepEqual(

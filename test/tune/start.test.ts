@@ -15,7 +15,7 @@ function started(config: Partial<StartConfig>, command: readonly string[], serve
   );
 }
 
-test('what is written is what is read again', () => {
+test('a written configuration is read again as it was', () => {
   const advice = {
     loops: { processes: 2, loops: 1 },
     blockingThreads: 8,
@@ -29,7 +29,7 @@ test('what is written is what is read again', () => {
   assert.deepEqual(started(config, ['manycore', 'serve', 'app.js']), startOf(advice));
 });
 
-test('what was not tuned counts, too', () => {
+test('untuned values count, too', () => {
   const config = { env: { LOG: 'x' }, nodeFlags: ['--no-warnings'], processes: { min: 2, max: 4 } };
   const { flags, variables, counts } = started(config, ['manycore', 'serve', 'app.js']);
   assert.deepEqual([flags, variables], [['--no-warnings'], { LOG: 'x' }]);
@@ -64,7 +64,7 @@ test('a configuration of another program is refused, with the way out', (t) => {
   }
 });
 
-test('processes and loops for what is not served are refused, and npm is taken at its word', () => {
+test('processes and loops are refused for a program that is not served, but not for npm', () => {
   const config = { loops: 2 };
   assert.throws(() => started(config, ['node', 'app.js']), {
     code: 'OPTION_INVALID',

@@ -90,7 +90,7 @@ test('the file names the program that is served, unless it serves something alre
   assert.equal(plain.app, undefined);
 });
 
-test('what was written has its effect: by the command that is said, and by manycore serve alone', {
+test('the written file takes effect with the printed command and with manycore serve alone', {
   skip,
 }, async (t) => {
   withThreads(t, undefined);
@@ -103,8 +103,8 @@ test('what was written has its effect: by the command that is said, and by manyc
   const options = { command: ['manycore', 'serve', '-P', '3', app], main: '' };
   const { command, app: named } = useOf(options, advice, config);
   writeJson(config, mergedConfig({}, advice, {}, named));
-  const [, said = ''] = command.split(' serve ');
-  for (const flags of [said.split(' '), []]) {
+  const [, printed = ''] = command.split(' serve ');
+  for (const flags of [printed.split(' '), []]) {
     const { port, pids } = await startWith(t, flags, { cwd: folder });
     assert.deepEqual([await bodyAt(port), pids.length], ['11', 1]);
   }

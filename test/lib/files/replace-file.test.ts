@@ -1,4 +1,4 @@
-// Files that are replaced whole, and what is written into because it cannot be replaced.
+// Files that are replaced whole, and those that are written into because replacing is impossible.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -39,7 +39,7 @@ test('a file is another one with the new text, of the same mode, and nothing is 
   assert.deepEqual(readdirSync(folder), ['file']);
 });
 
-test('a link stays, and what it points to is replaced', (t) => {
+test('a link stays, and its target is replaced', (t) => {
   const folder = scratch(t);
   const file = join(scratch(t), 'file');
   const link = join(folder, 'link');
@@ -50,7 +50,7 @@ test('a link stays, and what it points to is replaced', (t) => {
   assert.ok(lstatSync(link).isSymbolicLink());
 });
 
-test('what cannot be replaced leaves nothing beside it', (t) => {
+test('a failed replacement leaves nothing beside the file', (t) => {
   const folder = scratch(t);
   assert.throws(() => replaceFile(folder, 'text'), /EISDIR/);
   assert.throws(() => replaceFile(join(folder, 'none', 'file'), 'text'), /ENOENT/);
@@ -71,6 +71,6 @@ for (const [what, redirection] of [
   });
 }
 
-test('a full device says so', { skip: process.platform !== 'linux' && 'no /dev/full' }, () => {
+test('a full device is an error', { skip: process.platform !== 'linux' && 'no /dev/full' }, () => {
   assert.throws(() => replaceFile('/dev/full', 'text'), /ENOSPC/);
 });

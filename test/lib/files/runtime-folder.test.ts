@@ -21,7 +21,7 @@ test('folders that are missing are made, for this user alone', async (t) => {
   assert.equal(statSync(join(folder, 'manycore')).mode & 0o777, 0o700);
 });
 
-test('a place where no folder can be made is said with its reason, and the way out', {
+test('an impossible runtime folder is an error with the reason and the way out', {
   skip: process.platform !== 'linux' && 'there is no /proc',
 }, async (t) => {
   const ended = await runCommand(t, status, { XDG_RUNTIME_DIR: '/proc' });
@@ -32,7 +32,7 @@ test('a place where no folder can be made is said with its reason, and the way o
   );
 });
 
-test('doctor goes on without the runtime folder, and says so', {
+test('doctor goes on without the runtime folder, and reports it', {
   skip: process.platform !== 'linux' && 'there is no /proc',
 }, async (t) => {
   const words = [process.execPath, main, 'doctor', '--json'];
@@ -44,7 +44,7 @@ test('doctor goes on without the runtime folder, and says so', {
   assert.ok(of('cores').detail);
 });
 
-test("a runtime folder in another user's is said so", {
+test("the error for a runtime folder in another user's names the owner", {
   skip: process.getuid?.() !== 0 && 'only root can become another user',
 }, async (t) => {
   const folder = folderOf(t);

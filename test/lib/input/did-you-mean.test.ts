@@ -1,4 +1,4 @@
-// What the error for an option that there is not says beside the names that there are.
+// Hints in the error for an unknown option, beside the list of names.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { hintFor } from '../../../src/lib/input/did-you-mean.js';
 import { hasCode, Pool, pmap, run } from '../../../src/public.js';
 import { random } from '../../support/index.js';
 
-/** Throws with the message of the option that is none. */
+/** Throws the error for an unknown option. */
 const takers: Readonly<Record<string, (options: object) => unknown>> = {
   'new Pool()': (options) => new Pool(options),
   'run.with()': (options) => run.with(options),
@@ -46,13 +46,13 @@ for (const [taker, wrong, hint] of [
   ['pmap.stream()', 'preserveOrder', 'did you mean ordered?'],
   ['pmap.stream()', 'chunks', 'did you mean chunk?'],
 ] as const) {
-  test(`${taker} with ${wrong} says ${hint}`, () => {
-    const [, said] = messageOf(taker, wrong).split('; ');
-    assert.ok(said?.includes(hint), said);
+  test(`the error of ${taker} for ${wrong} hints: ${hint}`, () => {
+    const [, actual] = messageOf(taker, wrong).split('; ');
+    assert.ok(actual?.includes(hint), actual);
   });
 }
 
-/** All that these pools and maps take, by the place where they take it. */
+/** Options of these packages, by package. */
 const theirs: Readonly<Record<string, string>> = {
   piscina:
     'filename name minThreads maxThreads idleTimeout maxQueue concurrentTasksPerWorker atomics ' +
@@ -86,8 +86,8 @@ const theirs: Readonly<Record<string, string>> = {
     'errorFilter milliseconds',
 };
 
-for (const [whose, options] of Object.entries(theirs)) {
-  test(`an option of ${whose} that there is not comes with its way out`, () => {
+for (const [library, options] of Object.entries(theirs)) {
+  test(`an option of ${library} that is unknown here comes with a hint`, () => {
     for (const taker of Object.keys(takers)) {
       const own = ownNames(taker);
       for (const option of options.split(' ')) {
@@ -107,25 +107,25 @@ function ownNames(taker: string): Set<string> {
   return new Set(list?.split(', '));
 }
 
-test('an option of ours at the wrong place is sent to the right one', () => {
+test('the error for an option of ours at the wrong place names the right one', () => {
   for (const right of Object.keys(takers)) {
     for (const wrong of Object.keys(takers)) {
       const taken = ownNames(wrong);
       for (const option of ownNames(right)) {
         if (taken.has(option) || option === 'pool') continue;
-        const said = messageOf(wrong, option).split('; ')[1] ?? '';
+        const hint = messageOf(wrong, option).split('; ')[1] ?? '';
         // `channel` means something else in calls of tinypool.
         const isKnown =
-          said.startsWith(`${option} is an option of a `) ||
+          hint.startsWith(`${option} is an option of a `) ||
           option === 'channel' ||
-          (option === 'timeoutMs' && /AbortSignal\.timeout/.test(said));
-        assert.ok(isKnown, `${wrong} ${option}: ${said}`);
+          (option === 'timeoutMs' && /AbortSignal\.timeout/.test(hint));
+        assert.ok(isKnown, `${wrong} ${option}: ${hint}`);
       }
     }
   }
 });
 
-test('what resembles no option gets no hint', () => {
+test('a name that resembles no option gets no hint', () => {
   for (const name of ['', 'x', 'constructor', '__proto__', 'toString', 'somethingElse']) {
     assert.equal(hintFor(name, new Set(['retry', 'concurrentTasksPerWorker'])), '', name);
   }

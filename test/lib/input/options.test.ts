@@ -41,13 +41,13 @@ const defaults = {
   twice: 4,
 };
 
-test('what is not given has its default, also where undefined is given', () => {
+test('missing options have their defaults, undefined ones too', () => {
   assert.deepEqual(readOptions('the options', {}, readers), defaults);
   const none = Object.fromEntries(Object.keys(readers).map((name) => [name, undefined]));
   assert.deepEqual(readOptions('the options', none, readers), defaults);
 });
 
-test('what is given is read, and readers get the other options', () => {
+test('given options are read, and readers get the other options', () => {
   const onEnd = () => {};
   const given: Options = { size: 9, limit: 0, kind: 'fancy', isFast: false, onEnd };
   assert.deepEqual(readOptions('the options', given, readers), { ...given, twice: 18 });

@@ -5,7 +5,7 @@ import { Patience, patienceDefaults } from '../../../src/lib/index.js';
 
 const options = { firstDelayMs: 10, maxDelayMs: 50, patienceMs: 1_000, quietMs: 500 };
 
-/** Something that was started at once after the failure before it, and fails at `nowMs`. */
+/** Failure at `nowMs` of a start right after the previous failure. */
 const failing = (nowMs: number, signature = 'same', wavesToBeSure = Infinity) => ({
   nowMs,
   beganMs: nowMs - 1,
@@ -43,7 +43,7 @@ test('one failure that took all the time is enough', () => {
   assert.equal(new Patience(options).failed({ ...failing(1_000), beganMs: 0 }).next, 'late');
 });
 
-test('what is started long after the last failure begins a row of its own', () => {
+test('a start long after the last failure begins a row of its own', () => {
   const patience = new Patience(options);
   patience.failed(failing(10));
   patience.failed(failing(400));
@@ -78,7 +78,7 @@ test('after the end of a row the rest of its last wave does not end the next', (
   assert.deepEqual(rest, { next: 'again', delayMs: 10, isNewWave: false });
 });
 
-test('whatever fails and when: late only after the time, sure only after enough, delays within limits', () => {
+test('for any failures: late only after the time, sure only after enough, delays within limits', () => {
   const step = fc.record({
     pauseMs: fc.integer({ min: 1, max: 300 }),
     tookMs: fc.integer({ min: 0, max: 400 }),
