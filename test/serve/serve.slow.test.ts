@@ -276,8 +276,8 @@ test('a server whose processes end again and again is closed, with the reason', 
     t,
     'app.mjs',
     `import { createServer } from 'node:http';
-    createServer(() => {}).listen(0, '127.0.0.1');
-    setTimeout(() => process.exit(7), 50);`,
+    const exitSoon = () => setTimeout(() => process.exit(7), 50);
+    createServer(() => {}).listen(0, '127.0.0.1', exitSoon);`,
   );
   const server = await open(t, app, { processes: 1, loops: 1 });
   await assert.rejects(server.closed, (error: unknown) => {

@@ -2,10 +2,11 @@
 // end.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { Loops, type UnitContext } from '../../src/public.js';
 import { library } from '../faults/child.js';
 import { childrenOf, isRunning, waitFor } from '../support/index.js';
@@ -240,4 +241,15 @@ test('loops leave when the program that started them is killed', { skip }, async
   });
   child.kill('SIGKILL');
   await waitFor(() => !pids.some(isRunning));
+});
+
+test('loops in threads join each other, and end, without a warning', { skip }, async () => {
+  // Node warns of descriptors that a thread closes without having opened them.
+  const program = `import { Loops } from ${JSON.stringify(library)};
+    const loops = new Loops({ processes: 2, loops: 2 });
+    await loops.deploy(() => {}, { instances: 4 });
+    await loops.close();`;
+  const args = ['--input-type=module', '-e', program];
+  const { stderr } = await promisify(execFile)(process.execPath, args);
+  assert.equal(stderr, '');
 });
