@@ -27,7 +27,7 @@ import type { BusParts } from './event-bus.js';
 import type { BusCodec, Registration } from './filters/codecs.js';
 import type { Interceptors } from './filters/interceptors.js';
 import { messageTrace, tracedHeaders } from './filters/trace.js';
-import { isReserved, reservedPrefix } from './reserved.js';
+import { reservedPrefix } from './reserved.js';
 import type { Scope } from './scope.js';
 import {
   openStream,
@@ -94,7 +94,7 @@ export class ScopedBus implements Bus {
 
   #check(address: string): void {
     string('address', address, 'a name');
-    if (this.#scope !== undefined && isReserved(address)) throw reserved(address);
+    if (this.#scope !== undefined && address.startsWith(reservedPrefix)) throw reserved(address);
     const { receivers, state } = this.#parts;
     if (receivers.hasUplink) receivers.check(address);
     if (state.isClosed) throw busClosed();

@@ -4,15 +4,14 @@
 const manyGone = 1024;
 
 export class Fifo<Item> {
+  /** The number of items. Not to be set. */
+  length = 0;
   #items: (Item | undefined)[] = [];
   #first = 0;
 
-  get length(): number {
-    return this.#items.length - this.#first;
-  }
-
   push(item: Item): void {
     this.#items.push(item);
+    this.length += 1;
   }
 
   /** Removes and returns the oldest item; `undefined`: the queue is empty. */
@@ -21,6 +20,7 @@ export class Fifo<Item> {
     const item = this.#items[this.#first];
     this.#items[this.#first] = undefined; // lets it be collected
     this.#first += 1;
+    this.length -= 1;
     if (this.#first >= manyGone && this.#first * 2 >= this.#items.length) {
       this.#items = this.#items.slice(this.#first);
       this.#first = 0;
