@@ -1,5 +1,5 @@
 // The table of codes, the page that explains them and the code that throws them, held together in
-// every direction: a code that nobody throws, nobody explains or nobody declared is a failure.
+// every direction: an unused, unexplained or undeclared code is a failure.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -46,7 +46,7 @@ test('every code of the table has a section in docs/errors.md that begins with t
   }
 });
 
-test('every section says what happened and what to do', () => {
+test('every section has a cause and a remedy', () => {
   for (const [code, section] of documentedSections()) {
     assert.match(section, /^\*\*What happened\.\*\* \S/m, code);
     assert.match(section, /^\*\*What to do\.\*\* \S/m, code);
@@ -78,7 +78,7 @@ test('every code that a source uses is in the table', () => {
   );
 });
 
-test('hasCode knows our errors, errors from elsewhere with the same code, and nothing else', () => {
+test('hasCode accepts our errors, errors from elsewhere with the same code, and nothing else', () => {
   const error = new CodedError('POOL_CLOSED', 'the pool is closed', { cause: 1 });
   assert.ok(error instanceof Error && error.name === 'CodedError' && error.cause === 1);
   assert.ok(hasCode(error, 'POOL_CLOSED') && hasCode({ code: 'POOL_CLOSED' }, 'POOL_CLOSED'));
@@ -87,14 +87,14 @@ test('hasCode knows our errors, errors from elsewhere with the same code, and no
   );
 });
 
-test('an abort and what took too long have the names that programs look for', () => {
+test('errors of aborts and timeouts have the names that programs check', () => {
   assert.equal(new CodedError('ABORTED', 'text').name, 'AbortError');
   for (const code of ['TASK_TIMED_OUT', 'TASK_WAITED_TOO_LONG', 'BUS_TIMEOUT'] as const) {
     assert.equal(new CodedError(code, 'text').name, 'TimeoutError');
   }
 });
 
-test('hasCode narrows to what an error of that code has', () => {
+test('hasCode narrows to the properties of an error with that code', () => {
   const error: unknown = Object.assign(new CodedError('WORKER_EXITED', 'x'), { exitCode: 3 });
   assert.ok(hasCode(error, 'WORKER_EXITED'));
   const { exitCode, signal }: { exitCode?: number | null; signal?: string | null } = error;

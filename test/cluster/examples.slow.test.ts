@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { allSee, Guest, guestsAtAll, startChat, whatIsMisheard } from '../examples/chatting.js';
+import { allSee, deliveryErrors, Guest, guestsAtAll, startChat } from '../examples/chatting.js';
 import { runCommand } from '../faults/child.js';
 import { waitFor } from '../support/index.js';
 import { skip as noBinary } from '../units/loops.js';
@@ -20,7 +20,7 @@ test('chat: guests of three programs get all messages, once and in order', { ski
   const guests = await guestsAtAll(t, ports, 6);
   const namesOf = (some: readonly Guest[]) => some.map(({ name }) => name);
   await allSee(guests, namesOf(guests));
-  assert.deepEqual(await whatIsMisheard(guests), []);
+  assert.deepEqual(await deliveryErrors(guests), []);
 
   // One program ends: its guests are notified, and go elsewhere.
   const [ending, killed, last] = programs;
@@ -65,8 +65,8 @@ test('chat: messages wait while the NATS server is away, and then arrive', {
   assert.deepEqual(anna.from('anna'), texts);
   await allSee([anna, bert], ['anna', 'bert']);
   anna.say('there you are');
-  await bert.hears('there you are');
-  await anna.hears('there you are');
+  await bert.receives('there you are');
+  await anna.receives('there you are');
 });
 
 const verticles = [process.execPath, 'examples/verticles/main.js'];

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { waitFor } from '../support/index.js';
 import { skip, startLoops } from '../units/loops.js';
-import { allSee, chat, Guest, guestsAtAll, startChat, whatIsMisheard } from './chatting.js';
+import { allSee, chat, deliveryErrors, Guest, guestsAtAll, startChat } from './chatting.js';
 
 const four = ['--instances', '4', '--processes', '2', '--loops', '2'];
 const goingAway = 1001;
@@ -16,21 +16,23 @@ async function startOne(t: TestContext, config: Readonly<Record<string, unknown>
   return await startChat(t, ['--instances', '1', '--processes', '1', '--loops', '1'], config);
 }
 
-test('guests of all instances hear each other, once and in order', { skip }, async (t) => {
+test('guests of all instances receive messages of each other, once and in order', {
+  skip,
+}, async (t) => {
   const { child, port } = await startChat(t, four);
   const guests = await guestsAtAll(t, [port], 4);
   await allSee(
     guests,
     guests.map(({ name }) => name),
   );
-  assert.deepEqual(await whatIsMisheard(guests), []);
+  assert.deepEqual(await deliveryErrors(guests), []);
   child.kill('SIGTERM');
   const codes = await Promise.all(guests.map(({ closed }) => closed));
   assert.deepEqual(codes, [goingAway, goingAway, goingAway, goingAway]);
   assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
 
-test('rooms do not hear each other, and who changes rooms has left the other', {
+test('messages stay in their room, and a guest who changes rooms has left the other', {
   skip,
 }, async (t) => {
   const { port } = await startChat(t, four);
@@ -73,7 +75,7 @@ test('names of a process that was killed are forgotten, and its guests come back
   );
 });
 
-test('an instance that is undeployed says goodbye, and the others go on', { skip }, async (t) => {
+test('an undeployed instance closes its connections, and the others go on', { skip }, async (t) => {
   const loops = startLoops(t);
   const deployment = await loops.deploy(chat, { instances: 2, config: { port: 0 } });
   const [address] = await loops.addresses();
@@ -96,7 +98,7 @@ test('an instance that is undeployed says goodbye, and the others go on', { skip
 
 const wrong: readonly [string, unknown, string][] = [
   ['a word that is no JSON', 'hello', 'this is no JSON: send {"enter", "name"} or {"say"}'],
-  ['JSON that says nothing', 'null', 'send {"enter", "name"} or {"say"}'],
+  ['JSON without a message', 'null', 'send {"enter", "name"} or {"say"}'],
   [
     'a room that is not there',
     { enter: 'cellar', name: 'anna' },
@@ -120,14 +122,14 @@ const wrong: readonly [string, unknown, string][] = [
   ],
 ];
 
-test('what cannot be is answered in one sentence, and changes nothing', { skip }, async (t) => {
+test('an invalid message is answered in one sentence, and changes nothing', { skip }, async (t) => {
   const { port } = await startOne(t);
   const guest = await Guest.open(t, port, 'anna');
   for (const [what, input, sentence] of wrong) {
-    guest.heard.length = 0;
+    guest.messages.length = 0;
     guest.socket.send(typeof input === 'string' ? input : JSON.stringify(input));
-    await waitFor(() => guest.heard.length > 0);
-    const error = guest.heard[0]?.error ?? assert.fail(`${what} is answered with no error`);
+    await waitFor(() => guest.messages.length > 0);
+    const error = guest.messages[0]?.error ?? assert.fail(`${what} is answered with no error`);
     assert.ok(error.startsWith(sentence), `${what} is answered with ${error}`);
     assert.equal(error.split('\n').length, 1);
   }
@@ -155,7 +157,7 @@ test('a guest who reads too slowly is dropped, and nobody else', {
     waves += 1;
     for (let each = 0; each < 50; each += 1) fast.say('a'.repeat(1000)); // less than may wait
     fast.say(`wave ${waves}`);
-    await fast.hears(`wave ${waves}`);
+    await fast.receives(`wave ${waves}`);
   }
   assert.deepEqual(fast.names, ['fast']);
   assert.equal(fast.from('fast').length, waves * 51);

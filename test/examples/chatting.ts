@@ -1,4 +1,4 @@
-// The chat of examples/chat as its users start it, and guests of it: clients that note what they hear.
+// The chat of examples/chat as its users start it, and its guests: clients that keep received messages.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { waitFor } from '../support/index.js';
 
 export const chat = fileURLToPath(new URL('../../../examples/chat/chat.js', import.meta.url));
 
-/** `manycore run chat.js`, once it listens. */
+/** Starts `manycore run chat.js`; resolves once it listens. */
 export async function startChat(
   t: TestContext,
   flags: readonly string[],
@@ -31,7 +31,7 @@ export async function startChat(
   return { child, port: Number(line.split(':').at(-1)) };
 }
 
-interface Heard {
+interface ServerMessage {
   readonly hello?: { readonly instance: number; readonly pid: number };
   readonly entered?: string;
   readonly names?: readonly string[];
@@ -42,8 +42,8 @@ interface Heard {
 export class Guest {
   readonly name: string;
   readonly socket: WebSocket;
-  readonly heard: Heard[] = [];
-  /** With the code of the WebSocket. */
+  readonly messages: ServerMessage[] = [];
+  /** Resolves with the code of the WebSocket. */
   readonly closed: Promise<number>;
 
   constructor(port: number, name: string) {
@@ -51,47 +51,47 @@ export class Guest {
     this.socket = new WebSocket(`ws://127.0.0.1:${port}`);
     this.socket.on('error', () => {}); // it is closed then
     this.closed = new Promise((resolve) => this.socket.on('close', resolve));
-    this.socket.on('message', (bytes) => this.heard.push(JSON.parse(String(bytes))));
+    this.socket.on('message', (bytes) => this.messages.push(JSON.parse(String(bytes))));
   }
 
-  /** Once it knows with whom it speaks. */
+  /** Resolves with the first message of the server. */
   static async open(t: TestContext, port: number, name: string): Promise<Guest> {
     const guest = new Guest(port, name);
     t.after(() => guest.socket.terminate());
     await Promise.race([once(guest.socket, 'message'), guest.closed]);
-    if (guest.heard.length > 0) return guest;
+    if (guest.messages.length > 0) return guest;
     throw new Error(`${name} was not let in`);
   }
 
-  /** Which instance of which process it is connected to. */
+  /** Process and instance at the other end. */
   get place(): string {
-    const hello = this.heard[0]?.hello;
+    const hello = this.messages[0]?.hello;
     return `${hello?.pid} ${hello?.instance}`;
   }
 
   get pid(): number {
-    return this.heard[0]?.hello?.pid ?? Number.NaN;
+    return this.messages[0]?.hello?.pid ?? Number.NaN;
   }
 
-  /** As it heard them last. */
+  /** Names in the room, as received last. */
   get names(): readonly string[] {
-    return this.heard.findLast(({ names }) => names !== undefined)?.names ?? [];
+    return this.messages.findLast(({ names }) => names !== undefined)?.names ?? [];
   }
 
-  /** What it heard this one say. */
+  /** Texts received from the guest with this name. */
   from(name: string): string[] {
-    return this.heard.flatMap(({ said }) => (said?.name === name ? [said.text] : []));
+    return this.messages.flatMap(({ said }) => (said?.name === name ? [said.text] : []));
   }
 
-  /** Until this is what it heard said last. */
-  async hears(text: string): Promise<void> {
-    const last = (): string | undefined => this.heard.findLast(({ said }) => said)?.said?.text;
+  /** Waits until this is the last received text. */
+  async receives(text: string): Promise<void> {
+    const last = (): string | undefined => this.messages.findLast(({ said }) => said)?.said?.text;
     while (last() !== text) await once(this.socket, 'message');
   }
 
   async enter(room: string): Promise<void> {
     this.send({ enter: room, name: this.name });
-    await waitFor(() => this.heard.some(({ entered }) => entered === room));
+    await waitFor(() => this.messages.some(({ entered }) => entered === room));
   }
 
   say(text: string): void {
@@ -110,7 +110,7 @@ export async function guestsAtAll(
   instances: number,
 ): Promise<Guest[]> {
   const found = new Map<string, Guest>();
-  const others: Guest[] = []; // stay until all are found: who opens and closes gets the same place again
+  const others: Guest[] = []; // stay open until all are found: the freed place would be assigned again
   let next = 0;
   await waitFor(async () => {
     const port = ports[next % ports.length] ?? Number.NaN;
@@ -126,14 +126,14 @@ export async function guestsAtAll(
   return guests;
 }
 
-/** Until each of them sees exactly these names, each once. */
+/** Waits until each guest sees exactly these names, each once. */
 export async function allSee(guests: readonly Guest[], names: readonly string[]): Promise<void> {
   const wanted = [...new Set(names)].sort().join();
   await waitFor(() => guests.every((guest) => guest.names.join() === wanted), deadlineMs);
 }
 
-/** Each says some things; resolves with what is wrong in what the others heard of that. */
-export async function whatIsMisheard(guests: readonly Guest[]): Promise<string[]> {
+/** Sends some texts from each guest; resolves with the errors in what the guests received. */
+export async function deliveryErrors(guests: readonly Guest[]): Promise<string[]> {
   const texts = ['one', 'two', 'three', 'that is all'];
   for (const guest of guests) for (const text of texts) guest.say(text);
   const last = texts.at(-1) ?? '';

@@ -43,7 +43,7 @@ test('the guide shows the code of parallel.js as it is', () => {
   assert.ok(readFileSync('examples/plagiarism/parallel.js', 'utf8').includes(shown), shown);
 });
 
-test('without a folder it finds the copy in its sample, and says what it left out', () => {
+test('without a folder it finds the copy in its sample, and lists the omissions', () => {
   const run = start([]);
   assert.equal(run.status, 0, run.stderr);
   assert.match(
@@ -205,7 +205,7 @@ const mistakes: readonly (readonly [what: string, args: readonly string[], messa
 ];
 
 for (const [what, args, message] of mistakes) {
-  test(`${what} is told in one sentence, with exit code 2`, () => {
+  test(`${what} is one sentence and exit code 2`, () => {
     const run = start(args);
     assert.equal(run.status, 2, run.stderr);
     assert.match(run.stderr, message);

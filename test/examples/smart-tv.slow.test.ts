@@ -61,7 +61,7 @@ function writeSmallPicture(folder: string): string {
   return path;
 }
 
-/** Processes whose parent is `pid`. Linux only, as the test that uses it. */
+/** Returns the child processes of `pid`. Linux only, as its test. */
 function childrenOf(pid: number): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -70,7 +70,7 @@ function childrenOf(pid: number): number[] {
         const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
         return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1] === String(pid);
       } catch {
-        return false; // it ended while we looked
+        return false; // it ended during the listing
       }
     })
     .map(Number);
@@ -112,7 +112,7 @@ test('a run over every mode exits 0 with a table, results.json and a plot', {
   const study = JSON.parse(readFileSync(join(folder, 'results.json'), 'utf8'));
   assert.deepEqual([study.load.width, study.load.height, study.load.loadPercent], [1920, 1080, 90]);
   assert.equal(study.results.length, 4);
-  // That each mode does decode is a condition for its being measured at all.
+  // A mode is measured only if it decodes.
   for (const result of study.results) {
     const { mode, responsesMs, p50Ms, p95Ms, p99Ms, maxMs } = result;
     assert.equal(responsesMs.length, 40, mode);
@@ -220,7 +220,7 @@ const mistakes: readonly [string, readonly string[], RegExp][] = [
 ];
 
 for (const [what, args, message] of mistakes) {
-  test(`${what} is told in one sentence, with exit code 2`, async (t) => {
+  test(`${what} is one sentence and exit code 2`, async (t) => {
     const run = start(t, ['--once', '--out', makeFolder(t), ...args]);
     assert.equal(await run.exited, 2);
     assert.match(run.text(), message);

@@ -1,4 +1,4 @@
-// How similar two programs are: the measures, and what is dropped before they are computed.
+// Similarity of two programs: the measures, and the pairs that are dropped before.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

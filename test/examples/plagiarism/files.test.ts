@@ -1,4 +1,4 @@
-// Reading a folder of sources: what is wrong with one file is told of that file, the others are read.
+// Reading a folder of sources: a problem is reported with its file, the other files are read.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -124,7 +124,7 @@ test('files and folders without permission are unreadable', async (t) => {
   );
 });
 
-/** Root may read everything, so it becomes somebody else for the moment. */
+/** Runs `act` as another user if this is root, which may read everything. */
 async function withoutPrivileges<T>(act: () => Promise<T>): Promise<T> {
   if (process.geteuid?.() !== 0) return act();
   process.seteuid?.(65534);

@@ -51,7 +51,7 @@ for (const word of contextual.split(' ')) {
   });
 }
 
-test('a token stands where it says, and what is between tokens is blank or left out', () => {
+test('the range of a token holds its text, and text between tokens is blank or left out', () => {
   const text = readFileSync('examples/plagiarism/sample/anna/Library.java', 'utf8');
   const { codes, starts, ends } = tokenize(text);
   let between = '';

@@ -80,7 +80,7 @@ export interface Report {
   readonly pairs: readonly Pair[];
 }
 
-/** Imports a file of the example; whoever takes it writes its type. */
+/** Imports a file of the example; the caller declares its type. */
 function load(name: string) {
   return import(pathToFileURL(resolve('examples/plagiarism', name)).href);
 }

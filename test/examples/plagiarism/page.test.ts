@@ -31,7 +31,7 @@ function makePage(t: TestContext): string {
   return join(folder, 'index.html');
 }
 
-test('what comes from files is escaped: the page has its own elements alone', (t) => {
+test('text from files is escaped: the page has its own elements alone', (t) => {
   const page = readFileSync(makePage(t), 'utf8');
   const data = page.match(/<script type="application\/json" id="data">(.*?)<\/script>/)?.[1] ?? '';
   const { pairs, texts } = JSON.parse(data);

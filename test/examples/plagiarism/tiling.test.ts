@@ -16,7 +16,7 @@ const codes = fc
   )
   .map((pieces) => Uint8Array.from(pieces.flat()));
 
-/** The algorithm as it is told: again and again the longest free passage, the first of equal ones. */
+/** The algorithm of the paper: repeatedly the longest free passage, the first of equal ones. */
 function tilePlainly(a: Uint8Array, b: Uint8Array, leastTokens: number): Tile[] {
   const [usedA, usedB] = [new Set<number>(), new Set<number>()];
   const tiles: Tile[] = [];
@@ -39,7 +39,7 @@ function tilePlainly(a: Uint8Array, b: Uint8Array, leastTokens: number): Tile[] 
   }
 }
 
-/** Whether `tile` takes the sides as they are; else it turns them, and the first of equals is another. */
+/** True: `tile` keeps the sides; else it swaps them, and the first of equal passages differs. */
 function areInOrder(a: Uint8Array, b: Uint8Array): boolean {
   return a.length < b.length || (a.length === b.length && Buffer.compare(a, b) <= 0);
 }
@@ -106,7 +106,7 @@ test('passages that were moved are found', () => {
 });
 
 test('two large tables of one repeated value are one tile', () => {
-  // With all their passages looked at, this would take minutes.
+  // Comparing all passages would take minutes.
   const [a, b] = [new Uint8Array(300_000), new Uint8Array(200_000)];
   assert.deepEqual(tile(a, b, 20), [[0, 0, 200_000]]);
 });

@@ -54,7 +54,7 @@ test('a program has far fewer fingerprints than tokens', () => {
   assert.ok(count < all.length / 3, `${count}`);
 });
 
-test('what two lists share is their intersection', () => {
+test('the shared part of two lists is their intersection', () => {
   const lists = fc
     .uniqueArray(fc.integer({ min: 0, max: 40 }))
     .map((numbers) => Uint32Array.from(numbers).sort());
