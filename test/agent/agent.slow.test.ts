@@ -34,7 +34,7 @@ async function socketOf(t: TestContext): Promise<{ child: ChildProcess; path: st
   return { child, path };
 }
 
-/** The file is there before anything listens. */
+/** Connects once; the file exists before anything listens. */
 async function answers(path: string): Promise<true> {
   const connection = createConnection(path);
   await once(connection, 'connect');
@@ -65,7 +65,7 @@ test('a connection does not keep the program alive either', async (t) => {
   assert.equal(exitCode, 0);
 });
 
-test('what is no question ends the connection, and the program goes on', async (t) => {
+test('an unknown request ends the connection, and the program goes on', async (t) => {
   const { child, path } = await socketOf(t);
   for (const text of ['restart\n', 'x'.repeat(1000), '\n', 'STATS\n']) {
     const connection = createConnection(path);
@@ -76,12 +76,12 @@ test('what is no question ends the connection, and the program goes on', async (
   const connection = createConnection(path);
   t.after(() => connection.destroy());
   connection.write('stats\nstats\n');
-  let heard = '';
+  let received = '';
   connection.on('data', (bytes) => {
-    heard += String(bytes);
+    received += String(bytes);
   });
-  await waitFor(() => heard.split('\n').length === 3);
-  assert.equal(parseStats(heard.split('\n')[1] ?? '')?.pid, child.pid);
+  await waitFor(() => received.split('\n').length === 3);
+  assert.equal(parseStats(received.split('\n')[1] ?? '')?.pid, child.pid);
 });
 
 test('the registry does not keep a source alive', async () => {
@@ -95,10 +95,10 @@ test('the registry does not keep a source alive', async () => {
   });
 });
 
-test('a source that has to ask elsewhere is waited for, but not for ever', async (t) => {
+test('the refresh of a source is waited for, but not for ever', async (t) => {
   const owner = { value: 1 };
   const never = new Promise(() => {});
-  const told = async (): Promise<unknown> =>
+  const busStats = async (): Promise<unknown> =>
     (await ownStats()).sources.find(({ kind }) => kind === 'bus')?.stats;
   const refresh = async (of: typeof owner): Promise<void> => {
     await null;
@@ -106,10 +106,10 @@ test('a source that has to ask elsewhere is waited for, but not for ever', async
   };
   const read = ({ value }: typeof owner): object => ({ value });
   const remove = addSource('bus', owner, read, refresh);
-  assert.deepEqual(await told(), { value: 2 });
+  assert.deepEqual(await busStats(), { value: 2 });
   remove();
   t.after(addSource('bus', owner, read, () => never));
-  assert.deepEqual(await told(), { value: 2 });
+  assert.deepEqual(await busStats(), { value: 2 });
 });
 
 /** Number of timers that keep this thread alive. */
@@ -142,33 +142,33 @@ test('a refresh keeps a local reader alive, and not a program that answers a con
 async function askOnce(path: string): Promise<ThreadStats | undefined> {
   const connection = createConnection(path);
   connection.write('stats\n');
-  let heard = '';
+  let received = '';
   for await (const bytes of connection) {
-    heard += String(bytes);
-    if (heard.endsWith('\n')) break; // which ends the connection
+    received += String(bytes);
+    if (received.endsWith('\n')) break; // which ends the connection
   }
-  return parseStats(heard);
+  return parseStats(received);
 }
 
 test('sampling goes on until the connection that asked is closed', async (t) => {
   const { path } = await socketOf(t);
   const connection = createConnection(path);
   t.after(() => connection.destroy());
-  let heard = '';
+  let received = '';
   connection.on('data', (bytes) => {
-    heard += String(bytes);
+    received += String(bytes);
   });
   await waitFor(() => {
     connection.write('stats\n');
-    return heard.split('\n').some((line) => parseStats(line)?.loop.lag !== undefined);
+    return received.split('\n').some((line) => parseStats(line)?.loop.lag !== undefined);
   });
   for (let count = 0; count < 3; count += 1) {
     assert.ok((await askOnce(path))?.loop.lag !== undefined);
   }
   connection.destroy();
   await waitFor(async () => {
-    const told = await askOnce(path);
-    return told !== undefined && told.loop.lag === undefined;
+    const stats = await askOnce(path);
+    return stats !== undefined && stats.loop.lag === undefined;
   });
 });
 
@@ -183,14 +183,14 @@ test('sampling for a reader within the program outlasts connections', async () =
 });
 
 test('the longest delay of a loop is reported for a minute, not only for a second', async () => {
-  const told = async () => (await ownStats()).loop.lag;
-  const before = await waitFor(told);
+  const lagOf = async () => (await ownStats()).loop.lag;
+  const before = await waitFor(lagOf);
   // The loop is blocked right after a window was reported, before the first sample of the next one.
-  while ((await told()) === before) await setImmediate();
+  while ((await lagOf()) === before) await setImmediate();
   const end = performance.now() + 300;
   while (performance.now() < end);
   await waitFor(async () => {
-    const lag = await told();
+    const lag = await lagOf();
     return lag !== undefined && lag.worstMs > 200 && lag.maxMs < lag.worstMs;
   });
 });
@@ -207,7 +207,7 @@ test('any text over a socket parses as stats, a slice, a question, or nothing', 
   );
 });
 
-test('of a slice only what is whole comes through', () => {
+test('valid parts of a slice are read, malformed ones are dropped', () => {
   const span = { task: 1, worker: 2, name: 'x', startMs: 1, endMs: 2, isFailed: false };
   const worker = { worker: 2, tasks: 1, failed: 0, busyMs: 1 };
   const slice = {
@@ -224,18 +224,18 @@ test('of a slice only what is whole comes through', () => {
   fc.assert(
     fc.property(texts, ([part, items]) => {
       const whole: unknown[] = Object(slice)[part] ?? [];
-      const told = parseSlice(JSON.stringify({ ...slice, [part]: [...items, ...whole] }));
-      assert.deepEqual(told, { waited: [], ...slice });
+      const parsed = parseSlice(JSON.stringify({ ...slice, [part]: [...items, ...whole] }));
+      assert.deepEqual(parsed, { waited: [], ...slice });
     }),
   );
   const anything = fc.tuple(fc.constantFrom(...parts, 'fromMs', 'toMs'), fc.json());
   fc.assert(
     fc.property(anything, ([part, text]) => {
-      const told = parseSlice(JSON.stringify({ ...slice, [part]: JSON.parse(text) }));
-      for (const { startMs, endMs } of [...(told?.tasks ?? []), ...(told?.running ?? [])]) {
+      const parsed = parseSlice(JSON.stringify({ ...slice, [part]: JSON.parse(text) }));
+      for (const { startMs, endMs } of [...(parsed?.tasks ?? []), ...(parsed?.running ?? [])]) {
         assert.ok(Number.isFinite(endMs - startMs));
       }
-      for (const [upperMs, count] of told?.ran ?? []) assert.ok(Number.isFinite(upperMs + count));
+      for (const [upperMs, count] of parsed?.ran ?? []) assert.ok(Number.isFinite(upperMs + count));
       assert.ok([undefined, 'stats', 'probedStats', 'tasks'].includes(parseQuestion(text)));
     }),
   );

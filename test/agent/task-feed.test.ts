@@ -17,47 +17,47 @@ const work = { pool: 1, name: 'work' };
 
 /** Takes each slice while it `hasRoom`. */
 function listen(t: TestContext) {
-  const heard = { slices: [] as TaskSlice[], hasRoom: true, isGone: false, checks: 0 };
+  const listener = { slices: [] as TaskSlice[], hasRoom: true, isGone: false, checks: 0 };
   const feed = new TaskFeed({
-    send: (slice) => heard.slices.push(slice),
+    send: (slice) => listener.slices.push(slice),
     hasRoom: () => {
-      heard.checks += 1;
-      return heard.hasRoom;
+      listener.checks += 1;
+      return listener.hasRoom;
     },
     disconnect: () => {
-      heard.isGone = true;
+      listener.isGone = true;
     },
   });
   t.after(() => feed.end());
-  return heard;
+  return listener;
 }
 
 test('a listener without room gets one later slice with everything', async (t) => {
-  const heard = listen(t);
-  heard.hasRoom = false;
+  const listener = listen(t);
+  listener.hasRoom = false;
   for (let task = 1; task <= 3; task += 1) {
-    const before = heard.checks;
+    const before = listener.checks;
     announcements.taskStart.publish({ ...work, task, worker: 1, waitedMs: 3 });
     announcements.taskEnd.publish({ ...work, task, worker: 1, ranMs: 2 });
-    await waitFor(() => heard.checks > before);
+    await waitFor(() => listener.checks > before);
   }
-  assert.deepEqual(heard.slices, []);
-  heard.hasRoom = true;
-  const slice = await waitFor(() => heard.slices[0]);
+  assert.deepEqual(listener.slices, []);
+  listener.hasRoom = true;
+  const slice = await waitFor(() => listener.slices[0]);
   assert.equal(slice.workers[0]?.tasks, 3);
   assert.equal(slice.tasks.length, 3);
   assert.deepEqual(slice.ran, [[2, 3]]);
   assert.deepEqual(slice.waited, [[4, 3]]);
-  const next = await waitFor(() => heard.slices[1]);
+  const next = await waitFor(() => listener.slices[1]);
   assert.equal(next.fromMs, slice.toMs);
   assert.deepEqual(next.workers, []);
 });
 
 test('a task that does not end keeps its worker busy, and is sent up to the end of each slice', async (t) => {
-  const heard = listen(t);
+  const listener = listen(t);
   announcements.taskStart.publish({ ...work, task: 7, worker: 2, waitedMs: 0 });
-  await waitFor(() => heard.slices.length > 3);
-  const slices = heard.slices.splice(0);
+  await waitFor(() => listener.slices.length > 3);
+  const slices = listener.slices.splice(0);
   const [first] = slices;
   assert.ok(first !== undefined);
   for (const { fromMs, toMs, workers, running, tasks } of slices.slice(1)) {
@@ -67,7 +67,7 @@ test('a task that does not end keeps its worker busy, and is sent up to the end 
     assert.ok(running[0].startMs < fromMs);
     assert.deepEqual(tasks, []);
   }
-  // It is given up: the state of its worker is unknown from now on.
+  // The task is given up: the state of its worker is unknown from now on.
   announcements.taskError.publish({
     ...work,
     task: 7,
@@ -75,16 +75,18 @@ test('a task that does not end keeps its worker busy, and is sent up to the end 
     ranMs: 0,
     error: new Error('late'),
   });
-  const failed = await waitFor(() => heard.slices.find(({ workers }) => workers[0]?.failed === 1));
+  const failed = await waitFor(() =>
+    listener.slices.find(({ workers }) => workers[0]?.failed === 1),
+  );
   assert.equal(failed.workers[0]?.worker, 2);
   assert.deepEqual(failed.running, []);
 });
 
 test('a long task that ends counts in each slice as long as it ran there', async (t) => {
-  const heard = listen(t);
-  await waitFor(() => heard.slices.length > 0);
+  const listener = listen(t);
+  await waitFor(() => listener.slices.length > 0);
   announcements.taskEnd.publish({ ...work, task: 1, worker: 1, ranMs: 60_000 });
-  const slice = await waitFor(() => heard.slices.find(({ workers }) => workers.length > 0));
+  const slice = await waitFor(() => listener.slices.find(({ workers }) => workers.length > 0));
   const { busyMs = 0 } = slice.workers[0] ?? {};
   assert.ok(busyMs >= 0 && busyMs <= slice.toMs - slice.fromMs);
   assert.equal(slice.tasks[0] && slice.tasks[0].endMs - slice.tasks[0].startMs, 60_000);

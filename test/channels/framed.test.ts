@@ -107,7 +107,7 @@ test('the end without a goodbye is reported once, with its cause', () => {
   assert.equal(errors[0]?.cause, cause);
 });
 
-test('the carrier is let go when both sides have said goodbye, in either order', () => {
+test('the carrier is released when both sides have sent a goodbye, in either order', () => {
   const first = given();
   first.channel.close();
   assert.equal(first.carrier.ends, 0);

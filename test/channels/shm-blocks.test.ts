@@ -127,7 +127,7 @@ test('messages of a peer about blocks that it does not hold change nothing', (t)
   assert.deepEqual(placeNext(mine, 50_000), block);
 });
 
-test('a place that cannot be is refused with SEGMENT_CORRUPT', (t) => {
+test('an impossible place is refused with SEGMENT_CORRUPT', (t) => {
   const { theirs } = openStores(t);
   const forged: Block[] = [
     { owner: 0, offset: 1, sizeBytes: 10 },
@@ -175,7 +175,7 @@ test('frames larger than the ring pass between small ones, in order', async (t) 
   }
 });
 
-test('a large frame that its reader has not read when it ends is free, also when the channel was given up before', async (t) => {
+test('a large frame is freed when its reader ends before reading it, also after the channel was given up', async (t) => {
   const [parent] = openPair(t, { ringBytes: 4096 });
   parent.channel.trySend(0, 0, 0, writeText, 'x'.repeat(100_000));
   parent.channel.destroy();

@@ -101,7 +101,7 @@ for (const [writerName, makeWriter] of Object.entries(writers)) {
   });
 
   for (const [readerName, makeReader] of Object.entries(readers)) {
-    test(`what ${writerName} writes ${readerName} reads, around the end of ring and cursor`, (t) => {
+    test(`${readerName} reads the frames of ${writerName}, around the end of ring and cursor`, (t) => {
       const chance = random(t);
       const opened = openSegment(1024);
       // Cursors that wrap soon, as after 4 GiB.
@@ -124,7 +124,7 @@ for (const [writerName, makeWriter] of Object.entries(writers)) {
   }
 }
 
-test('the words lie where Rust says', () => {
+test('the words lie at the offsets of Rust', () => {
   const offsets = requireNative().layoutOffsets();
   assert.deepEqual(
     Object.values(wordAt).map((index) => index * 4),
@@ -139,7 +139,7 @@ test('the words lie where Rust says', () => {
   assert.notDeepEqual(requestRing(0, 1024), replyRing(0, 1024));
 });
 
-test('a segment of another version says which', () => {
+test('the error for a segment of another version has the version', () => {
   const binding = requireNative();
   const fds = new binding.NativeDescriptors();
   const fd = fds.createSegment(1024, 0, 1, 0);

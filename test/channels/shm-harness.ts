@@ -49,13 +49,13 @@ export function openDescriptors(part: string): string[] {
 setFlagsFromString('--expose-gc');
 export const collect: () => void = runInNewContext('gc');
 
-/** As `until`, with a garbage collection before each check. */
+/** Like `until`, with a garbage collection before each check. */
 export function untilCollected(isSo: () => boolean, what: string): Promise<void> {
-  const look = (): boolean => {
+  const check = (): boolean => {
     collect();
     return isSo();
   };
-  return until(look, what);
+  return until(check, what);
 }
 
 export interface ChildWorker extends ShmEnd {

@@ -80,7 +80,7 @@ type Notice =
   | { readonly type: 'offered'; readonly from: Loop }
   | { readonly type: 'left'; readonly member: MemberName; readonly survivors: MemberName[] };
 
-/** One end of a channel. */
+/** End of a channel. */
 interface Line {
   readonly blocks: ShmBlocks;
   readonly refTransfer: MemberRefTransfer;
@@ -111,7 +111,7 @@ class Loop {
     this.reclaim = new OrphanReclaim(this.table, name, () => {});
   }
 
-  /** The end of a channel to `peer`, whose end may not be there yet. */
+  /** Opens the end of a channel to `peer`; the other end may not exist yet. */
   link(peer: Loop): void {
     if (this.lines.has(peer.name.id)) return;
     const blocks = new ShmBlocks(this.table, countAll);
@@ -270,7 +270,7 @@ class World {
   }
 }
 
-test('no member sees freed memory, and nothing stays, whichever is killed when', (t) => {
+test('no member sees freed memory, and nothing stays, for any order of kills', (t) => {
   const chance = random(t);
   let retired = 0;
   for (let round = 0; round < 1000; round += 1) {
@@ -289,5 +289,5 @@ test('no member sees freed memory, and nothing stays, whichever is killed when',
     world.settle();
     assert.equal(world.memory.freeMembers.length, 3, 'and so are the numbers');
   }
-  assert.ok(retired > 1000, `${retired} members were killed, or this would say nothing`);
+  assert.ok(retired > 1000, `${retired} members were killed: too few for this test`);
 });

@@ -79,9 +79,9 @@ test('a large frame that the receiver may not map ends the channel with NATIVE_R
   assert.ok(hasCode(closed, 'NATIVE_REFUSED'), String(closed));
 });
 
-test('of peers that close in one moment each is reported, also when listeners close channels or throw', async (t) => {
+test('each of several peers that close at once is reported, also when listeners close channels or throw', async (t) => {
   const pairs = Array.from({ length: 6 }, () => openPair(t));
-  // Until all of them sleep.
+  // All of them sleep after this.
   for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   const closed = new Set<number>();
   const thrown: unknown[] = [];

@@ -46,11 +46,11 @@ test('V8 and an observer count the same collections, and pauses that are as long
   assert.deepEqual(counts(mine), counts(theirs));
   assert.ok(mine.minor.count > 3 && mine.major.count >= 3, JSON.stringify(mine));
   for (const kind of ['minor', 'major'] as const) {
-    const [own, told] = [mine[kind], theirs[kind]];
+    const [own, observed] = [mine[kind], theirs[kind]];
     // Tolerance: the time between the two readings of the clock at each end.
     assert.ok(
-      Math.abs(own.totalMs - told.totalMs) < 1 + told.totalMs / 4,
-      JSON.stringify([own, told]),
+      Math.abs(own.totalMs - observed.totalMs) < 1 + observed.totalMs / 4,
+      JSON.stringify([own, observed]),
     );
     assert.ok(own.maxMs > 0 && own.maxMs <= own.totalMs);
   }
@@ -92,13 +92,13 @@ test('threads count their own, and end while they count', async () => {
   own.start();
   for (let round = 0; round < 3; round += 1) {
     const workers = [0, 1].map(() => new Worker(program, { eval: true }));
-    const told = workers.map(
+    const received = workers.map(
       (worker) =>
         new Promise<number>((resolve, reject) => {
           worker.once('message', resolve).once('error', reject);
         }),
     );
-    for (const count of await Promise.all(told)) assert.ok(count > 0);
+    for (const count of await Promise.all(received)) assert.ok(count > 0);
     if (round === 1) for (const worker of workers) await worker.terminate();
   }
   collect();

@@ -17,7 +17,7 @@ function findBrowser(): string | undefined {
 
 const path = findBrowser();
 
-/** Why there is no browser for tests here; `false` when there is. */
+/** Reason why there is no browser for tests here; `false` if there is one. */
 export const noBrowser = path === undefined && 'there is no chromium (apt-get install chromium)';
 
 let started: Promise<Browser> | undefined;

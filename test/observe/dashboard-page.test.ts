@@ -26,7 +26,7 @@ function startApp(t: TestContext): ChildProcess {
   return child;
 }
 
-/** With a program that runs, which is opened on the page. */
+/** Starts a dashboard and a program, which is opened on the page. */
 async function openProgram(t: TestContext, page: Page) {
   ownRuntime(t);
   const child = startApp(t);
@@ -125,7 +125,7 @@ test('a worker that is killed is noted, and so is the one that takes its place',
   await waitFor(async () => (await ended.textContent()) === '1');
 });
 
-test('a program that is stopped keeps its pools, and its workers are not said to have ended', {
+test('a program that is stopped keeps its pools, and its workers are not reported as ended', {
   skip,
 }, async (t) => {
   const page = await newPage();
@@ -140,7 +140,7 @@ test('a program that is stopped keeps its pools, and its workers are not said to
   assert.equal(await page.getByText(/of pool 1 has (ended|started)/).count(), 0);
 });
 
-test('of many loops the chart shows the worst, and says where the others are', {
+test('the chart of many loops shows the worst, and refers to the table for the others', {
   skip,
 }, async (t) => {
   ownRuntime(t);
@@ -178,7 +178,7 @@ test('a process of a server that is killed is counted, and noted with its end', 
   await exited;
 });
 
-test('a page whose server is another version now loads itself anew', { skip }, async (t) => {
+test('a page loads itself anew when the version of its server changes', { skip }, async (t) => {
   const page = await newPage();
   await openProgram(t, page);
   const text = `event: view\ndata: ${JSON.stringify({ version: 'another', programs: [] })}\n\n`;
@@ -200,7 +200,7 @@ test('a wrong token shows one sentence', { skip }, async (t) => {
   assert.match((await page.textContent('body')) ?? '', /^This dashboard needs its token: .*\.\n$/);
 });
 
-test('it says that it is stale, and comes back by itself when the server does', {
+test('the page shows that it is stale, and recovers by itself when the server does', {
   skip,
 }, async (t) => {
   const page = await newPage();

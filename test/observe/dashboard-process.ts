@@ -11,17 +11,17 @@ const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url))
 
 export interface RunningDashboard {
   readonly child: ChildProcess;
-  /** Lines that it has printed. */
+  /** Printed lines. */
   readonly lines: readonly string[];
-  /** As it is printed, with the token. */
+  /** Printed address, with the token. */
   readonly address: string;
-  /** Without it. */
+  /** The address without the token. */
   readonly origin: string;
   readonly port: number;
   readonly token: string;
 }
 
-/** Ends with the test. */
+/** Starts a dashboard that ends with the test. */
 export async function startDashboard(
   t: TestContext,
   ...flags: string[]

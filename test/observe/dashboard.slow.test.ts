@@ -141,7 +141,7 @@ test('a request without the token, or with a wrong one, gets one sentence', asyn
   }
 });
 
-test('what is no path is refused in a sentence, and the dashboard goes on', async (t) => {
+test('an invalid path is refused in a sentence, and the dashboard goes on', async (t) => {
   ownRuntime(t);
   const { port, token } = await startDashboard(t, '--port', '0');
   for (const path of ['//', '///', 'http://[', 'http://', '//evil.example/', '*', '/#']) {
@@ -216,22 +216,22 @@ test('dashboards that start at the same moment have the same token', async (t) =
   assert.deepEqual(readdirSync(runtime), ['dashboard.token']);
 });
 
-test('a token that cannot be kept is said in a sentence', async (t) => {
+test('a token that cannot be kept is one sentence', async (t) => {
   const runtime = ownRuntime(t);
-  // No file may grow, as on a disk that is full.
+  // The limit lets no file grow, as on a full disk.
   const line = `ulimit -f 0; exec '${process.execPath}' '${command}' dashboard --port 0`;
   const full = await runCommand(t, ['/bin/sh', '-c', line]);
   assert.equal(full.status, 2);
-  const said =
+  const expected =
     /^manycore: the dashboard cannot keep its token in \S+dashboard\.token: .*: make room there, or set XDG_RUNTIME_DIR \(DASHBOARD_START_FAILED\)$/m;
-  assert.match(full.stderr, said);
+  assert.match(full.stderr, expected);
   assert.deepEqual(readdirSync(runtime), []);
   mkdirSync(join(runtime, 'dashboard.token'));
   const odd = await runCommand(t, [process.execPath, command, 'dashboard', '--port', '0']);
-  assert.match(odd.stderr, said);
+  assert.match(odd.stderr, expected);
 });
 
-test('where its usual port is taken it has another; one that was asked for it must get', async (t) => {
+test('a taken default port is replaced by another, a requested one is an error', async (t) => {
   ownRuntime(t);
   const [first, second] = [await startDashboard(t), await startDashboard(t)];
   assert.notEqual(first.port, second.port);
@@ -247,15 +247,15 @@ test('where its usual port is taken it has another; one that was asked for it mu
   );
 });
 
-test('on an address that others reach it answers to the name of this machine, and says what they can read', async (t) => {
+test('on a public address it answers to the name of this machine, and warns about the access of others', async (t) => {
   ownRuntime(t);
   const running = await startDashboard(t, '--port', '0', '--host', '0.0.0.0');
-  const said = await waitFor(
+  const lines = await waitFor(
     () => /others in the network/.test(running.lines.join('\n')) && running.lines,
   );
   assert.equal(new URL(running.address).hostname, 'localhost');
   assert.ok(
-    said[1]?.startsWith(`from other machines http://${hostname()}:${running.port}/?token=`),
+    lines[1]?.startsWith(`from other machines http://${hostname()}:${running.port}/?token=`),
   );
   const own = { Host: `${hostname()}:${running.port}` };
   assert.equal((await ask(running.port, `/?token=${running.token}`, own)).status, 303);
@@ -316,10 +316,16 @@ test('a program that is opened while nothing can be found breaks nothing, and is
   await waitFor(() => one.all('tasks').length > 0);
 });
 
-for (const { flags, said } of [
-  { flags: ['--port', '99999'], said: /port is 99999: it must be an integer.*\(OPTION_INVALID\)/ },
-  { flags: ['--host', 'nohost.invalid'], said: /give another --host.*\(DASHBOARD_START_FAILED\)/ },
-  { flags: ['--host', '192.0.2.1'], said: /give another --host.*\(DASHBOARD_START_FAILED\)/ },
+for (const { flags, message } of [
+  {
+    flags: ['--port', '99999'],
+    message: /port is 99999: it must be an integer.*\(OPTION_INVALID\)/,
+  },
+  {
+    flags: ['--host', 'nohost.invalid'],
+    message: /give another --host.*\(DASHBOARD_START_FAILED\)/,
+  },
+  { flags: ['--host', '192.0.2.1'], message: /give another --host.*\(DASHBOARD_START_FAILED\)/ },
 ]) {
   test(`${flags.join(' ')} is one sentence that names the flag`, async (t) => {
     ownRuntime(t);
@@ -327,6 +333,6 @@ for (const { flags, said } of [
     const { status, stderr } = await runCommand(t, words);
     assert.equal(status, 2);
     assert.match(stderr, /^manycore: [^\n]*\n$/);
-    assert.match(stderr, said);
+    assert.match(stderr, message);
   });
 }

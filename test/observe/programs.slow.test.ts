@@ -146,14 +146,14 @@ test('a socket that a killed program left behind is removed', async (t) => {
   await waitFor(async () => (await programs.poll()).length === 0 && isEmpty(runtime));
 });
 
-test('what is said by no agent is not believed', async (t) => {
+test('output of a socket without an agent is ignored', async (t) => {
   const runtime = ownRuntime(t);
-  const liar = createServer((connection) => {
+  const impostor = createServer((connection) => {
     connection.on('error', () => {});
     connection.on('data', () => connection.write('{"pid":1}\n[]\nnothing\n'));
   });
-  liar.listen(join(runtime, 'agent-1.0.sock'));
-  t.after(() => liar.close());
+  impostor.listen(join(runtime, 'agent-1.0.sock'));
+  t.after(() => impostor.close());
   using programs = new Programs();
   const program = await found(programs, ({ silent }) => silent.length > 0);
   assert.deepEqual(program.threads, []);
@@ -264,13 +264,13 @@ test('slices of tasks arrive while a listener is connected', async (t) => {
     },
   );
   t.after(stop);
-  // In a slice of a slow machine a task may run that has begun in another, and none begin.
+  // A slice of a slow machine may hold only a task that began in an earlier one.
   const withTasks = await waitFor(() => slices.find(({ workers }) => (workers[0]?.tasks ?? 0) > 0));
   const [worker] = withTasks.workers;
   assert.ok(worker !== undefined && worker.worker > 0 && worker.busyMs > 0);
   assert.equal(sum(withTasks.ran.map(([, count]) => count)), worker.tasks);
   await waitFor(() => slices.some(({ tasks }) => tasks.some(({ isFailed }) => isFailed)));
-  // On a busy machine a quick task takes long enough to be sent by name, too.
+  // A quick task takes long enough on a busy machine to be sent by name, too.
   const span = await waitFor(() =>
     slices.flatMap(({ tasks }) => tasks).find(({ name }) => name.startsWith('slow')),
   );

@@ -107,7 +107,7 @@ test('CPU and memory come from the system where it has them, those of workers al
 });
 
 test('a worker has the heap of its last report, and the share of collections between its reports', () => {
-  const told = (atMs: number, usedBytes: number, gcMs: number): object => {
+  const reported = (atMs: number, usedBytes: number, gcMs: number): object => {
     const pauses = { count: 1, totalMs: gcMs / 2, maxMs: 1 };
     const heap = { usedBytes, totalBytes: 9, limitBytes: 2048 * mib, externalBytes: 9 };
     return { atMs, heap, gc: { minor: pauses, major: pauses } };
@@ -129,8 +129,12 @@ test('a worker has the heap of its last report, and the share of collections bet
     return [heapUsedBytes, heapLimitBytes, gcShare];
   };
   const limit = 2048 * mib;
-  assert.deepEqual(seen(told(3000, 8 * mib, 500), told(1000, 5, 100)), [8 * mib, limit, 0.2]);
-  const same = told(3000, 8 * mib, 500);
+  assert.deepEqual(seen(reported(3000, 8 * mib, 500), reported(1000, 5, 100)), [
+    8 * mib,
+    limit,
+    0.2,
+  ]);
+  const same = reported(3000, 8 * mib, 500);
   assert.deepEqual(seen(same, same), [8 * mib, limit, undefined]);
   assert.deepEqual(seen(same, undefined), [8 * mib, limit, undefined]);
   assert.deepEqual(seen(undefined, same), [undefined, undefined, undefined]);
@@ -263,12 +267,12 @@ test('loops with units on them are a server, but where they answer for themselve
   const [view] = viewOf(poll(0, [program({ threads })]), undefined);
   assert.deepEqual(view?.servers[0]?.units, ['counter']);
   assert.equal(view?.servers[0]?.loops.length, 1);
-  const [known] = viewOf(poll(0, [program({ threads, servers: [server(10)] })]), undefined);
-  assert.equal(known?.servers.length, 1);
-  assert.equal(known?.servers[0]?.app, '/app/main.js');
+  const [served] = viewOf(poll(0, [program({ threads, servers: [server(10)] })]), undefined);
+  assert.equal(served?.servers.length, 1);
+  assert.equal(served?.servers[0]?.app, '/app/main.js');
 });
 
-test('a thread that says nothing has a row, and counts as silent', () => {
+test('a thread without reports has a row, and counts as silent', () => {
   const usage = new Map([[10, { cpuMs: 5, rssBytes: 9 * mib }]]);
   const silent = program({
     threads: [],
@@ -366,7 +370,7 @@ test('a program that does not answer keeps its pools, as they were, without rate
   assert.equal(view.pools[0].workers[0]?.pid, 20);
   assert.equal(view.threads[0]?.isSilent, true);
   assert.equal(view.summary.workers, 1);
-  // It is back: its rate is that of the whole time.
+  // The program answers again: its rate covers the whole time.
   const back = program({ threads: [of(15_000, 1100)] });
   const [again] = viewOf(poll(9000, [back]), poll(2000, [silent]));
   assert.equal(again?.pools[0]?.tasksPerSecond, 100);

@@ -82,7 +82,7 @@ test('blocks of a value that does not fit, or is special further on, are given u
   assert.deepEqual([blocks.holds, blocks.lent], [0, 0]);
 });
 
-test('unsend() takes back the blocks lent for the last value, once', () => {
+test('unsend() reclaims the blocks lent for the last value, once', () => {
   const { blocks, codec } = given();
   written(new Uint8Array(2000), codec);
   written([new Uint8Array(2000), new Float32Array(2000)], codec);

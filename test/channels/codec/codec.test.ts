@@ -88,7 +88,7 @@ test('Float16Array arrives where the platform has it', (t) => {
 
 test('an own key __proto__ arrives as a key, and changes no prototype', () => {
   const value: unknown = JSON.parse('{"__proto__": {"polluted": 1}, "a": 2}');
-  // Often enough for the code that is made for a shape.
+  // Enough rounds for the code that is made for a shape.
   for (let time = 0; time < 100; time += 1) {
     const arrived = roundTrip(value);
     assert.ok(typeof arrived === 'object' && arrived !== null);
@@ -369,7 +369,7 @@ test('packing while packing works: a getter may do it', () => {
   assert.deepEqual(codec.read(new ByteReader(Buffer.from(codec.pack([4]).bytes))), [4]);
 });
 
-test('isImmutable says true for primitives alone that tryWrite takes', () => {
+test('isImmutable returns true only for primitives that tryWrite takes', () => {
   assert.equal(isImmutable([1, 'a', null, undefined, true, 1n]), true);
   assert.equal(isImmutable([]), true);
   assert.equal(isImmutable([1, {}]), false);
@@ -377,7 +377,7 @@ test('isImmutable says true for primitives alone that tryWrite takes', () => {
   assert.equal(isImmutable([Symbol('s')]), false, 'the slow codec has to write it');
 });
 
-test('without leave to make code from strings the same values arrive', () => {
+test('the same values arrive where code from strings is forbidden', () => {
   const index = new URL('../../../src/channels/index.js', import.meta.url).href;
   const script = `
     import assert from 'node:assert/strict';

@@ -23,7 +23,7 @@ const leaf = fc.oneof(
   fc.double(),
   fc.bigInt(),
   text,
-  // Not of the pool: many of those, out of their order, may be one another's parts.
+  // No pooled memory: reordered, many of its buffers may be parts of each other.
   fc.uint8Array().map((bytes) => Buffer.alloc(bytes.length, bytes)),
   fc.uint8Array({ maxLength: 300 }),
   fc.float64Array(),

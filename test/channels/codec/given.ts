@@ -1,4 +1,4 @@
-// Helpers of the codec's tests: a codec whose slow half can be seen, and blocks on the heap.
+// Helpers of the codec's tests: a codec with a visible slow half, and blocks on the heap.
 
 import assert from 'node:assert/strict';
 import {
@@ -51,7 +51,7 @@ export class HeapBlocks implements BlockStore {
   readonly thresholdBytes = 1000;
   readonly borrowedBytes = 0;
   onUnused = (): void => {};
-  /** By offset: the memory, and its holders: the sender's holds, and references of peers. */
+  /** Memory by offset; its holders are the sender's holds and the references of peers. */
   readonly memory = new Map<number, ArrayBuffer>();
   holds = 0;
   lent = 0;

@@ -1,4 +1,4 @@
-// A program whose worker opens a pool of its own, which has a worker too.
+// A program with a worker that opens a pool of its own, which has a worker too.
 
 import { Pool } from '../../../src/public.js';
 

@@ -1,4 +1,4 @@
-// A program that serves another one, with a socket for `manycore status` or without, and says when it does.
+// A program that serves another one, with a socket for `manycore status` or without, and reports its start.
 
 import { serve } from '../../../src/serve/index.js';
 

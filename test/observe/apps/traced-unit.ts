@@ -14,7 +14,7 @@ export default ({ bus }: UnitContext): void => {
     const handler = spinInSpan(0);
     const inTask = await run(() => spinInSpan(0));
     const { resourceMetrics } = await reader.collect();
-    const told = resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics).length;
-    message.reply({ handler, task: inTask, told });
+    const metrics = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics).length;
+    message.reply({ handler, task: inTask, metrics });
   });
 };

@@ -1,4 +1,4 @@
-// A program whose pool goes on when a worker is killed.
+// A program with a pool that goes on when a worker is killed.
 
 import { Pool } from '../../../src/public.js';
 

@@ -1,4 +1,4 @@
-// A server whose loop has a thread of its own, which has a pool.
+// A server with a loop that has a thread of its own, which has a pool.
 
 import { createServer } from 'node:http';
 import { Worker } from 'node:worker_threads';

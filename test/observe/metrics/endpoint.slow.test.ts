@@ -130,7 +130,7 @@ test('the wait of a job is reported only where jobs cannot be counted', {
   assert.equal((await values(counted, 'waiting')).length, 1);
 });
 
-/** Empty where it cannot be seen. */
+/** Empty if the pool cannot be read. */
 function seenThreads(): number[] {
   try {
     return [readBlockingPool().threads];
@@ -217,14 +217,14 @@ test('a client that stays connected does not keep the program alive', async (t) 
   get();
   await once(socket, 'data');
   socket.resume();
-  // So often that no server ends the connection for being idle.
+  // Polls often enough that no server ends the idle connection.
   const timer = setInterval(get, 200);
   t.after(() => clearInterval(timer));
   child.send('end');
   await waitFor(() => child.exitCode === 0, 20_000);
 });
 
-test('a port that is taken is said with the way out', async (t) => {
+test('a taken port is an error with the way out', async (t) => {
   ownRuntime(t);
   const { port } = await endpoint(t);
   await assert.rejects(serveMetrics({ port }), {
@@ -246,7 +246,7 @@ test('the endpoint is on loopback alone by default', async (t) => {
   assert.ok((await endpoint(t, { host: '127.0.0.2' })).url.startsWith('http://127.0.0.2:'));
 });
 
-test('what is not asked for metrics gets no metrics', async (t) => {
+test('requests for other paths get no metrics', async (t) => {
   ownRuntime(t);
   const { url, port } = await endpoint(t);
   assert.equal((await asked(url.replace('/metrics', '/'))).status, 404);
@@ -276,14 +276,14 @@ test('on loopback it answers to localhost and to addresses alone', async (t) => 
   );
 });
 
-test('where other machines come in it answers to any name', async (t) => {
+test('on other addresses it answers to any name', async (t) => {
   ownRuntime(t);
   const { port } = await endpoint(t, { host: '0.0.0.0' });
   const { status } = await asked(`http://127.0.0.1:${port}/metrics`, { host: 'any.example' });
   assert.equal(status, 200);
 });
 
-test('wrong options are said by name', async () => {
+test('the error for a wrong option has its name', async () => {
   const wrong: object = { prot: 9464 };
   await assert.rejects(serveMetrics(wrong), { code: 'OPTION_INVALID', message: /prot/ });
   await assert.rejects(serveMetrics({ port: 65_536 }), { code: 'OPTION_INVALID', message: /port/ });

@@ -42,12 +42,12 @@ test('a thread of a blocking unit is reported, and is not down while it blocks',
   const url = await endpointUrl(t);
   const buses = (lines: readonly Line[]): number =>
     valuesOf(lines, 'manycore_bus_messages_received_total').length;
-  // This thread, the loop, and the thread beside it.
-  const told = await waitFor(async () => {
+  // The buses are of this thread, the loop, and the thread beside it.
+  const lines = await waitFor(async () => {
     const lines = await scrape(url);
     return buses(lines) === 3 ? lines : undefined;
   });
-  assert.deepEqual(valuesOf(told, 'manycore_thread_up'), [1, 1]);
+  assert.deepEqual(valuesOf(lines, 'manycore_thread_up'), [1, 1]);
   const programs = new Programs();
   t.after(() => programs[Symbol.dispose]());
   const ours = (await programs.poll()).filter(({ threads }) => threads.length > 0);
@@ -204,7 +204,7 @@ test('processor time has one source: /proc, wherever it is', {
   skip: process.platform !== 'linux' && 'there is no /proc',
 }, async () => {
   const stats = await ownStats();
-  const told = { rssBytes: 1, userMs: 1e12, systemMs: 1e12 };
-  const [own] = processReadings(process.pid, [{ ...stats, process: told }], []);
-  assert.ok(own?.cpu !== undefined && own.cpu.userMs < told.userMs);
+  const reported = { rssBytes: 1, userMs: 1e12, systemMs: 1e12 };
+  const [own] = processReadings(process.pid, [{ ...stats, process: reported }], []);
+  assert.ok(own?.cpu !== undefined && own.cpu.userMs < reported.userMs);
 });

@@ -97,16 +97,16 @@ test('names are valid in Prometheus, and unique', () => {
 });
 
 test('labels are few, and none has a name of the program in it', () => {
-  const known = ['pid', 'thread', 'pool', 'bus', 'server', 'loop'];
+  const common = ['pid', 'thread', 'pool', 'bus', 'server', 'loop'];
   const few = ['role', 'slot', 'state', 'kind', 'mode', 'quantile'];
   const labels = new Set(metricDefinitions.flatMap((each) => each.labels));
   assert.deepEqual(
-    [...labels].filter((label) => ![...known, ...few].includes(label)),
+    [...labels].filter((label) => ![...common, ...few].includes(label)),
     [],
   );
 });
 
-test('the text says of each metric what it is', async (t) => {
+test('the text describes each metric', async (t) => {
   ownRuntime(t);
   const text = await metricsText();
   for (const definition of metricDefinitions) {

@@ -20,7 +20,7 @@ async function scraped(): Promise<Line[]> {
 }
 
 /** Waits until so many workers have reported their heaps. */
-function toldBy(workers: number): Promise<Line[]> {
+function reportedBy(workers: number): Promise<Line[]> {
   return waitFor(async () => {
     const lines = await scraped();
     return valuesOf(lines, used).length === workers && lines;
@@ -56,7 +56,7 @@ for (const way of ways) {
     ownRuntime(t);
     const pool = openPool(t, { size: 2 }, way);
     await pool.warm();
-    const lines = await toldBy(2);
+    const lines = await reportedBy(2);
     const slots = lines.filter(({ name }) => name === used).map(({ labels }) => labels);
     assert.deepEqual(slots, [{ slot: '1' }, { slot: '2' }]);
     const limits = valuesOf(lines, 'manycore_worker_heap_limit_bytes');
@@ -77,7 +77,7 @@ for (const way of ways) {
     const pool = openPool(t, { size: 1 }, way);
     const gate = new Gate(t);
     await pool.warm();
-    await toldBy(1);
+    await reportedBy(1);
     await pool.run(keep, 64);
     await waitFor(async () => (valuesOf(await scraped(), used)[0] ?? 0) > 64 * mib);
     const questions = questionsOf(t);
@@ -121,7 +121,7 @@ test('no worker is polled without a reader, and each worker once for each readin
   assert.equal(questions.count, 2);
 });
 
-test('a worker counts its collections from the first question on', async (t) => {
+test('a worker counts its collections from the first poll on', async (t) => {
   ownRuntime(t);
   const pool = openPool(t, { size: 1, worker: 'process' });
   const counts = (lines: Line[]): number[] =>
@@ -135,9 +135,9 @@ test('a worker counts its collections from the first question on', async (t) => 
     Reflect.set(globalThis, 'allPauses', all);
   });
   for (let count = 0; count < 5; count += 1) await pool.run(litter);
-  const [told = Number.NaN] = counts(await toldBy(1)); // pauses since the question, if there were any
+  const [counted = Number.NaN] = counts(await reportedBy(1)); // pauses since the first poll, if any
   const all = await pool.run(() => Reflect.get(globalThis, 'allPauses').count);
-  assert.ok(told < all, `${told} of ${all}`);
+  assert.ok(counted < all, `${counted} of ${all}`);
   for (let count = 0; count < 5; count += 1) await pool.run(litter);
   await waitFor(async () => (counts(await scraped())[0] ?? 0) > 0);
 });
@@ -151,7 +151,7 @@ test('a killed worker is no longer reported', async (t) => {
   await waitFor(() => pool.stats().lostWorkers === 1);
   assert.ok(valuesOf(await scraped(), used).every((heap) => heap < 64 * mib));
   await pool.run(() => true);
-  await toldBy(1);
+  await reportedBy(1);
 });
 
 const none = { count: 0, totalMs: 0, maxMs: 0 };
@@ -175,7 +175,10 @@ function threadWith(thread: number, workers: readonly GivenWorker[]): ThreadStat
 
 /** Slots, and how many pauses each has. */
 function pausesIn(threads: readonly ThreadStats[]): (number | undefined)[][] {
-  return workerReadings(threads).map(({ slot, memory: told }) => [slot, told?.gc.minor.count]);
+  return workerReadings(threads).map(({ slot, memory: reported }) => [
+    slot,
+    reported?.gc.minor.count,
+  ]);
 }
 
 test('workers of a thread that is silent keep their slots, and lose them when it has ended', () => {

@@ -22,22 +22,22 @@ async function spansIn(work: () => Promise<unknown>): Promise<readonly SpanFacts
   return takeSpans().filter(({ name }) => name !== 'request');
 }
 
-const told = (spans: readonly SpanFacts[]): unknown[] =>
+const facts = (spans: readonly SpanFacts[]): unknown[] =>
   spans.map(({ name, attributes, exceptions }) => [name, attributes['error.type'], exceptions]);
 
 const forever = (): never => {
   while (true);
 };
 
-test('a call that is given up after its time is an error in the trace of its caller', async (t) => {
+test('a call that times out is an error in the trace of its caller', async (t) => {
   const pool = tracedPool(t, { graceMs: 10 });
   const spans = await spansIn(() =>
     assert.rejects(pool.with({ timeoutMs: 50 }).run(forever), { code: 'TASK_TIMED_OUT' }),
   );
-  assert.deepEqual(told(spans), [['call forever', 'TASK_TIMED_OUT', 1]]);
+  assert.deepEqual(facts(spans), [['call forever', 'TASK_TIMED_OUT', 1]]);
 });
 
-test('so is one that is aborted, before a worker has it and after', async (t) => {
+test('an aborted call is an error in the trace of its caller, before a worker has it and after', async (t) => {
   const pool = tracedPool(t, { graceMs: 10 });
   await pool.warm();
   const spans = await spansIn(async () => {
@@ -47,13 +47,13 @@ test('so is one that is aborted, before a worker has it and after', async (t) =>
     const aborted = AbortSignal.any([signal, AbortSignal.timeout(50)]);
     await assert.rejects(pool.with({ signal: aborted }).run(forever), { code: 'ABORTED' });
   });
-  assert.deepEqual(told(spans), [
+  assert.deepEqual(facts(spans), [
     ['call forever', 'ABORTED', 1],
     ['call forever', 'ABORTED', 1],
   ]);
 });
 
-test('so is one for which the queue has no room, and one whose worker is killed', async (t) => {
+test('a call is an error in the trace of its caller when the queue is full or its worker is killed', async (t) => {
   const pool = tracedPool(t, { maxWaitingTasks: 1, maxTasksAhead: 1 });
   const spans = await spansIn(async () => {
     const all = Array.from({ length: 5 }, () =>
@@ -68,7 +68,7 @@ test('so is one for which the queue has no room, and one whose worker is killed'
   assert.deepEqual(types, new Set(['POOL_QUEUE_FULL', 'WORKER_EXITED']));
 });
 
-test('a call that is tried again is one, and what ran is its child', async (t) => {
+test('a call that is tried again is one span, and its completed try is the child', async (t) => {
   const pool = tracedPool(t);
   const mark = join(folder(t), 'tried');
   const spans = await spansIn(() =>
@@ -78,7 +78,7 @@ test('a call that is tried again is one, and what ran is its child', async (t) =
       process.kill(process.pid, 'SIGKILL');
     }),
   );
-  assert.deepEqual(told(spans), [['call again', undefined, 0]]);
+  assert.deepEqual(facts(spans), [['call again', undefined, 0]]);
   const [ran] = await pool.run(() => takeSpans()); // the first try had no time to record
   assert.deepEqual([ran?.name, ran?.parentId], ['task again', spans[0]?.spanId]);
 });
@@ -97,5 +97,5 @@ test('a map that fails is an error in the trace of its caller', async (t) => {
       { code: 'WORKER_EXITED' },
     ),
   );
-  assert.deepEqual(told(spans), [['map leave', 'WORKER_EXITED', 1]]);
+  assert.deepEqual(facts(spans), [['map leave', 'WORKER_EXITED', 1]]);
 });

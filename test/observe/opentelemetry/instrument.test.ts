@@ -37,9 +37,9 @@ test('the metrics are those of the table, read when the SDK collects', async (t)
   await pool.run(() => 2);
   const second = await collected(reader);
   assert.equal(second.get('manycore.tasks.completed')?.[0]?.value, 2);
-  const known = new Set(metricDefinitions.map(openTelemetryName));
+  const defined = new Set(metricDefinitions.map(openTelemetryName));
   assert.deepEqual(
-    [...second.keys()].filter((name) => !known.has(name)),
+    [...second.keys()].filter((name) => !defined.has(name)),
     [],
   );
   assert.ok((second.get('manycore.loop.active')?.length ?? 0) === 1);
@@ -54,12 +54,12 @@ test('the second call takes the place of the first', async (t) => {
   assert.ok((await collected(two)).size > 0);
 });
 
-test('wrong options are said by name', () => {
+test('the error for a wrong option has its name', () => {
   const wrong: object = { meter: 1 };
   assert.throws(() => instrument(wrong), { code: 'OPTION_INVALID', message: /meter/ });
 });
 
-test('a worker that leaves sends its last spans before', async (t) => {
+test('a worker sends its last spans before it exits', async (t) => {
   const file = join(folder(t), 'spans');
   const pool = new Pool({
     size: 1,
@@ -90,7 +90,7 @@ function packageWith(t: TestContext, names: readonly string[]): string {
   return path;
 }
 
-test('without the API of OpenTelemetry, instrument() says what to install', async (t) => {
+test('without the API of OpenTelemetry, the error of instrument() names the package to install', async (t) => {
   const path = packageWith(t, ['acorn']);
   const program = join(path, 'program.mjs');
   writeFileSync(

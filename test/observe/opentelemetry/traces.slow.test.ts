@@ -1,4 +1,4 @@
-// Traces go with calls and messages: what runs in a worker runs in a span that is a child of the caller's.
+// Traces go with calls and messages: a task in a worker runs in a child of the caller's span.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -74,7 +74,7 @@ test('each call has the trace of its own caller, also of the same function', asy
   assert.equal(await pool.run(work), undefined);
 });
 
-test('what a task throws, or rejects with, is written into its span', async (t) => {
+test('the error of a task, thrown or rejected, is written into its span', async (t) => {
   const pool = tracedPool(t);
   await inSpan('request', async () => {
     await assert.rejects(
@@ -90,8 +90,8 @@ test('what a task throws, or rejects with, is written into its span', async (t) 
     );
   });
   const spans = await spansOf(pool);
-  const said = spans.map(({ name, error, exceptions }) => [name, error, exceptions]);
-  assert.deepEqual(said, [
+  const facts = spans.map(({ name, error, exceptions }) => [name, error, exceptions]);
+  assert.deepEqual(facts, [
     ['task fail', 'thrown', 1],
     ['task failLater', 'rejected', 1],
   ]);
@@ -202,7 +202,7 @@ test('an item that fails is written into the span of its chunk, which ends all t
   assert.ok(spans.some(({ error }) => error === 'even'));
 });
 
-// By name: what a task got as an import is a value there, and this one could not go on to another worker.
+// A task by name: an imported function is a value in a worker, which could not send it on.
 const spinInSpan = task<typeof spinHere>(new URL('./tracing.js', import.meta.url), 'spinInSpan');
 
 test('tasks and maps in a task belong to its trace, inline and in another worker', async (t) => {

@@ -23,7 +23,7 @@ function instrumentProcesses(t: TestContext, by = './tracing.js'): void {
 interface Where {
   readonly handler: ReturnType<typeof spinInSpan>;
   readonly task: ReturnType<typeof spinInSpan>;
-  readonly told: number;
+  readonly metrics: number;
 }
 
 test('a trace goes to a unit and on to its task; the loop exports no metrics of its own', {
@@ -36,7 +36,7 @@ test('a trace goes to a unit and on to its task; the loop exports no metrics of 
   const { result, traceId, spanId } = await inSpan('request', () =>
     loops.bus.request<Where>('where', undefined),
   );
-  const { handler, task, told } = result.body;
+  const { handler, task, metrics } = result.body;
   assert.equal(handler.traceId, traceId);
   assert.notEqual(handler.spanId, spanId);
   assert.notEqual(handler.pid, process.pid);
@@ -44,7 +44,7 @@ test('a trace goes to a unit and on to its task; the loop exports no metrics of 
   assert.notEqual(task.spanId, handler.spanId);
   assert.notEqual(task.pid, handler.pid);
   // The program reports all its loops.
-  assert.equal(told, 0);
+  assert.equal(metrics, 0);
 });
 
 function answers({ bus }: UnitContext): void {
@@ -52,7 +52,7 @@ function answers({ bus }: UnitContext): void {
 }
 
 for (const on of ['loop', 'blocking'] as const) {
-  test(`a ${on} of units that leaves sends its last spans before`, { skip }, async (t) => {
+  test(`a ${on} of units sends its last spans before it exits`, { skip }, async (t) => {
     ownRuntime(t);
     const file = join(folder(t), 'spans');
     instrumentProcesses(t, './late.js');
