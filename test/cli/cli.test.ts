@@ -16,7 +16,7 @@ const isNativeHere = existsSync(
   new URL(`../../../prebuilds/${platformName()}/manycore.node`, import.meta.url),
 );
 
-test('doctor finds everything well, or says what is missing, and its exit code says which', async (t) => {
+test('doctor finds everything well, or reports what is missing, and sets its exit code', async (t) => {
   const { status, stdout } = await runCommand(t, [...command, 'doctor']);
   assert.match(stdout, /cores\s+\d+ granted/);
   assert.match(stdout, /process workers over socket\s+a worker answered/);
@@ -36,7 +36,7 @@ test('doctor --json prints one JSON value with the same findings', async (t) => 
   }
 });
 
-test('without the binary doctor says what that costs and exits with 1', async (t) => {
+test('without the binary doctor reports the cost and exits with 1', async (t) => {
   const { status, stdout } = await runCommand(t, [...command, 'doctor'], {
     MANYCORE_NATIVE: 'off',
   });
@@ -84,7 +84,7 @@ for (const [name, text] of [
   ['throws.cjs', "throw new RangeError('from the program');"],
   ['rejects.mjs', "Promise.reject(new RangeError('from the program'));"],
 ] as const) {
-  test(`what ${name} throws ends the process as under node, with its stack`, async (t) => {
+  test(`an error of ${name} ends the process as under node, with its stack`, async (t) => {
     const file = `${new Gate(t).folder}/${name}`;
     writeFileSync(file, text);
     const { status, stderr } = await runCommand(t, [...command, 'run', file]);
@@ -102,7 +102,7 @@ test('a program that is not there is CLI_FILE_NOT_FOUND, in the text and in the 
   }
 });
 
-for (const [what, args, said] of [
+for (const [what, args, message] of [
   ['a file that is not there', ['run', '/nowhere/program.js'], /no file \/nowhere\/program\.js/],
   ['a folder', ['run', '/tmp'], /no file \/tmp/],
   ['no file', ['run'], /missing required argument 'file'/],
@@ -115,7 +115,7 @@ for (const [what, args, said] of [
   test(`${what} is exit code 2 and one sentence`, async (t) => {
     const { status, stdout, stderr } = await runCommand(t, [...command, ...args]);
     assert.equal(status, 2, stderr);
-    assert.match(stderr, said);
+    assert.match(stderr, message);
     assert.ok(stderr.trim().split('\n').length <= 3, stderr);
     assert.equal(stdout, '');
   });
@@ -129,8 +129,8 @@ test('--help names the commands, --version is that of the package', async (t) =>
   assert.deepEqual(names, [...run, 'top', 'dashboard', 'doctor', 'trace', 'tune', 'help']);
   for (const line of help.stdout.split('\n')) assert.ok(line.length <= 80, line);
   const { version } = JSON.parse(readRepositoryFile('package.json')) as { version: string };
-  const said = await runCommand(t, [...command, '--version']);
-  assert.deepEqual([said.status, said.stdout.trim()], [0, version]);
+  const printed = await runCommand(t, [...command, '--version']);
+  assert.deepEqual([printed.status, printed.stdout.trim()], [0, version]);
 });
 
 test('without a command it shows the help', async (t) => {

@@ -56,11 +56,11 @@ function of(change: Partial<ProcessSamples>, { cores = 2, loops = 0 } = {}): Fin
 
 function remedyOf(what: string, findings: readonly Finding[]): string {
   const found = findings.find((finding) => finding.what === what);
-  assert.ok(found?.cost, 'it says what it costs');
+  assert.ok(found?.cost, 'the finding has its cost');
   return found.remedy ?? '';
 }
 
-test('of a program that does well everything is ok', () => assert.deepEqual(unwell(of({})), []));
+test('everything is ok in a healthy program', () => assert.deepEqual(unwell(of({})), []));
 
 const full = { ...reading, idleThreads: 0, waitingJobs: 5 };
 
@@ -110,7 +110,7 @@ test('waiting jobs in one of ten samples are no problem', () => {
   assert.deepEqual(unwell(of({ pool })), []);
 });
 
-test('where jobs cannot be counted, threads that are never idle are advice', () => {
+test('threads that are never idle are advice if jobs cannot be counted', () => {
   const seen = {
     ...reading,
     waitingJobs: undefined,
@@ -124,7 +124,7 @@ test('where jobs cannot be counted, threads that are never idle are advice', () 
   assert.deepEqual(unwell(of({ pool: [{ ...seen, problem }] })), []);
 });
 
-test('where jobs cannot be counted, one of ours that waits long is a problem', () => {
+test('a long wait of our probe is a problem if jobs cannot be counted', () => {
   const problem = 'its executable was stripped of symbols';
   const uncounted = { waitingJobs: undefined, waitingLookups: undefined, idleThreads: 0, problem };
   const pool = [{ ...reading, ...uncounted, method: 'threads' as const }];
@@ -138,19 +138,19 @@ test('where jobs cannot be counted, one of ours that waits long is a problem', (
   assert.deepEqual(unwell(of({ pool, poolWaitMs: 0.2 })), []);
 });
 
-test('a probe whose end a late loop saw late is no wait for the pool', () => {
+test('a probe that ended late because of a late loop is no wait for the pool', () => {
   const threads = [{ ...thread, lag: { p99Ms: 250, maxMs: 300 } }];
   const findings = of({ pool: [], poolProblem: 'hidden', poolWaitMs: 310, threads });
   assert.deepEqual(unwell(findings), ['loop lag: problem']);
 });
 
-test('a pool that cannot be seen, or was not used, is said and is no problem', () => {
+test('an unreadable or unused pool is reported and is no problem', () => {
   const hidden = of({ pool: [], poolProblem: 'it cannot be seen' });
   assert.deepEqual([hidden[0]?.state, hidden[0]?.detail], ['info', 'it cannot be seen']);
   assert.match(of({ pool: [{ ...reading, threads: 0 }] })[0]?.detail ?? '', /nothing has used it/);
 });
 
-test('a main thread that is always at work is said, unless loops are in other threads', () => {
+test('a main thread that is always at work is reported, unless loops are in other threads', () => {
   assert.match(remedyOf('main thread', of({ mainShare: 0.98 })), /manycore serve/);
   assert.match(remedyOf('main thread', of({ mainShare: 0.98 }, { loops: 1 })), /manycore scale/);
   assert.deepEqual(unwell(of({ mainShare: 0.98 }, { loops: 2 })), []);
@@ -174,7 +174,7 @@ test('memory near the limit of an unreported heap gives a guess, far below it is
   assert.deepEqual(unwell(of({ ownBytes: 200 * MiB, heapLimit })), []);
   assert.deepEqual(unwell(of({ ownBytes: 400 * MiB, heapLimit }, { loops: 2 })), []);
   const names = of({ heapLimit: undefined }).map(({ what }) => what);
-  assert.ok(!names.includes('heap limit'), 'nothing is said where the limit is unknown');
+  assert.ok(!names.includes('heap limit'), 'an unknown limit has no finding');
 });
 
 test('with reported heaps the memory of the process is no finding', () => {
@@ -205,7 +205,7 @@ for (const [number, role, remedy] of [
   });
 }
 
-test('a silent thread is a problem: what computes is to move, what waits is to be found', () => {
+test('a silent thread is a problem: move its computation, or find its wait', () => {
   const silent = { ...thread, isSilent: true, lag: undefined, heap: undefined };
   const waits = of({ threads: [silent], mainShare: 0 });
   assert.deepEqual(unwell(waits), ['blocked loop: problem']);

@@ -17,7 +17,7 @@ import { unwell } from './findings.js';
 
 const MiB = 1024 ** 2;
 
-// Rows of what Node says under a quota, by line of Node, for a machine with four cores.
+// Values of Node under a quota, by release line, on a machine with four cores.
 for (const [quota, granted, seen, state] of [
   ['0.50', 1, 4, 'advice'],
   ['1.50', 2, 4, 'advice'],
@@ -25,7 +25,7 @@ for (const [quota, granted, seen, state] of [
   ['2.50', 3, 4, 'advice'],
   ['2.50', 3, 2, 'info'],
 ] as const) {
-  test(`under a quota of ${quota} cores ${granted} count, and Node that says ${seen} is ${state}`, () => {
+  test(`under a quota of ${quota} cores ${granted} count, and a Node that counts ${seen} is ${state}`, () => {
     const finding = coresFinding({ count: granted, reason: `quota ${quota}` }, seen, 4);
     assert.equal(finding.state, state);
     assert.match(
@@ -55,7 +55,7 @@ for (const [given, cores, expected] of [
   });
 }
 
-test('few descriptors are said, with how many', () => {
+test('a low limit of descriptors is advice', () => {
   const limits = (most: string) =>
     `Limit  Soft Limit  Hard Limit\nMax open files            1024                 ${most}                 files`;
   assert.deepEqual(unwell(descriptorsFinding(limits('1024'))), ['descriptors: advice']);
@@ -64,7 +64,7 @@ test('few descriptors are said, with how many', () => {
   assert.deepEqual(descriptorsFinding(''), []);
 });
 
-test('a heap that may grow beyond the memory that is granted is said', () => {
+test('a heap that may grow beyond the granted memory is advice', () => {
   assert.deepEqual(unwell(memoryFinding(512 * MiB, 4096 * MiB)), ['memory: advice']);
   assert.match(memoryFinding(512 * MiB, 4096 * MiB)[0]?.remedy ?? '', /--max-old-space-size=384$/);
   assert.deepEqual(unwell(memoryFinding(512 * MiB, 256 * MiB)), []);

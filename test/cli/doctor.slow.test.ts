@@ -29,7 +29,7 @@ function doctor(
   return runCommand(t, [process.execPath, command, 'doctor', ...args], env);
 }
 
-test('a program whose jobs wait has a problem, with numbers and a remedy', {
+test('a program with waiting jobs has a problem, with numbers and a remedy', {
   skip: skip || skipCounting,
 }, async (t) => {
   const { pid } = await startProgram(t, saturated());
@@ -67,7 +67,7 @@ for (const [where, ran, options] of [
   ['flags', [process.execPath, '--max-old-space-size=64'], {}],
   ['NODE_OPTIONS', [process.execPath], { NODE_OPTIONS: '--max-old-space-size=64' }],
 ] as const) {
-  test(`a heap near its limit is seen, which is in ${where}`, { skip }, async (t) => {
+  test(`a heap near its limit is found, with the limit in ${where}`, { skip }, async (t) => {
     const text = `${heapOf52MiB} setInterval(() => {}, 1000);`;
     const env = { PATH: process.env['PATH'], ...options };
     const { pid } = await startProgram(t, text, { command: [...ran], env });
@@ -78,7 +78,9 @@ for (const [where, ran, options] of [
   });
 }
 
-test('a flag of ours says nothing of another program, nor of the next one', { skip }, async (t) => {
+test('a flag of ours does not count for another program, nor for the next one', {
+  skip,
+}, async (t) => {
   const before = process.env['NODE_OPTIONS'];
   process.env['NODE_OPTIONS'] = '--max-old-space-size=100';
   t.after(() => {
@@ -91,7 +93,7 @@ test('a flag of ours says nothing of another program, nor of the next one', { sk
   }
 });
 
-test('a limit that a server has from its configuration is the one that is shown', {
+test('the limit in the configuration of a server is the one that is shown', {
   skip: skip || skipServing,
 }, async (t) => {
   const runtime = folder(t);
@@ -100,7 +102,7 @@ test('a limit that a server has from its configuration is the one that is shown'
   const env = { XDG_RUNTIME_DIR: runtime };
   const flags = ['-P', '1', '-L', '1', '--config', file, listens];
   const { pids } = await startWith(t, flags, { env: { ...process.env, ...env } });
-  // It says nothing of itself before it has run for a second.
+  // The program reports nothing before it has run for a second.
   const detail = await waitFor(async () => {
     const { programs } = JSON.parse((await doctor(t, [String(pids[0]), '--json'], env)).stdout);
     const findings: { what: string; detail: string }[] = programs[0].findings;
@@ -152,7 +154,9 @@ test('a loop that is late is a problem', { skip }, async (t) => {
   });
 });
 
-test('of a Node without symbols the program says how long a job waits', { skip }, async (t) => {
+test('a program on a Node without symbols reports the wait of a job itself', {
+  skip,
+}, async (t) => {
   const pid = await troubled(t, 'jobs', { execPath: withoutSymbols(t) });
   await waitFor(async () => {
     const { status, stdout } = await doctor(t, [String(pid)]);
@@ -173,7 +177,7 @@ test('memory outside of the heaps is near no limit of a heap', { skip }, async (
   });
 });
 
-test('a thread whose heap is near its limit is named, with its own way out', {
+test('a thread with a heap near its limit is named, with its own way out', {
   skip,
 }, async (t) => {
   const pid = await troubled(t, 'heap', { where: 'thread' });
@@ -203,7 +207,7 @@ test('a quota that is used up is a problem', { skip }, async (t) => {
     }),
   );
   writeFileSync(`${group}/cgroup.procs`, String(pid));
-  // On a machine with much to do it may get less than its quota for a while.
+  // The program may get less than its quota for a while on a busy machine.
   await waitFor(async () => {
     const { stdout, status } = await doctor(t, [String(pid)]);
     return status === 1 && /^PROBLEM CPU quota +0\.02 cores, used up in/m.test(stdout);

@@ -9,8 +9,8 @@ import { deadlineMs, startWith } from './serving.js';
 
 const nobody = 65_534;
 
-test('where the system forks no more the others serve on, and one is started once it does', {
-  // Root has no limit, and who is not root shares his with all else that he runs.
+test('servers continue when the system refuses to fork, and restart a process once it does not', {
+  // Root has no limit, and another user shares its limit with its other processes.
   skip: skip || noLimits || othersNeedRoot(),
 }, async (t) => {
   const { child, errors, port, pids } = await startWith(t, ['-P', '2', '-L', '1', listens], {

@@ -14,16 +14,16 @@ import { folder, listens, program, skip } from '../serve/served.js';
 import { waitFor } from '../support/index.js';
 import { command, deadlineMs, startWith } from './serving.js';
 
-test('serve --metrics says where the metrics are, and they are of all loops', {
+test('serve --metrics prints the address of the metrics, which cover all loops', {
   skip,
 }, async (t) => {
   ownRuntime(t);
   const { lines, port } = await startWith(t, ['-P', '1', '-L', '2', '--metrics', '0', listens]);
-  const said = await waitFor(
+  const line = await waitFor(
     () => lines.find((line) => line.startsWith('metrics at ')),
     deadlineMs,
   );
-  const [, url = ''] = /^metrics at (http:\/\/127\.0\.0\.1:\d+\/metrics)$/.exec(said) ?? [];
+  const [, url = ''] = /^metrics at (http:\/\/127\.0\.0\.1:\d+\/metrics)$/.exec(line) ?? [];
   for (let count = 0; count < 4; count += 1) await bodyOf(port);
   const sum = (values: readonly number[]): number => values.reduce((all, each) => all + each, 0);
   await waitFor(async () => {
@@ -33,7 +33,7 @@ test('serve --metrics says where the metrics are, and they are of all loops', {
   }, deadlineMs);
 });
 
-test('a configuration may say where the metrics are', { skip }, async (t) => {
+test('a configuration may set the address of the metrics', { skip }, async (t) => {
   ownRuntime(t);
   const app = program(t, 'app.mjs', `export default (q, r) => r.end('here');`);
   const config = join(folder(t), 'config.json');

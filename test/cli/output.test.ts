@@ -1,4 +1,4 @@
-// Commands whose standard output cannot be written, or whose reader has gone.
+// Commands with a standard output that cannot be written, or without a reader.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -24,8 +24,11 @@ for (const flags of [
   test(`${flags.slice(0, 3).join(' ')} on a full disk is one sentence`, { skip }, async (t) => {
     ownRuntime(t);
     const { status, stderr } = await runCommand(t, [...words, ...flags]);
-    const said = stderr.replace(/^tracing process .*\n/, '');
-    assert.match(said, /^manycore: standard output .*ENOSPC.*make room.* \(CLI_OUTPUT_FAILED\)\n$/);
+    const message = stderr.replace(/^tracing process .*\n/, '');
+    assert.match(
+      message,
+      /^manycore: standard output .*ENOSPC.*make room.* \(CLI_OUTPUT_FAILED\)\n$/,
+    );
     assert.equal(status, 2);
   });
 }

@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 import headless from '@xterm/headless';
 import { childrenOf, waitFor } from '../support/index.js';
 
-/** Why there is no terminal for tests here; `false` when there is. */
+/** Reason why there is no terminal for tests here; `false` if there is one. */
 export const noPseudoTerminal =
   spawnSync('script', ['--version']).error !== undefined && 'there is no script(1) (util-linux)';
 
@@ -64,7 +64,7 @@ export class PseudoTerminal {
     return childrenOf(this.#child.pid ?? 0)[0]?.pid;
   }
 
-  /** Lines as they are seen, without white space at their end. */
+  /** Visible lines, without white space at their end. */
   get lines(): string[] {
     const { active } = this.#screen.buffer;
     return Array.from({ length: this.#screen.rows }, (_, row) => {
@@ -77,12 +77,12 @@ export class PseudoTerminal {
     return this.lines.join('\n');
   }
 
-  /** Whether a program has the screen that it leaves without a trace. */
+  /** True: a program uses the alternate screen. */
   get isOtherScreen(): boolean {
     return this.#screen.buffer.active.type === 'alternate';
   }
 
-  /** Whether anything that is seen has a colour, or is bold. */
+  /** True: something visible has a colour or is bold. */
   get isStyled(): boolean {
     const { active } = this.#screen.buffer;
     for (let row = 0; row < this.#screen.rows; row += 1) {

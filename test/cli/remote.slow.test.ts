@@ -77,16 +77,16 @@ test('a reload to a version that does not start prints the cause and the place',
   const { status, stderr } = await run('reload');
   assert.equal(status, 2);
   assert.match(stderr, /^TypeError: .*\n +at .*app\.mjs:1:6/);
-  const said =
+  const expected =
     /manycore: the server did not reload: all serve on as they were: the program failed: /;
-  assert.match(stderr, said);
+  assert.match(stderr, expected);
   child.kill('SIGHUP');
-  await waitFor(() => errors.some((line) => said.test(line)), deadlineMs);
+  await waitFor(() => errors.some((line) => expected.test(line)), deadlineMs);
   assert.ok(errors.some((line) => /^ +at .*app\.mjs:1:6/.test(line)));
   assert.equal(await bodyOf(port), 'old');
 });
 
-test('where no server runs, or several do, a command says so and changes nothing', {
+test('a command reports that no server or several run, and changes nothing', {
   skip,
 }, async (t) => {
   const { start, run } = ownServers(t);

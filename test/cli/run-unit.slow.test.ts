@@ -62,11 +62,11 @@ test('a unit that does not stop well is reported at the end', { skip }, async (t
     env: { ...process.env, MANYCORE_TEST_THROWS: 'yes' },
   });
   t.after(() => child.kill('SIGKILL'));
-  const said = text(child.stderr);
+  const errors = text(child.stderr);
   await once(createInterface({ input: child.stdout }), 'line');
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'exit'), [1, null]);
-  assert.match(await said, /did not stop well: it will not.*\(UNIT_STOP_FAILED\)/);
+  assert.match(await errors, /did not stop well: it will not.*\(UNIT_STOP_FAILED\)/);
 });
 
 test('a second signal ends a unit that does not end, with its processes', { skip }, async (t) => {
@@ -118,10 +118,10 @@ test('a unit that blocks its loop is reported with its place, then with its stac
   const lines: string[] = [];
   createInterface({ input: child.stderr }).on('line', (line) => lines.push(line));
   await waitFor(() => lines.some((line) => /^ {4}at nap \(file:.*naps\.js:/.test(line)), 20_000);
-  const told =
+  const expected =
     /^manycore: loop \d+ with naps, in process \d+, is in one callback for \d+ ms, at file:.*\/naps\.js:\d+:\d+$/;
-  assert.match(lines[0] ?? '', told);
-  assert.match(lines[1] ?? '', told); // the stack is the second's
+  assert.match(lines[0] ?? '', expected);
+  assert.match(lines[1] ?? '', expected); // the stack is the second's
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
@@ -152,22 +152,22 @@ test('run reports each restart of an ended thread, and at last that it gives up'
   const args = [command, 'run', unit, ...flags, '--config', JSON.stringify(sign)];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   t.after(() => child.kill('SIGKILL'));
-  const [out, told]: [string[], string[]] = [[], []];
+  const [out, errors]: [string[], string[]] = [[], []];
   createInterface({ input: child.stdout }).on('line', (line) => out.push(line));
-  createInterface({ input: child.stderr }).on('line', (line) => told.push(line));
+  createInterface({ input: child.stderr }).on('line', (line) => errors.push(line));
   await waitFor(() => out[0], 20_000);
   writeFileSync(sign, ''); // from now on it dies
-  const last = await waitFor(() => told.find((line) => line.includes('too often')));
+  const last = await waitFor(() => errors.find((line) => line.includes('too often')));
   const why = 'the thread of instance 0 of dies has ended: it was asked to';
   const first = `manycore: an instance is lost (${why}): it is started again`;
-  assert.ok(told.includes(first), told.join('\n'));
+  assert.ok(errors.includes(first), errors.join('\n'));
   assert.match(last, /^manycore: an instance is lost \(.*\): too often in a row, deploy it again$/);
-  assert.ok(!told.some((line) => line.includes('wait for another loop')));
+  assert.ok(!errors.some((line) => line.includes('wait for another loop')));
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
 
-test('what a unit fails with is one sentence and exit code 2', { skip }, async (t) => {
+test('the failure of a unit is one sentence and exit code 2', { skip }, async (t) => {
   const failing: [args: string[], pattern: RegExp][] = [
     [['/nowhere.js', '--instances', '2'], /there is no unit \/nowhere\.js: .*\(UNIT_INVALID\)/],
     [[hello, '--instances', 'many'], /--instances is "many": .*\(OPTION_INVALID\)/],
@@ -192,7 +192,7 @@ test('what a unit fails with is one sentence and exit code 2', { skip }, async (
   }
 });
 
-test('without --instances, what stands behind the file is for the program', async (t) => {
+test('without --instances, the program gets the arguments behind the file', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'manycore-run-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'program.mjs');

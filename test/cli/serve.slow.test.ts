@@ -21,7 +21,7 @@ function start(t: TestContext, ...flags: string[]): Promise<Running> {
   return startWith(t, [...flags, listens]);
 }
 
-test('serve says where it listens, reloads at HUP and USR2, and ends at TERM', {
+test('serve prints its address, reloads at HUP and USR2, and ends at TERM', {
   skip,
 }, async (t) => {
   const { child, lines, port, pids } = await start(t, '-P', '1', '-L', '2');
@@ -78,7 +78,7 @@ test('signals that come faster than processes all count', { skip }, async (t) =>
   writeFileSync(config, JSON.stringify(options));
   const { child, lines } = await startWith(t, ['--config', config]);
   child.kill('SIGTTIN');
-  // Else the system makes one signal of two.
+  // Two pending signals would become one in the system.
   await waitFor(() => childrenOf(child.pid ?? 0).length === 2, deadlineMs);
   child.kill('SIGTTIN');
   await waitFor(() => lines.includes('serving from 3 processes'), deadlineMs);
@@ -97,7 +97,7 @@ test('TERM during a reload ends the server, and loses nothing', { skip }, async 
   await waitFor(() => all.every((pid) => !isRunning(pid)), deadlineMs);
 });
 
-test('processes whose supervisor is killed answer what they hold, and leave', {
+test('processes answer pending requests and exit when their supervisor is killed', {
   skip,
 }, async (t) => {
   const { child, port, pids } = await start(t, '-P', '2', '-L', '1');
@@ -109,7 +109,7 @@ test('processes whose supervisor is killed answer what they hold, and leave', {
 });
 
 for (const loops of [1, 2]) {
-  test(`a process whose supervisor is killed leaves also from an endless callback, ${loops} loops`, {
+  test(`a process exits even from an endless callback when its supervisor is killed, ${loops} loops`, {
     skip,
   }, async (t) => {
     const config = join(folder(t), 'config.json');
@@ -164,8 +164,8 @@ test('an exported app listens on the address or the Unix socket that is asked fo
   assert.equal(lines[0], `listening on 127.0.0.1:${port}`);
   assert.equal(await bodyOf(port), 'here');
   const path = join(folder(t), 'socket');
-  const { child, lines: said } = await startWith(t, ['--unix', path, ...flags]);
-  assert.equal(said[0], `listening on ${path}`);
+  const { child, lines: printed } = await startWith(t, ['--unix', path, ...flags]);
+  assert.equal(printed[0], `listening on ${path}`);
   assert.equal(await bodyOver(path), 'here');
   child.kill('SIGTERM');
   await withDeadline(once(child, 'exit'), deadlineMs, 'the end');
@@ -223,7 +223,7 @@ test('a program that listens by itself has the port in PORT, and options that it
   }
 });
 
-test('what a program throws is shown with its stack, at its start and in a thread', {
+test('an error of a program is shown with its stack, at its start and in a thread', {
   skip,
 }, async (t) => {
   const broken = program(t, 'broken.mjs', `\nthrow new Error('at its start');`);
@@ -242,8 +242,8 @@ test('what a program throws is shown with its stack, at its start and in a threa
   const flags = ['-P', '1', '-L', '2', '--port', '0', app];
   const { errors, port } = await startWith(t, flags);
   await assert.rejects(bodyOf(port));
-  const told = /Error: of a request\n {4}at .*app\.mjs:2:13[^]* is lost/;
-  await waitFor(() => told.test(errors.join('\n')), deadlineMs);
+  const expected = /Error: of a request\n {4}at .*app\.mjs:2:13[^]* is lost/;
+  await waitFor(() => expected.test(errors.join('\n')), deadlineMs);
 });
 
 test('folders are served without a program', { skip }, async (t) => {
@@ -289,7 +289,7 @@ test('a configuration names apps, each with options of its own', { skip }, async
   assert.ok(!existsSync(config.pidFile));
 });
 
-test('processes are started as a configuration says, which manycore tune writes', {
+test('processes start with the configuration that manycore tune writes', {
   skip,
 }, async (t) => {
   const app = program(
@@ -319,7 +319,7 @@ test('processes are started as a configuration says, which manycore tune writes'
   assert.equal(await bodyOf(second.port), '7,by hand,true,1');
 });
 
-test('a configuration with what is no option is refused in a sentence', async (t) => {
+test('a configuration with an unknown option is refused in a sentence', async (t) => {
   const config = join(folder(t), 'config.json');
   for (const [content, message] of [
     [[], /it is an array: it must be an object/],
@@ -352,7 +352,7 @@ test('a configuration with what is no option is refused in a sentence', async (t
   }
 });
 
-test('a second server that cannot start leaves the file of the first its number', {
+test('a second server that cannot start leaves the pid file of the first unchanged', {
   skip,
 }, async (t) => {
   const pidFile = join(folder(t), 'pid');
@@ -432,7 +432,7 @@ test('sockets come from systemd, which is notified of the state', { skip }, asyn
   await once(opened, 'listening');
   const { port }: { port?: number } = Object(opened.address());
   const fd: number = Object(Reflect.get(opened, '_handle')).fd;
-  const heard = join(folder(t), 'notify');
+  const notifySocket = join(folder(t), 'notify');
   // systemd-notify(1)'s other end, in the language that has datagrams over Unix sockets.
   const listener = spawn(
     'python3',
@@ -443,7 +443,7 @@ s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.bind(sys.argv[1])
 print('bound')
 while True: print(s.recv(4096).decode().replace(chr(10), ' '))`,
-      heard,
+      notifySocket,
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
@@ -456,7 +456,7 @@ while True: print(s.recv(4096).decode().replace(chr(10), ' '))`,
   const command_ = `LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" "$@"`;
   const child = spawn('/bin/sh', ['-c', command_, process.execPath, command, 'serve', ...flags], {
     stdio: ['ignore', 'pipe', 'inherit', fd],
-    env: { ...process.env, NOTIFY_SOCKET: heard, WATCHDOG_USEC: '200000' },
+    env: { ...process.env, NOTIFY_SOCKET: notifySocket, WATCHDOG_USEC: '200000' },
   });
   t.after(() => child.kill('SIGKILL'));
   await waitFor(() => words.some((line) => line.startsWith('READY=1 STATUS=serving')), deadlineMs);

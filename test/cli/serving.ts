@@ -15,12 +15,12 @@ export interface Running {
   readonly child: ChildProcess;
   readonly lines: readonly string[];
   readonly errors: readonly string[];
-  /** Port at the end of its first line; NaN: there is none. */
+  /** Port at the end of its first line; NaN without a port. */
   readonly port: number;
   readonly pids: readonly number[];
 }
 
-/** With these arguments; a list of descriptors begins with its standard output. Ends with the test. */
+/** Starts a server with these arguments, until the end of the test. */
 export async function startWith(
   t: TestContext,
   flags: readonly string[],

@@ -48,7 +48,7 @@ test('programs are shown in 80 columns, one is opened, and closed again', { skip
   assert.equal(await terminal.ended, 0);
 });
 
-test('keys sort, pause and help, and each says so', { skip }, async (t) => {
+test('keys sort, pause and help, and the screen shows each', { skip }, async (t) => {
   ownRuntime(t);
   startBusy(t);
   const terminal = top(t);
@@ -68,7 +68,7 @@ test('keys sort, pause and help, and each says so', { skip }, async (t) => {
   await terminal.ended;
 });
 
-test('a program that ends while it is opened is said to have ended', { skip }, async (t) => {
+test('a program that ends while it is opened is shown as ended', { skip }, async (t) => {
   ownRuntime(t);
   const child = startBusy(t);
   const terminal = top(t);
@@ -83,7 +83,7 @@ test('a program that ends while it is opened is said to have ended', { skip }, a
   await terminal.ended;
 });
 
-test('a terminal that is too small says so in one line, until it is larger', {
+test('a terminal that is too small shows one line about it, until it is larger', {
   skip,
 }, async (t) => {
   ownRuntime(t);
@@ -123,7 +123,7 @@ test('a dumb terminal gets lines and no escape sequence', { skip }, async (t) =>
 
 test('wide characters in a name leave the columns where they are', { skip }, async (t) => {
   ownRuntime(t);
-  // Beside the other, which imports the library by a path.
+  // The copy lies beside the original, which imports the library by a path.
   const wide = join(busy, '..', '計算サーバー計算サーバー計算サーバー.js');
   copyFileSync(busy, wide);
   t.after(() => rmSync(wide));
@@ -152,7 +152,7 @@ const restored = (run: string): string =>
 async function assertRestored(terminal: PseudoTerminal): Promise<void> {
   await terminal.sees(/^done$/m);
   assert.equal(terminal.isOtherScreen, false);
-  // Of the output: on the screen, a trace with long paths scrolls the first away.
+  // The output holds both: a trace with long paths scrolls the first off the screen.
   const [before, after] = terminal.output.match(/^[0-9a-f]+(:[0-9a-f]+)+(?=\r?$)/gm) ?? [];
   assert.ok(before !== undefined);
   assert.equal(before, after);
@@ -196,7 +196,7 @@ test('a crash gives the terminal back as it was, and is seen', { skip }, async (
   assert.match(terminal.output, /ended with 1/);
 });
 
-/** In a shell with jobs, under a parent in the same job, as npx is one. */
+/** Runs a line in a shell with jobs, under a parent in the same job, such as npx. */
 const asJob = (run: string): string =>
   `exec bash -c 'set -m; stty -g; sh -c "${run}; exit \\$?"; echo "stopped with $?"; stty -g; read -r go; fg; echo "ended with $?"; echo done'`;
 
@@ -246,7 +246,7 @@ test('Ctrl-Z where no shell could go on leaves it running', { skip }, async (t) 
   assert.equal(await terminal.ended, 0);
 });
 
-test('what goes wrong is said once the terminal is given back', { skip }, async (t) => {
+test('an error is printed once the terminal is given back', { skip }, async (t) => {
   const runtime = ownRuntime(t);
   const terminal = new PseudoTerminal(t, restored(topLine.replace('exec ', '')), usual);
   await terminal.sees(/no program/);
@@ -256,7 +256,7 @@ test('what goes wrong is said once the terminal is given back', { skip }, async 
   assert.match(terminal.text, /ended with 2/);
 });
 
-test('without a terminal it says what else there is', async (t) => {
+test('without a terminal it names the alternatives', async (t) => {
   ownRuntime(t);
   const ended = await runCommand(t, [process.execPath, command, 'top']);
   assert.deepEqual(ended, {

@@ -1,5 +1,5 @@
-// `manycore tune` as one starts it, with runs that are as short as runs can be. What helps helps a lot, so
-// that nothing here depends on how fast the machine is.
+// `manycore tune` as users start it, with the shortest runs. Improvements are large, so that nothing here
+// depends on the speed of the machine.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -55,7 +55,7 @@ function json(path: string): Record<string, unknown> {
   return JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
 }
 
-test('what helps is found and written with its reason, and what crashes is out and said', async (t) => {
+test('an improvement is found and written with its reason, and a crashing candidate is reported', async (t) => {
   const before = '{"app":"app.mjs","env":{"LOG":"x"},"reasons":{"app":"ours"}}';
   const tuned = await tuneIn(t, wantsThreads, [], { 'config.json': before });
   const { status, stdout, stderr, at } = tuned;
@@ -104,9 +104,9 @@ test('a program that is well set is left as it is, and no configuration is writt
 });
 
 test('--no-write writes nothing, and --apply runs the program with what was found', async (t) => {
-  const says = `console.log('threads', process.env.UV_THREADPOOL_SIZE, process.env.PORT);
+  const start = `console.log('threads', process.env.UV_THREADPOOL_SIZE, process.env.PORT);
     if (process.env.PORT === undefined) process.exit(5);`;
-  const app = says + server("process.env.UV_THREADPOOL_SIZE === '8' ? 1 : 40");
+  const app = start + server("process.env.UV_THREADPOOL_SIZE === '8' ? 1 : 40");
   const { status, stdout, at } = await tuneIn(t, app, ['--no-write', '--apply']);
   assert.equal(status, 5, stdout);
   assert.match(stdout, /threads 8 undefined$/m);
@@ -127,13 +127,13 @@ test('--apply without a load takes the values of the configuration file', async 
   assert.deepEqual([status, stdout], [6, '9 true --flag\n']);
 });
 
-for (const { name, content, said } of [
-  { name: 'is missing', said: /config\.json cannot be read as a configuration: ENOENT/ },
-  { name: 'is no JSON', content: '{', said: /config\.json cannot be read as a configuration: / },
-  { name: 'has flags as a text', content: '{"nodeFlags":"--x"}', said: /nodeFlags is "--x"/ },
-  { name: 'has a number as env', content: '{"env":3}', said: /env is 3: it must be an object/ },
-  { name: 'has an unknown key', content: '{"envv":{}}', said: /there is no "envv"/ },
-  { name: 'is of another program', content: '{"app":"other.js"}', said: /is for .*other\.js/ },
+for (const { name, content, message } of [
+  { name: 'is missing', message: /config\.json cannot be read as a configuration: ENOENT/ },
+  { name: 'is no JSON', content: '{', message: /config\.json cannot be read as a configuration: / },
+  { name: 'has flags as a text', content: '{"nodeFlags":"--x"}', message: /nodeFlags is "--x"/ },
+  { name: 'has a number as env', content: '{"env":3}', message: /env is 3: it must be an object/ },
+  { name: 'has an unknown key', content: '{"envv":{}}', message: /there is no "envv"/ },
+  { name: 'is of another program', content: '{"app":"other.js"}', message: /is for .*other\.js/ },
 ]) {
   test(`--apply with a configuration that ${name} is one sentence`, async (t) => {
     const folder = folderWith(t, {
@@ -144,7 +144,7 @@ for (const { name, content, said } of [
     const words = [process.execPath, main, ...flags, process.execPath, join(folder, 'app.mjs')];
     const { status, stdout, stderr } = await runCommand(t, words);
     assert.deepEqual([status, stdout], [2, '']);
-    assert.match(stderr, said);
+    assert.match(stderr, message);
     assert.match(stderr, /^manycore: .* \(OPTION_INVALID\)\n$/);
   });
 }
@@ -176,7 +176,7 @@ test('Ctrl-C at a terminal reaches the program that --apply runs once', {
   });
   const flags = ['--apply', '--config', join(folder, 'config.json')];
   const words = [process.execPath, main, 'tune', ...flags, '--'];
-  // A shell that stayed would end by the same Ctrl-C, and say that.
+  // A remaining shell would end by the same Ctrl-C, and print that.
   const program = [...words, process.execPath, join(folder, 'app.mjs')];
   const line = `exec ${program.map(shellWord).join(' ')}`;
   const terminal = new PseudoTerminal(t, line, { columns: 80, rows: 24 });
@@ -259,8 +259,8 @@ test('a report that cannot be written is one sentence, and is printed before', {
 test('a report that cannot be written keeps neither the configuration nor the program back', {
   skip: !existsSync('/dev/full') && 'there is no /dev/full',
 }, async (t) => {
-  const says = 'if (process.env.PORT === undefined) process.exit(5);';
-  const app = says + server("process.env.UV_THREADPOOL_SIZE === '8' ? 1 : 40");
+  const start = 'if (process.env.PORT === undefined) process.exit(5);';
+  const app = start + server("process.env.UV_THREADPOOL_SIZE === '8' ? 1 : 40");
   const flags = ['--report', '/dev/full', '--apply'];
   const { status, stderr, at } = await tuneIn(t, app, flags);
   assert.equal(status, 5, stderr);
@@ -268,18 +268,19 @@ test('a report that cannot be written keeps neither the configuration nor the pr
   assert.deepEqual(json(at('config.json'))['env'], { UV_THREADPOOL_SIZE: '8' });
 });
 
-for (const { what, config, program, said } of [
+for (const { what, config, program, message } of [
   {
     what: 'no program',
     config: '{}',
     program: [],
-    said: /^manycore: there is no program to run: give it behind -- \(OPTION_INVALID\)\n$/,
+    message: /^manycore: there is no program to run: give it behind -- \(OPTION_INVALID\)\n$/,
   },
   {
     what: 'cores that are not here',
     config: '{"affinity":[4095]}',
     program: [process.execPath, '-e', '0'],
-    said: /^manycore: affinity names core 4095, and this process may use cores? .*\(OPTION_INVALID\)\n$/,
+    message:
+      /^manycore: affinity names core 4095, and this process may use cores? .*\(OPTION_INVALID\)\n$/,
   },
 ]) {
   test(`--apply with ${what} is one sentence`, {
@@ -289,11 +290,11 @@ for (const { what, config, program, said } of [
     const flags = ['tune', '--apply', '--config', join(folder, 'config.json'), '--', ...program];
     const { status, stderr } = await runCommand(t, [process.execPath, main, ...flags]);
     assert.equal(status, 2);
-    assert.match(stderr, said);
+    assert.match(stderr, message);
   });
 }
 
-test('what fails as the program is now is one sentence, before anything is searched', async (t) => {
+test('a failure of the unchanged program is one sentence, before any search', async (t) => {
   const { status, stdout, stderr } = await tuneIn(t, "throw new Error('no database');");
   assert.deepEqual([status, stdout], [2, '']);
   assert.match(stderr, /^manycore: .*"Error: no database".*\(TUNE_PROGRAM_FAILED\)\n$/);
@@ -312,7 +313,7 @@ test('a program that fails later as it is ends the search, and the result so far
 });
 
 const node = [process.execPath, 'app.js'];
-for (const [what, args, said] of [
+for (const [what, args, message] of [
   ['no program', ['--load', 'true'], /no program to tune: give it behind --/],
   ['no load', ['--', ...node], /there is no load: give --load/],
   ['a script that is not there', ['--load', 'no.mjs', '--', ...node], /no file .*no\.mjs/],
@@ -338,7 +339,7 @@ for (const [what, args, said] of [
       ...args,
     ]);
     assert.deepEqual([status, stdout], [2, ''], stderr);
-    assert.match(stderr, said);
+    assert.match(stderr, message);
     assert.match(stderr, /^manycore: .*\([A-Z_]+\)$/m);
   });
 }

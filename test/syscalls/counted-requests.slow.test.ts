@@ -58,7 +58,7 @@ test('a command that serves HTTP has all requests that it answered in its report
   assert.deepEqual(report.requests, { count: 250 });
 });
 
-test('what a request of a command costs stands in the report as text', { skip }, async (t) => {
+test('the text of a report has the cost of a request of a command', { skip }, async (t) => {
   const program = join(scratch(t), 'program.cjs');
   writeFileSync(program, `${asking} serve(40).then((server) => server.close());`);
   const line = [command, 'trace', '--method', 'counters', '--', process.execPath, program];

@@ -25,7 +25,7 @@ import {
 const self = [process.execPath, command, 'trace'];
 const node = process.execPath;
 const skip = notLinux;
-/** Without any capability, although root: the privileges of a plain user. */
+/** Words in front of a command that drop all capabilities of root. */
 const rightless = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'];
 const noRightless =
   notLinux ||
@@ -259,7 +259,7 @@ test('a full disk is TRACE_WRITE_FAILED, and the report is printed all the same'
   }
 });
 
-test('a report that finds no room leaves the one that was there as it was', {
+test('a full device leaves the earlier report as it was', {
   skip: noMount,
 }, async (t) => {
   const full = `mount -t tmpfs -o size=4k full "$0" && echo earlier > "$0/report" && "$@"; cat "$0/"*`;

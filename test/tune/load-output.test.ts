@@ -33,7 +33,7 @@ test('without --latency wrk reports no percentiles', () => {
   assert.deepEqual([result?.requests, result?.p50Ms, result?.p99Ms], [62455, undefined, undefined]);
 });
 
-test("wrk's answers that were not wanted count as errors, and not as requests", () => {
+test("wrk's failed answers count as errors, and not as requests", () => {
   const text = `${wrkWithLatency}  Socket errors: connect 1, read 20, write 0, timeout 3
   Non-2xx or 3xx responses: 455
 `;

@@ -148,7 +148,7 @@ test('too many loops are found on a calm machine', async () => {
   assert.ok(share >= 0.95, String(share));
 });
 
-test('of equal configurations the cheapest is usually chosen', async () => {
+test('the cheapest of equal configurations is usually chosen', async () => {
   const same = ({ blockingThreads }: Configuration): number =>
     blockingThreads === undefined ? 0.5 : 1;
   const share = await shareOf(same, calm, ({ blockingThreads }) => (blockingThreads ?? 99) <= 4);

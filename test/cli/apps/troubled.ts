@@ -20,7 +20,7 @@ const troubles: Readonly<Record<string, () => void>> = {
 
 /**
  * 154 of 200 MiB, also once garbage is collected: the advice begins at 75 %. From 80 % on V8 ends a thread
- * whose collections take long, as they do on a loaded machine.
+ * with long collections, as on a loaded machine.
  */
 function fillHeap(): void {
   const mebibyte = new Array(131_072).fill(1.5);

@@ -34,7 +34,7 @@ test('the HTTP client of Node loads with no call', async (t) => {
   assert.equal(stdout, '[[[1],[]],[]]\n', stderr);
 });
 
-test('what the HTTP client brings is built in, once it is loaded', async (t) => {
+test('the globals of the HTTP client are built in, once it is loaded', async (t) => {
   const program = `
     import { run } from ${fileOf('dist/bundle/index.js')};
     await run(() => 1);
