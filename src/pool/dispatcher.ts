@@ -10,8 +10,6 @@
 // the calls of users (pool.ts).
 // Long (over 400 lines), because every way in which a task changes its state is here.
 
-import type { ChannelKind } from '../channels/index.js';
-import type { FunctionSnapshot } from '../context/index.js';
 import { type CodedError, hasCode } from '../errors.js';
 import {
   abortError,
@@ -26,7 +24,7 @@ import {
   whileHeld,
   withoutStack,
 } from '../lib/index.js';
-import { isCrash, type NestedOwner, type SharedWorkers, type WorkerExit } from '../worker/index.js';
+import { isCrash, type WorkerExit } from '../worker/index.js';
 import { Histogram } from './histogram.js';
 import type { FilledPoolOptions } from './options.js';
 import { TaskQueue } from './queue.js';
@@ -36,35 +34,25 @@ import { chooseWorker, hasRoom, type ScheduleLimits } from './schedule.js';
 import { learn, type Task } from './task.js';
 import { BoundTasks } from './tasks/bound-tasks.js';
 import { nestedBusy } from './tasks/nested.js';
+import type { Packer } from './tasks/packer.js';
 import { Reclaimer, reclaimAfterMs } from './tasks/reclaim.js';
 import { StreamReader } from './tasks/stream.js';
 import type { CoreBudget } from './workers/budget.js';
 import { exitedError, type WorkerExitedError } from './workers/exit-error.js';
 import { LastStep } from './workers/last-step.js';
 import { LoadWatch } from './workers/load-watch.js';
-import {
-  type TaskWorker,
-  WorkerManager,
-  type WorkerManagerEvents,
-} from './workers/worker-manager.js';
+import type { TaskOwner, TaskWorker, WorkerManager } from './workers/worker-manager.js';
 
 export interface DispatcherOptions {
   readonly poolId: number;
   readonly options: FilledPoolOptions;
-  readonly channel: ChannelKind;
-  readonly setup: FunctionSnapshot | undefined;
   readonly budget: CoreBudget;
-  /** Finds workers for maps that run in workers. */
-  readonly nested: NestedOwner;
-  readonly shared: SharedWorkers | undefined;
-  /** Called when a worker ended and no task was rejected for it. */
-  readonly onLost: (worker: TaskWorker, exit: WorkerExit) => void;
-  /** Called when a task no longer needs its arguments. */
-  readonly onSettled: (task: Task) => void;
+  readonly manager: WorkerManager;
+  /** Has what the tasks hold until they are settled. */
+  readonly packer: Packer;
 }
 
-export class Dispatcher {
-  readonly manager: WorkerManager;
+export class Dispatcher implements TaskOwner {
   readonly waited = new Histogram();
   readonly ran = new Histogram();
   completedTasks = 0;
@@ -73,8 +61,8 @@ export class Dispatcher {
   readonly #poolId: number;
   readonly #options: FilledPoolOptions;
   readonly #budget: CoreBudget;
-  readonly #onSettled: (task: Task) => void;
-  readonly #onLost: DispatcherOptions['onLost'];
+  readonly #manager: WorkerManager;
+  readonly #packer: Packer;
   readonly #queue = new TaskQueue<Task>();
   readonly #bound: BoundTasks;
   readonly #streams = new Map<Task, StreamReader>();
@@ -103,26 +91,16 @@ export class Dispatcher {
     this.#poolId = given.poolId;
     this.#options = given.options;
     this.#budget = given.budget;
-    this.#onSettled = given.onSettled;
-    this.#onLost = given.onLost;
+    this.#manager = given.manager;
+    this.#packer = given.packer;
     this.#limits = {
       concurrentTasks: given.options.concurrentTasksPerWorker,
       maxInFlight: given.options.maxTasksAhead,
       mayWaitElsewhere: false,
     };
     this.#limitsElsewhere = { ...this.#limits, mayWaitElsewhere: true };
-    this.manager = new WorkerManager({
-      poolId: given.poolId,
-      options: given.options,
-      channel: given.channel,
-      setup: given.setup,
-      events: this.#managerEvents,
-      nested: given.nested,
-      waitingTasks: () => this.#queue.length,
-      shared: given.shared,
-    });
     this.#bound = new BoundTasks({
-      manager: this.manager,
+      manager: this.#manager,
       concurrentTasks: given.options.concurrentTasksPerWorker,
       isQueueEmpty: () => this.#queue.length === 0,
       trySendTo: (task, worker) => this.#trySendTo(task, worker),
@@ -133,7 +111,7 @@ export class Dispatcher {
     this.#lastStep = new LastStep({
       neighbourGraceMs: given.options.neighbourGraceMs,
       onCondemned: (worker) => {
-        this.manager.condemn(worker);
+        this.#manager.condemn(worker);
         // A replacement starts, which has to run even while this one goes on.
         this.#giveCore(worker);
         this.#withoutCore.add(worker);
@@ -141,15 +119,20 @@ export class Dispatcher {
       },
     });
     this.#reclaimer = new Reclaimer({
-      manager: this.manager,
+      manager: this.#manager,
       concurrentTasks: given.options.concurrentTasksPerWorker,
       // Shared workers send no notice when they are free for this pool, so tasks of lanes count as well.
-      waitingTasks: () => (this.manager.isShared ? this.waitingTasks : this.#queue.length),
+      waitingTasks: () => (this.#manager.isShared ? this.waitingTasks : this.#queue.length),
       onReclaimed: (tasks, worker) => this.#requeue(tasks, worker),
       sendImpatiently: () => this.#pump(false),
     });
   }
 
+  get queuedTasks(): number {
+    return this.#queue.length;
+  }
+
+  /** Includes tasks that wait for one worker. */
   get waitingTasks(): number {
     return this.#queue.length + this.#bound.length;
   }
@@ -157,14 +140,14 @@ export class Dispatcher {
   /** True: a task would run at once. If only a worker is missing, one more is started. */
   offersWorker(): boolean {
     if (this.waitingTasks > 0 || this.#budget.isSpent) return false;
-    if (this.manager.hasIdleWorker) return true;
-    this.manager.warm(1);
+    if (this.#manager.hasIdleWorker) return true;
+    this.#manager.warm(1);
     return false;
   }
 
   /** True: a worker that starts now will take one task more. */
   get hasComingRoom(): boolean {
-    return this.manager.comingRoom > this.#queue.length;
+    return this.#manager.comingRoom > this.#queue.length;
   }
 
   /** Sends the task or queues it; false when the queue is full: nothing was done. */
@@ -189,7 +172,7 @@ export class Dispatcher {
     this.#loop.hold();
     if (task.options.maxQueueMs !== Infinity) this.#limitWait(task);
     this.#waits(task);
-    this.manager.grow();
+    this.#manager.grow();
     if (lane === undefined) this.#offer(task);
     this.#reclaimer.watch();
     return true;
@@ -204,7 +187,7 @@ export class Dispatcher {
     const least = Math.min(...[...this.#offers.keys()].map(({ options }) => options.priority));
     if (task.options.priority > least) this.#endOffers(undefined);
     if (this.#offers.size !== this.#queue.length - 1 || !isOfferable(task)) return;
-    const worker = this.manager.offerable;
+    const worker = this.#manager.offerable;
     if (worker?.trySend(task) === 'sent') this.#offers.set(task, worker);
   }
 
@@ -228,7 +211,6 @@ export class Dispatcher {
     }
     this.#offers.delete(task);
     this.#loadWatch.watch(worker);
-    this.manager.released(worker);
     return true;
   }
 
@@ -257,13 +239,13 @@ export class Dispatcher {
   #isFull(): boolean {
     const { maxWaitingTasks } = this.#options;
     if (this.waitingTasks < maxWaitingTasks) return false;
-    return this.waitingTasks - this.manager.comingRoom >= maxWaitingTasks;
+    return this.waitingTasks - this.#manager.comingRoom >= maxWaitingTasks;
   }
 
   #limitWait(task: Task): void {
     const { maxQueueMs } = task.options;
     task.timer = startTimer(maxQueueMs, () => {
-      this.#leaveQueue(task, waitedError(task.name, maxQueueMs, this.manager.whyTasksWait));
+      this.#leaveQueue(task, waitedError(task.name, maxQueueMs, this.#manager.whyTasksWait));
     });
   }
 
@@ -300,7 +282,7 @@ export class Dispatcher {
     this.#bound.pump();
     this.#isPumping = false;
     if (this.waitingTasks === 0) this.#loop.release();
-    else if (task !== undefined) this.manager.grow();
+    else if (task !== undefined) this.#manager.grow();
     if (!this.#room.isEmpty) this.#room.notify();
   }
 
@@ -309,7 +291,7 @@ export class Dispatcher {
    * for itself when a task of another pool, which waits for a chunk of its own, is in between.
    */
   #mustNotWait(task: Task): boolean {
-    return this.manager.isShared && task.isChunk && task.options.whenBusy === 'reject';
+    return this.#manager.isShared && task.isChunk && task.options.whenBusy === 'reject';
   }
 
   /**
@@ -336,7 +318,7 @@ export class Dispatcher {
       // A task with a timeout waits here, where the time does not count.
       const mayWait = !mustBeAlone && !this.#mustNotWait(task);
       const mayWaitElsewhere =
-        mayWait && this.manager.hasWorkerElsewhere && this.manager.isComplete;
+        mayWait && this.#manager.hasWorkerElsewhere && this.#manager.isComplete;
       const limits = mayWaitElsewhere ? this.#limitsElsewhere : this.#limits;
       const worker = chooseWorker(this.#bound.workersFor(task), runMs, limits, isPatient);
       if (worker === undefined) return false;
@@ -376,7 +358,7 @@ export class Dispatcher {
     const isBehind = worker.inFlight > this.#options.concurrentTasksPerWorker;
     // A shared worker may have been used by another pool at the same moment.
     if (isBehind || worker.isShared) this.#reclaimer.watch();
-    if (this.#options.minSpareWorkers > 0) this.manager.grow();
+    if (this.#options.minSpareWorkers > 0) this.#manager.grow();
     if (task.options.maxQueueMs !== Infinity) clearTimeout(task.timer);
     if (task.options.timeoutMs !== Infinity) this.#startTimeout(task, worker);
     if (task.options.signal !== undefined) this.#workerOf.set(task, worker);
@@ -414,44 +396,58 @@ export class Dispatcher {
     this.#budget.give();
   }
 
-  readonly #managerEvents: WorkerManagerEvents = {
-    onReady: (worker) => {
-      if (this.#offers.size > 0) this.#endOffers(worker);
-      this.#next(worker);
-    },
-    onResult: (worker, task, ranMs, result) => {
-      this.#answered(worker, task, ranMs);
-      this.#settle(task, result, undefined, false);
-      this.#next(worker);
-    },
-    onError: (worker, task, ranMs, error) => {
-      this.#answered(worker, task, ranMs);
-      this.#settle(task, undefined, error, true, worker.label);
-      this.#next(worker);
-    },
-    onStream: (worker, task, slot) => {
-      const stream = new StreamReader((items) => worker.grant(slot, items), this.#options.graceMs);
-      this.#streams.set(task, stream);
-      task.state = 'streaming';
-      task.resolveWithStream(stream);
-    },
-    onReport: (worker, task, value, taken) => void this.#reported(worker, task, value, taken),
-    onItem: (_worker, task, item) => this.#streams.get(task)?.push(item),
-    onItemLost: (worker, task, error) => {
-      if (this.#streams.get(task)?.hasLeft !== true) this.#abandon(task, worker, error);
-    },
-    onDrain: (worker) => {
-      worker.isFull = false;
-      this.#next(worker);
-    },
-    onExit: (worker, exit, unanswered) => this.#exited(worker, exit, unanswered),
-    onLost: (worker, exit) => this.#onLost(worker, exit),
-    onExited: () => {
-      this.pump();
-      this.#notifyIdle();
-    },
-    onGiveUp: (error, isLasting) => this.#giveUp(error, isLasting),
-  };
+  onReady(worker: TaskWorker): void {
+    if (this.#offers.size > 0) this.#endOffers(worker);
+    this.#next(worker);
+  }
+
+  onResult(worker: TaskWorker, task: Task, ranMs: number, result: unknown): void {
+    this.#answered(worker, task, ranMs);
+    this.#settle(task, result, undefined, false);
+    this.#next(worker);
+    this.#manager.answered(worker);
+  }
+
+  onError(worker: TaskWorker, task: Task, ranMs: number, error: unknown): void {
+    this.#answered(worker, task, ranMs);
+    this.#settle(task, undefined, error, true, worker.label);
+    this.#next(worker);
+    this.#manager.answered(worker);
+  }
+
+  onStream(worker: TaskWorker, task: Task, slot: number): void {
+    if (task.state === 'settled') {
+      worker.grant(slot, 0); // given up before it began
+      return;
+    }
+    const stream = new StreamReader((items) => worker.grant(slot, items), this.#options.graceMs);
+    this.#streams.set(task, stream);
+    task.state = 'streaming';
+    task.resolveWithStream(stream);
+  }
+
+  onReport(worker: TaskWorker, task: Task, value: unknown, taken: () => void): void {
+    void this.#reported(worker, task, value, taken);
+  }
+
+  onItem(task: Task, item: unknown): void {
+    this.#streams.get(task)?.push(item);
+  }
+
+  onItemLost(worker: TaskWorker, task: Task, error: CodedError): void {
+    if (task.state === 'settled' || this.#streams.get(task)?.hasLeft === true) return;
+    this.#abandon(task, worker, error);
+  }
+
+  onDrain(worker: TaskWorker): void {
+    worker.isFull = false;
+    this.#next(worker);
+  }
+
+  onExited(): void {
+    this.pump();
+    this.#notifyIdle();
+  }
 
   async #reported(
     worker: TaskWorker,
@@ -509,7 +505,7 @@ export class Dispatcher {
       if (task.options.signal !== undefined) unwatchAbort(task.options.signal, task.onAbort);
       this.#workerOf.delete(task);
     }
-    this.#onSettled(task);
+    this.#packer.settled(task);
     if (isError) this.failedTasks += 1;
     else this.completedTasks += 1;
     if (isError && announcements.taskError.hasSubscribers) {
@@ -543,7 +539,7 @@ export class Dispatcher {
 
   /** Rejects a task with `error`, wherever it is. */
   giveUp(task: Task, error: unknown): void {
-    const worker = this.manager.workers.find((each) => each.has(task));
+    const worker = this.#manager.workers.find((each) => each.has(task));
     if (task.state === 'waiting') this.#leaveQueue(task, error);
     else if (worker !== undefined) this.#abandon(task, worker, error);
   }
@@ -602,7 +598,7 @@ export class Dispatcher {
     if (task.options.maxQueueMs !== Infinity) this.#limitWait(task);
   }
 
-  #exited(worker: TaskWorker, exit: WorkerExit, unanswered: Task[]): boolean {
+  onExit(worker: TaskWorker, exit: WorkerExit, unanswered: Task[]): boolean {
     let hadBegun = worker.lostLoad !== undefined;
     this.#bound.leave(worker);
     const running = unanswered.filter((task) => !this.#offers.has(task));
@@ -661,7 +657,7 @@ export class Dispatcher {
    * Rejects what waits when no worker starts. A task with retries uses one to wait on, unless the cause is
    * lasting.
    */
-  #giveUp(error: CodedError, isLasting: boolean): void {
+  onGiveUp(error: CodedError, isLasting: boolean): void {
     const kept: Task[] = [];
     this.#endOffers(undefined);
     for (let task = this.#queue.shift(); task !== undefined; task = this.#queue.shift()) {
@@ -694,7 +690,7 @@ export class Dispatcher {
   /** Rejects all tasks without an answer. */
   rejectAll(error: () => CodedError): void {
     this.rejectWaiting(error);
-    for (const worker of this.manager.workers) {
+    for (const worker of this.#manager.workers) {
       for (const task of worker.calls()) this.#settle(task, undefined, error(), true);
     }
   }
@@ -703,12 +699,12 @@ export class Dispatcher {
   whenRoom(): Promise<void> {
     const room = this.#room.wait();
     if (room === undefined) return Promise.resolve();
-    this.manager.warm(1);
+    this.#manager.warm(1);
     return whileHeld(room);
   }
 
   get #freeRoom(): number {
-    const idle = this.manager.hasIdleWorker ? 1 : 0;
+    const idle = this.#manager.hasIdleWorker ? 1 : 0;
     return Math.max(idle, this.#options.maxWaitingTasks - this.waitingTasks);
   }
 
@@ -730,7 +726,7 @@ export class Dispatcher {
     this.#loop.end();
     this.#budget.forget(this.pump);
     this.#room.end();
-    await this.manager.stop(how);
+    await this.#manager.stop(how);
   }
 
   #describe(task: Task): { pool: number; task: number; name: string } {

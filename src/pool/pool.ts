@@ -71,6 +71,7 @@ import { type CallTrace, callTrace } from './trace.js';
 import { budget } from './workers/budget.js';
 import { chooseChannel } from './workers/channel.js';
 import { lostError, type WorkerExitedError } from './workers/exit-error.js';
+import { WorkerManager } from './workers/worker-manager.js';
 
 /** Result of a call of `fn`: its value, or for a generator its items as they are made. */
 export type TaskResult<R> =
@@ -128,6 +129,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   readonly #id: number;
   readonly #options: FilledPoolOptions;
   readonly #channel: ChannelKind;
+  readonly #manager: WorkerManager;
   readonly #dispatcher: Dispatcher;
   readonly #estimates = new Map<number, Estimate>();
   readonly #packer: Packer;
@@ -160,12 +162,12 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     const setup = setupOf(this.#options);
     this.#setup = setup && this.#exportSetup(setup);
     if (this.#setup !== undefined) this.#packer.hold(this.#setup);
-    this.#dispatcher = new Dispatcher({
+    this.#manager = new WorkerManager({
       poolId: this.#id,
       options: this.#options,
       channel: this.#channel,
       setup: this.#setup,
-      budget: budget(),
+      tasks: () => this.#dispatcher,
       shared,
       nested: new NestedChunks({
         offersWorker: () => this.#dispatcher.offersWorker(),
@@ -174,17 +176,18 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
       onLost: (worker, exit) => {
         if (this.listenerCount('error') > 0) this.emit('error', lostError(worker.label, exit));
       },
-      onSettled: (task) => {
-        this.#packer.letGo(task.snapshot);
-        if (task.packed !== undefined) this.#packer.release(task.packed);
-        if (task.options.transfer.length > 0)
-          for (const parcel of parcelsOf(task)) parcel.discard();
-      },
+    });
+    this.#dispatcher = new Dispatcher({
+      poolId: this.#id,
+      options: this.#options,
+      budget: budget(),
+      manager: this.#manager,
+      packer: this.#packer,
     });
     this.#unregister =
       this.#state === 'open' ? addSource('pool', this, sampleOf, refresh) : () => {};
     if (this.#state === 'open') announcements.poolOpen.publish({ pool: this.#id });
-    if (this.#options.workersAtOnce > 0) this.#dispatcher.manager.grow();
+    if (this.#options.workersAtOnce > 0) this.#manager.grow();
   }
 
   /** @internal Makes the pool that `run` and `parallel` share. */
@@ -242,7 +245,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     if (this.#state !== 'open') throw closedError();
     if (typeof fn !== 'function')
       throw notFunction('what each worker should run', fn, 'a function, and its arguments follow');
-    const workers = this.#dispatcher.manager.workers.filter(isThere);
+    const workers = this.#manager.workers.filter(isThere);
     return Promise.all(
       workers.map(({ id }) => this.call<R>(fn, args, { ...options, workerId: id })),
     );
@@ -291,7 +294,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
       if (options.signal?.aborted) throw abortError(options.signal);
       if (options.durable !== undefined) return this.#durable.run(fn, args, options);
       if (this.#state === 'inline') return this.#callInline(fn, args, options);
-      if (options.whenBusy !== 'queue' && !this.#dispatcher.manager.hasIdleWorker) {
+      if (options.whenBusy !== 'queue' && !this.#manager.hasIdleWorker) {
         return this.#callWhenBusy(fn, args, options);
       }
       return this.#admit(fn, args, options);
@@ -301,7 +304,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   #callWhenBusy(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
-    const { manager } = this.#dispatcher;
+    const manager = this.#manager;
     manager.check();
     if (options.whenBusy === 'inline') {
       manager.warm(1);
@@ -332,7 +335,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   #admit(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
-    this.#dispatcher.manager.anticipate();
+    this.#manager.anticipate();
     const moving = options.transfer.length > 0 ? new Moving(options.transfer) : undefined;
     const call =
       moving === undefined
@@ -386,7 +389,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
 
   /** @internal Maximum number of its workers; 0: its calls run where they are made. */
   get maxWorkers(): number {
-    return this.#state === 'inline' ? 0 : this.#dispatcher.manager.maxWorkers;
+    return this.#state === 'inline' ? 0 : this.#manager.maxWorkers;
   }
 
   /** @internal */
@@ -400,7 +403,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
    */
   pin(mapper: AnyFunction): PinnedFunction {
     if (this.#state !== 'open') throw closedError();
-    this.#dispatcher.manager.anticipate();
+    this.#manager.anticipate();
     const snapshot = this.#packer.exportFunction(mapper);
     const pinned = parentExporter().pin(snapshot);
     this.#packer.hold(pinned);
@@ -416,7 +419,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
         if (this.#openMaps === 0) this.#onMapsOver?.();
         this.#packer.letGo(pinned);
         if (pinned === snapshot) return; // pinned in the workers for good
-        for (const worker of this.#dispatcher.manager.workers) worker.forget(pinned.id);
+        for (const worker of this.#manager.workers) worker.forget(pinned.id);
         parentExporter().unpin(pinned.id);
       },
     };
@@ -464,7 +467,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     if (workers !== undefined) integer('workers', workers, 0, Number.MAX_SAFE_INTEGER);
     if (this.#state === 'inline') return;
     if (this.#state !== 'open') throw closedError();
-    await this.#dispatcher.manager.warmUp(workers);
+    await this.#manager.warmUp(workers);
   }
 
   /**
@@ -476,7 +479,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     if (this.#state === 'inline') return;
     if (this.#state !== 'open') throw closedError();
     budget().raise(filled.maxWorkers);
-    this.#dispatcher.manager.resize(filled);
+    this.#manager.resize(filled);
     this.#dispatcher.pump(); // tasks of a leaving worker go to another
   }
 
@@ -487,7 +490,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   async recycle(): Promise<void> {
     if (this.#state === 'inline') return;
     if (this.#state !== 'open') throw closedError();
-    const recycled = this.#dispatcher.manager.recycle();
+    const recycled = this.#manager.recycle();
     this.#dispatcher.pump();
     await recycled;
   }
@@ -513,7 +516,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
 
   /** Returns counts and the present state. */
   stats(): PoolStats {
-    return poolStats(this.#channel, this.#dispatcher);
+    return poolStats(this.#channel, this.#manager, this.#dispatcher);
   }
 
   /** Starts `waited` and `ran` of `stats()` anew. Counts and metrics of the pool go on. */
@@ -524,12 +527,12 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
 
   /** @internal Sample for the agent. */
   sample(): PoolSample {
-    return poolSample(this.#channel, this.#dispatcher);
+    return poolSample(this.#channel, this.#manager, this.#dispatcher);
   }
 
   /** @internal Requests the memory statistics of all workers; resolves when the last has answered or ended. */
   async refreshMemory(): Promise<void> {
-    await Promise.all(this.#dispatcher.manager.workers.map((worker) => worker.requestMemory()));
+    await Promise.all(this.#manager.workers.map((worker) => worker.requestMemory()));
   }
 
   /**

@@ -11,7 +11,7 @@ import type { Dispatcher } from './dispatcher.js';
 import type { HistogramSummary } from './histogram.js';
 import { budget } from './workers/budget.js';
 import type { PoolHealth } from './workers/starts.js';
-import type { TaskWorker } from './workers/worker-manager.js';
+import type { TaskWorker, WorkerManager } from './workers/worker-manager.js';
 
 export interface WorkerStats {
   readonly id: number;
@@ -63,8 +63,12 @@ export interface PoolStats {
   readonly ran: HistogramSummary;
 }
 
-export function poolStats(channel: ChannelKind, dispatcher: Dispatcher): PoolStats {
-  const { manager, waited, ran } = dispatcher;
+export function poolStats(
+  channel: ChannelKind,
+  manager: WorkerManager,
+  dispatcher: Dispatcher,
+): PoolStats {
+  const { waited, ran } = dispatcher;
   return {
     channel,
     cores: { ...grantedCores(), used: budget().usedCores },
@@ -83,12 +87,17 @@ export function poolStats(channel: ChannelKind, dispatcher: Dispatcher): PoolSta
   };
 }
 
-export function poolSample(channel: ChannelKind, dispatcher: Dispatcher): PoolSample {
-  const workers = dispatcher.manager.workers.map((worker): WorkerSample => {
+export function poolSample(
+  channel: ChannelKind,
+  manager: WorkerManager,
+  dispatcher: Dispatcher,
+): PoolSample {
+  const workers = manager.workers.map((worker): WorkerSample => {
     return { ...workerStats(worker), memory: worker.memory };
   });
   const { waited, ran } = dispatcher;
-  return { ...poolStats(channel, dispatcher), workers, waited: waited.total(), ran: ran.total() };
+  const stats = poolStats(channel, manager, dispatcher);
+  return { ...stats, workers, waited: waited.total(), ran: ran.total() };
 }
 
 function workerStats(worker: TaskWorker): WorkerStats {

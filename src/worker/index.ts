@@ -36,7 +36,7 @@ export {
 } from './parent/shared-workers.js';
 export { failureOfStart, type StartFailure } from './parent/start-failure.js';
 export { WiredProcess, type WireTicket } from './parent/wired-process.js';
-export { Worker, type WorkerEvents } from './parent/worker.js';
+export { type TaskListener, Worker, type WorkerOwner } from './parent/worker.js';
 export type { WorkerMemory, WorkerTicket } from './protocol.js';
 export {
   type Cells,

@@ -22,11 +22,13 @@ import {
   type Chunk,
   encodedOf,
   type Moving,
+  parcelsOf,
   parentBuffers,
   parentExporter,
   type Reach,
 } from '../../worker/index.js';
 import { ChunkFailure } from '../calls/pinned.js';
+import type { Task } from '../task.js';
 import { noteLargeState } from './large-state.js';
 
 /** A function and its arguments as they were at the call. */
@@ -199,6 +201,13 @@ export class Packer {
   /** Releases that memory; once for each `hold`. */
   letGo({ buffers }: FunctionSnapshot): void {
     for (const block of blocksOf(buffers)) this.#share?.blocks.release(block);
+  }
+
+  /** Releases all that a settled task held. */
+  settled(task: Task): void {
+    this.letGo(task.snapshot);
+    if (task.packed !== undefined) this.release(task.packed);
+    if (task.options.transfer.length > 0) for (const parcel of parcelsOf(task)) parcel.discard();
   }
 
   close(): void {

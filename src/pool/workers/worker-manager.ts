@@ -22,9 +22,10 @@ import {
   type NestedOwner,
   type SharedWorkers,
   type StartFailure,
+  type TaskListener,
   Worker,
-  type WorkerEvents,
   type WorkerExit,
+  type WorkerOwner,
 } from '../../worker/index.js';
 import { type FilledPoolOptions, optionsAt, type PoolSize } from '../options.js';
 import type { Task } from '../task.js';
@@ -35,8 +36,10 @@ import { type PoolHealth, Starts } from './starts.js';
 
 export type TaskWorker = Worker<Task>;
 
-export interface WorkerManagerEvents
-  extends Omit<WorkerEvents<Task>, 'onReady' | 'onRetire' | 'onExit'> {
+/** Has the tasks of the workers, and follows what concerns them. */
+export interface TaskOwner extends TaskListener<Task> {
+  /** Number of tasks that wait for any worker. */
+  readonly queuedTasks: number;
   /** A worker can take tasks. */
   onReady(worker: TaskWorker): void;
   /**
@@ -44,8 +47,6 @@ export interface WorkerManagerEvents
    * loaded.
    */
   onExit(worker: TaskWorker, exit: WorkerExit, unanswered: Task[]): boolean;
-  /** After `onExit`, for a worker that ended by itself or by an uncaught error, and not under a task. */
-  onLost(worker: TaskWorker, exit: WorkerExit): void;
   /** After `onExit`: waiting tasks may be sent elsewhere, or need another worker. */
   onExited(): void;
   /** No worker starts: waiting tasks are rejected with `error`, or unless `isLasting` tried again. */
@@ -57,13 +58,14 @@ export interface WorkerManagerOptions {
   readonly options: FilledPoolOptions;
   readonly channel: ChannelKind;
   readonly setup: FunctionSnapshot | undefined;
-  readonly events: WorkerManagerEvents;
+  /** Returns the owner of the tasks, which may be made after the manager. */
+  readonly tasks: () => TaskOwner;
   /** Finds workers for maps that run in workers. */
   readonly nested: NestedOwner;
-  /** Tasks that wait for a worker. */
-  readonly waitingTasks: () => number;
   /** Source of workers that other pools use as well; `undefined`: they are started here. */
   readonly shared: SharedWorkers | undefined;
+  /** Called for a worker that ended by itself or by an uncaught error, and not under a task. */
+  readonly onLost: (worker: TaskWorker, exit: WorkerExit) => void;
 }
 
 /** A caller that waits until `workers` workers are ready. */
@@ -73,7 +75,7 @@ interface WarmWaiter {
   reject(error: CodedError): void;
 }
 
-export class WorkerManager {
+export class WorkerManager implements WorkerOwner<Task> {
   readonly workers: TaskWorker[] = [];
   /** For `stats()`. */
   readonly counts = { startedWorkers: 0, exitedWorkers: 0, lostWorkers: 0 };
@@ -81,10 +83,10 @@ export class WorkerManager {
   readonly #options: FilledPoolOptions;
   readonly #setup: FunctionSnapshot | undefined;
   readonly #channel: ChannelKind;
-  readonly #events: WorkerManagerEvents;
+  readonly #tasks: () => TaskOwner;
+  readonly #onLost: WorkerManagerOptions['onLost'];
   readonly #nested: NestedOwner;
   readonly #shared: SharedWorkers | undefined;
-  readonly #waitingTasks: () => number;
   readonly #starts: Starts;
   /** Sums over workers that have ended. */
   readonly #formerBytes = { sentBytes: 0, receivedBytes: 0 };
@@ -101,28 +103,28 @@ export class WorkerManager {
   #isClosing = false;
 
   constructor(given: WorkerManagerOptions) {
-    const { poolId, options, channel, setup, events, nested, waitingTasks, shared } = given;
+    const { poolId, options, channel, setup, tasks, nested, shared, onLost } = given;
     this.#poolId = poolId;
     this.#shared = shared;
     this.#options = options;
     this.#size = options;
     this.#channel = channel;
     this.#setup = setup;
-    this.#events = events;
+    this.#tasks = tasks;
+    this.#onLost = onLost;
     this.#nested = nested;
-    this.#waitingTasks = waitingTasks;
     this.#starts = new Starts({
       poolId,
       kind: options.worker,
       startRetryMs: options.startRetryMs,
-      waitingTasks,
-      isWaitedFor: () => waitingTasks() > 0 || this.#warmWaiters.length > 0,
+      waitingTasks: () => tasks().queuedTasks,
+      isWaitedFor: () => tasks().queuedTasks > 0 || this.#warmWaiters.length > 0,
       hasReadyWorker: () => this.#hasReadyWorker,
       hasStartingWorker: () => this.workers.some(({ state }) => state === 'starting'),
       onAgain: () => this.#growAgain(),
       onGiveUp: (error, isLasting) => {
         this.#notifyWarm(error);
-        if (!this.#hasReadyWorker) events.onGiveUp(error, isLasting);
+        if (!this.#hasReadyWorker) tasks().onGiveUp(error, isLasting);
       },
     });
   }
@@ -162,7 +164,7 @@ export class WorkerManager {
     }
     const { minWorkers, maxWorkers, workersAtOnce } = this.#size;
     const { minSpareWorkers, maxSpareWorkers } = this.#options;
-    const waitingTasks = Math.max(this.#waitingTasks(), wantedIdle);
+    const waitingTasks = Math.max(this.#tasks().queuedTasks, wantedIdle);
     return {
       ...load,
       minWorkers,
@@ -245,7 +247,7 @@ export class WorkerManager {
   /** Starts one more worker while a call is prepared and no worker is ready. Throws as `check`. */
   anticipate(): void {
     this.check();
-    if (!this.#hasReadyWorker) this.warm(this.#waitingTasks() + 1);
+    if (!this.#hasReadyWorker) this.warm(this.#tasks().queuedTasks + 1);
   }
 
   get maxWorkers(): number {
@@ -258,7 +260,7 @@ export class WorkerManager {
     const staying = this.workers.filter(({ isRetiring }) => !isRetiring);
     staying.sort((a, b) => a.inFlight - b.inFlight);
     for (const worker of staying.slice(0, Math.max(0, staying.length - size.maxWorkers))) {
-      this.#retire(worker);
+      worker.retire();
     }
     this.#growAgain();
     this.#notifyWarm(undefined);
@@ -276,7 +278,7 @@ export class WorkerManager {
   /** Retires all present workers; others start by load. Resolves when the last has left. */
   async recycle(): Promise<void> {
     const leaving = [...this.workers];
-    for (const worker of leaving) this.#retire(worker);
+    for (const worker of leaving) worker.retire();
     await whileHeld(Promise.all(leaving.map((worker) => this.#whenExited(worker))));
   }
 
@@ -341,7 +343,8 @@ export class WorkerManager {
           concurrentTasks: options.concurrentTasksPerWorker,
           pinnedCores: this.#nextCores(),
         },
-        this.#workerEvents,
+        this,
+        this.#tasks(),
       );
       this.workers.push(worker);
       this.#places.set(worker, place);
@@ -363,57 +366,26 @@ export class WorkerManager {
     );
   }
 
-  readonly #workerEvents: WorkerEvents<Task> = {
-    onReady: (worker) => {
-      if (announcements.workerReady.hasSubscribers) {
-        const startedInMs = nowMs() - worker.startedAtMs;
-        announcements.workerReady.publish({
-          worker: worker.id,
-          kind: worker.kind,
-          pid: worker.pid,
-          startedInMs,
-        });
-      }
-      this.#starts.ready();
-      this.#events.onReady(worker);
-      this.released(worker); // it may be retiring since it started
-      if (worker.inFlight === 0) this.#watchIdle();
-      this.#notifyWarm(undefined);
-    },
-    onResult: (worker, task, ranMs, result) => {
-      if (worker.tasksDone === 1) this.#starts.succeeded();
-      this.#events.onResult(worker, task, ranMs, result);
-      this.#afterAnswer(worker);
-    },
-    onError: (worker, task, ranMs, error) => {
-      if (worker.tasksDone === 1) this.#starts.succeeded();
-      this.#events.onError(worker, task, ranMs, error);
-      this.#afterAnswer(worker);
-    },
-    onStream: (worker, task, slot) => {
-      if (task.state === 'settled')
-        worker.grant(slot, 0); // given up before it began
-      else this.#events.onStream(worker, task, slot);
-    },
-    onReport: (worker, task, value, taken) => this.#events.onReport(worker, task, value, taken),
-    onItem: (worker, task, item) => this.#events.onItem(worker, task, item),
-    onItemLost: (worker, task, error) => {
-      if (task.state !== 'settled') this.#events.onItemLost(worker, task, error);
-    },
-    onDrain: (worker) => this.#events.onDrain(worker),
-    onRetire: (worker) => this.#retire(worker),
-    onExit: (worker, exit, unanswered, failure) => this.#exited(worker, exit, unanswered, failure),
-  };
-
-  #afterAnswer(worker: TaskWorker): void {
-    if (worker.tasksDone >= this.#options.maxTasksPerWorker) this.#retire(worker);
-    if (worker.isRetiring && worker.inFlight === 0) worker.close();
-    else if (worker.inFlight === 0) this.#watchIdle();
+  onReady(worker: TaskWorker): void {
+    if (announcements.workerReady.hasSubscribers) {
+      const startedInMs = nowMs() - worker.startedAtMs;
+      announcements.workerReady.publish({
+        worker: worker.id,
+        kind: worker.kind,
+        pid: worker.pid,
+        startedInMs,
+      });
+    }
+    this.#starts.ready();
+    this.#tasks().onReady(worker);
+    if (worker.inFlight === 0) this.#watchIdle();
+    this.#notifyWarm(undefined);
   }
 
-  /** Closes a retiring worker after an offer to it was withdrawn. */
-  released(worker: TaskWorker): void {
-    if (worker.isRetiring && worker.inFlight === 0) worker.close();
+  /** To be called when a worker has answered, and has got more tasks if there are any. */
+  answered(worker: TaskWorker): void {
+    if (worker.tasksDone === 1) this.#starts.succeeded();
+    if (worker.inFlight === 0) this.#watchIdle();
   }
 
   /** Excludes a worker that will be killed, so that another may take its place now. */
@@ -423,13 +395,7 @@ export class WorkerManager {
     this.grow();
   }
 
-  /** Gives the worker no more tasks; it leaves when it has answered those it has. */
-  #retire(worker: TaskWorker): void {
-    worker.isRetiring = true;
-    if (worker.inFlight === 0) worker.close();
-  }
-
-  #exited(
+  onExit(
     worker: TaskWorker,
     exit: WorkerExit,
     unanswered: Task[],
@@ -455,9 +421,9 @@ export class WorkerManager {
         error,
       });
     }
-    const hadBegun = this.#events.onExit(worker, exit, unanswered);
+    const hadBegun = this.#tasks().onExit(worker, exit, unanswered);
     const isReported = hadBegun || startFailure !== undefined;
-    if ((!isExpected || exit.isUncaught === true) && !isReported) this.#events.onLost(worker, exit);
+    if ((!isExpected || exit.isUncaught === true) && !isReported) this.#onLost(worker, exit);
     for (const resolve of this.#leaving.get(worker) ?? []) resolve();
     this.#leaving.delete(worker);
     if (this.workers.length === 0) for (const resolve of this.#exitWaiters.splice(0)) resolve();
@@ -467,7 +433,7 @@ export class WorkerManager {
       if (failure !== undefined) this.#starts.failed(failure, worker);
       else if (!worker.leavesWithProgram) this.#growAgain();
     }
-    this.#events.onExited();
+    this.#tasks().onExited();
   }
 
   #watchIdle(): void {
@@ -496,7 +462,7 @@ export class WorkerManager {
     const idle = this.#idleWorkers().filter((worker) => before.get(worker) === worker.lastUsed);
     idle.sort((a, b) => a.lastUsed - b.lastUsed);
     const maxStops = isMainRealm ? 1 : workersToStop(this.#load());
-    for (const worker of idle.slice(0, maxStops)) this.#retire(worker);
+    for (const worker of idle.slice(0, maxStops)) worker.retire();
     this.#watchIdle();
   }
 

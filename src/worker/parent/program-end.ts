@@ -19,9 +19,9 @@ export interface EndingWorker {
   readonly processId: number | undefined;
   /** True: it has nothing in flight. */
   readonly isIdle: boolean;
-  /** Gives it nothing more, and lets it leave; its owner is notified. */
-  retire(): void;
-  /** Retires it when its owner no longer runs. */
+  /** Gives it nothing more, and lets it leave. */
+  leaveWithProgram(): void;
+  /** The same when no event loop runs any more. */
   closeNow(): void;
   kill(): void;
 }
@@ -51,7 +51,7 @@ export function endsBefore(worker: EndingWorker): void {
 
 function onLoopEmpty(): void {
   const leaving = [...workers];
-  for (const worker of leaving) worker.retire();
+  for (const worker of leaving) worker.leaveWithProgram();
   // Not held: a worker that leaves holds the loop itself until it has.
   setTimeout(() => {
     for (const worker of leaving) if (workers.has(worker)) worker.kill();

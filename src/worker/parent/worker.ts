@@ -45,22 +45,24 @@ import type { SharedLease } from './shared-workers.js';
 import { type KnownFailure, type StartFailure, startFailure } from './start-failure.js';
 import { startThread } from './thread.js';
 
-/** Events for the owner of a worker. `call` is the one it handed over; a slot is free after the answer. */
-export interface WorkerEvents<C extends Call> {
-  onReady(worker: Worker<C>): void;
+/** Gets the answers to calls, each as it was handed over; its slot is free. Hot: one object for all workers. */
+export interface TaskListener<C extends Call> {
   onResult(worker: Worker<C>, call: C, ranMs: number, result: unknown): void;
   onError(worker: Worker<C>, call: C, ranMs: number, error: unknown): void;
   /** The call answers with a stream: `onItem` follows, then `onResult` or `onError`. */
   onStream(worker: Worker<C>, call: C, slot: number): void;
-  onItem(worker: Worker<C>, call: C, item: unknown): void;
+  onItem(call: C, item: unknown): void;
   /** The task reports a value before its answer; `taken` lets it go on. */
   onReport(worker: Worker<C>, call: C, value: unknown, taken: () => void): void;
   /** An item came that cannot be read here: the stream has a hole, and its worker goes on with it. */
   onItemLost(worker: Worker<C>, call: C, error: CodedError): void;
   /** There is room in the channel again. */
   onDrain(worker: Worker<C>): void;
-  /** The worker requests its replacement: too much memory, or its machine is to end. */
-  onRetire(worker: Worker<C>): void;
+}
+
+/** Follows the life of a worker. */
+export interface WorkerOwner<C extends Call> {
+  onReady(worker: Worker<C>): void;
   /** Last of all. `unanswered` in the order handed over; `failure` when it was never ready. */
   onExit(
     worker: Worker<C>,
@@ -116,7 +118,8 @@ export class Worker<C extends Call> implements EndingWorker {
   readonly #nested: NestedMaps;
   readonly #memory: MemoryRequest;
   readonly #parcels: Parcels | undefined;
-  readonly #events: WorkerEvents<C>;
+  readonly #owner: WorkerOwner<C>;
+  readonly #tasks: TaskListener<C>;
   readonly #life: Lifecycle<WorkerState>;
   readonly #calls: (C | undefined)[] = [];
   readonly #freeSlots: number[] = [];
@@ -137,14 +140,20 @@ export class Worker<C extends Call> implements EndingWorker {
   /** Uncaught error that it reported before its end. */
   #uncaught: Error | undefined;
 
-  private constructor(id: number, settings: WorkerSettings, events: WorkerEvents<C>) {
+  private constructor(
+    id: number,
+    settings: WorkerSettings,
+    owner: WorkerOwner<C>,
+    tasks: TaskListener<C>,
+  ) {
     this.id = id;
     this.kind = settings.kind;
     this.pinnedCores = settings.pinnedCores;
     this.#concurrentTasks = settings.concurrentTasks;
     this.#maxTasks = settings.maxTasksPerWorker;
     this.#settings = settings;
-    this.#events = events;
+    this.#owner = owner;
+    this.#tasks = tasks;
     this.#life = new Lifecycle<WorkerState>(`worker ${id}`, 'starting', {
       starting: ['ready', 'closing', 'ended'],
       ready: ['closing', 'ended'],
@@ -182,7 +191,7 @@ export class Worker<C extends Call> implements EndingWorker {
       throw error;
     }
     this.#handle.onExit = (exit) => this.#processEnded(exit);
-    this.#handle.onRetire = () => this.#events.onRetire(this);
+    this.#handle.onRetire = () => this.retire();
     this.#end = offer.open(this.#handle.pipe);
     // Blocks go back to the worker by which they came.
     const buffers = bufferCarrier(() => this.#end.blocks, this.#parcels);
@@ -194,7 +203,7 @@ export class Worker<C extends Call> implements EndingWorker {
       what: 'the arguments',
       events: {
         onFrame: (kind, slot, target, body) => this.#receive(kind, slot, target, body),
-        onDrain: () => this.#events.onDrain(this),
+        onDrain: () => tasks.onDrain(this),
         onClose: (error) => this.#channelEnded(error),
         onDefine: () => loads?.sent(),
       },
@@ -204,9 +213,13 @@ export class Worker<C extends Call> implements EndingWorker {
   }
 
   /** Starts a worker; `onReady` or `onExit` follows. Throws when the channel cannot be opened. */
-  static start<C extends Call>(settings: WorkerSettings, events: WorkerEvents<C>): Worker<C> {
+  static start<C extends Call>(
+    settings: WorkerSettings,
+    owner: WorkerOwner<C>,
+    tasks: TaskListener<C>,
+  ): Worker<C> {
     lastWorkerId += 1;
-    const worker = new Worker<C>(lastWorkerId, settings, events);
+    const worker = new Worker<C>(lastWorkerId, settings, owner, tasks);
     worker.#begin(settings);
     if (settings.shared === undefined && settings.remote === undefined) endsWithProgram(worker);
     return worker;
@@ -362,6 +375,7 @@ export class Worker<C extends Call> implements EndingWorker {
     this.#link.unlend(call);
     this.#leave(slot);
     this.#reclaimedSlots.push(slot);
+    if (this.isRetiring) this.retire();
     return true;
   }
 
@@ -455,6 +469,12 @@ export class Worker<C extends Call> implements EndingWorker {
     if (!this.#hasChannelEnded) this.#link.forget(id);
   }
 
+  /** Gives it no more calls: it leaves when it has answered those it has, and `onExit` follows. */
+  retire(): void {
+    this.isRetiring = true;
+    if (this.inFlight === 0) this.close();
+  }
+
   /** Closes it after its calls; `onExit` follows. */
   close(): void {
     if (!this.#life.tryTransition('closing')) return;
@@ -478,9 +498,9 @@ export class Worker<C extends Call> implements EndingWorker {
     return this.inFlight === 0;
   }
 
-  retire(): void {
+  leaveWithProgram(): void {
     this.leavesWithProgram = true;
-    this.#events.onRetire(this);
+    this.retire();
   }
 
   closeNow(): void {
@@ -524,7 +544,7 @@ export class Worker<C extends Call> implements EndingWorker {
       case frame.item: {
         const call = this.#calls[slot];
         if (call === undefined) break;
-        if (kind === frame.stream) this.#events.onStream(this, call, slot);
+        if (kind === frame.stream) this.#tasks.onStream(this, call, slot);
         else this.#item(call, body);
         break;
       }
@@ -549,7 +569,7 @@ export class Worker<C extends Call> implements EndingWorker {
         this.#memory.answered(parseMemory(this.#link.codec.read(body)));
         break;
       case frame.retire:
-        this.#events.onRetire(this);
+        this.retire();
         break;
       default:
         if (this.#nested.receive(kind, slot, target, body)) break;
@@ -566,11 +586,11 @@ export class Worker<C extends Call> implements EndingWorker {
     try {
       value = this.#link.codec.read(body); // also without a listener: its blocks go back
     } catch (error) {
-      if (call !== undefined) this.#events.onItemLost(this, call, readError(error));
+      if (call !== undefined) this.#tasks.onItemLost(this, call, readError(error));
       return;
     }
     if (call === undefined) taken();
-    else this.#events.onReport(this, call, value, taken);
+    else this.#tasks.onReport(this, call, value, taken);
   }
 
   #item(call: C, body: ByteReader): void {
@@ -578,10 +598,10 @@ export class Worker<C extends Call> implements EndingWorker {
     try {
       item = this.#link.codec.read(body);
     } catch (error) {
-      this.#events.onItemLost(this, call, readError(error));
+      this.#tasks.onItemLost(this, call, readError(error));
       return;
     }
-    this.#events.onItem(this, call, item);
+    this.#tasks.onItem(call, item);
   }
 
   #answer(kind: number, slot: number, target: number, body: ByteReader): void {
@@ -598,15 +618,16 @@ export class Worker<C extends Call> implements EndingWorker {
     this.#free(slot);
     this.tasksDone += 1;
     const ranMs = target / runTimeUnitsPerMs;
-    if (isError) this.#events.onError(this, call, ranMs, value);
-    else this.#events.onResult(this, call, ranMs, value);
+    if (isError) this.#tasks.onError(this, call, ranMs, value);
+    else this.#tasks.onResult(this, call, ranMs, value);
+    if (this.isRetiring || this.tasksDone >= this.#maxTasks) this.retire();
   }
 
   #becomeReady(body: ByteReader): void {
     parseReady(this.#link.codec.read(body));
     if (!this.#life.tryTransition('ready')) return; // closed while it started
     clearTimeout(this.#startTimer);
-    this.#events.onReady(this);
+    this.#owner.onReady(this);
     if (this.inFlight === 0) this.#link.unref();
   }
 
@@ -667,7 +688,7 @@ export class Worker<C extends Call> implements EndingWorker {
     const failure = isStart
       ? startFailure(this.label, this.#startFailure, described, this.#settings)
       : undefined;
-    this.#events.onExit(this, described, unanswered, failure);
+    this.#owner.onExit(this, described, unanswered, failure);
     this.#parcels?.close();
     this.#link.destroy(); // last: until here the claims are needed
   }
