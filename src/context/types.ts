@@ -4,7 +4,6 @@
 import type { Transferable } from 'node:worker_threads';
 import type { Parcel } from '../lib/index.js';
 import type { Largest } from './closures/largest.js';
-import type { CallSite } from './toolchains/stack.js';
 
 // biome-ignore lint/complexity/noBannedTypes: any function of the user's, whatever its signature
 export type AnyFunction = Function;
@@ -49,10 +48,13 @@ export interface BufferCarrier {
   open?(parcel: number): readonly unknown[];
 }
 
-/** The sending half. The parent has one for all its workers; a worker has one for its parent. */
+/**
+ * The sending half. The parent has one for all its workers; a worker has one for its parent. `buffers`: the
+ * carrier for one snapshot; default: that of the exporter.
+ */
 export interface Exporter {
   /** Snapshot of a callback. Throws `TRANSFER_…` with path and way out, having sent nothing. */
-  exportFunction(fn: AnyFunction, site?: CallSite): FunctionSnapshot;
+  exportFunction(fn: AnyFunction, buffers?: BufferCarrier): FunctionSnapshot;
   /**
    * Right after `exportFunction(fn)`: a snapshot of `fn` with its arguments, to be called without any, where
    * they share something with its captures. `undefined`: they do not, and are sent by themselves. `haveCode`:
@@ -62,9 +64,10 @@ export interface Exporter {
     fn: AnyFunction,
     args: readonly unknown[],
     haveCode: boolean,
+    buffers?: BufferCarrier,
   ): FunctionSnapshot | undefined;
   /** Snapshot of any value; `what` opens the error's path: "argument 2", "the result". */
-  exportValue(value: unknown, what: string, site?: CallSite): ValueSnapshot;
+  exportValue(value: unknown, what: string, buffers?: BufferCarrier): ValueSnapshot;
   /**
    * The place where modules keep a part of `value`, which a copy loses; `undefined`: nowhere. Never throws.
    */
@@ -77,7 +80,7 @@ export interface Exporter {
    */
   pin(snapshot: FunctionSnapshot): FunctionSnapshot;
   /** The function as messages show it, and the captured variable of it that takes most bytes. */
-  largestCapture(fn: AnyFunction): Largest;
+  largestCapture(fn: AnyFunction, buffers?: BufferCarrier): Largest;
   /** Drops a definition made by `pin`; no call of it may follow. Any other id is left alone. */
   unpin(id: number): void;
 }

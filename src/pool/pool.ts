@@ -337,10 +337,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   #admit(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
     this.#manager.anticipate();
     const moving = options.transfer.length > 0 ? new Moving(options.transfer) : undefined;
-    const call =
-      moving === undefined
-        ? this.#packer.exportCall(fn, args, options.retry > 0)
-        : this.#packer.exportMovingCall(fn, args, moving);
+    const call = this.#packer.exportCall(fn, args, options.retry > 0, moving);
     const { snapshot } = call;
     this.#packer.hold(snapshot);
     lastTaskId += 1;

@@ -21,7 +21,7 @@ export { InlineReports, inCallersContext, type ReportListener, report } from './
 export { type AnyGenerator, generatorOf } from './inside/stream-sender.js';
 export { Link, readError } from './link.js';
 export { describeExit, isCrash, mayLackHeap } from './parent/exit.js';
-export { parentBuffers, parentExporter, type Reach } from './parent/exporter.js';
+export { ParentBuffers, parentBuffers, parentExporter } from './parent/exporter.js';
 export { Moving } from './parent/moving.js';
 export type { NestedChunk, NestedOwner } from './parent/nested.js';
 export type { OutputListener, OutputSource } from './parent/output.js';

@@ -85,8 +85,6 @@ export class Link {
   readonly importer: Importer;
   readonly #exporter: Exporter;
   readonly #parcels: Parcels | undefined;
-  /** Name of the value being packed, for errors. */
-  #what: string;
   readonly #known = new Set<number>();
   readonly #events: LinkEvents;
   readonly #outbox: { readonly send: () => SendOutcome; readonly sizeBytes: number }[] = [];
@@ -102,7 +100,6 @@ export class Link {
 
   constructor({ end, exporter, importer, parcels, what, events }: LinkOptions) {
     this.#parcels = parcels;
-    this.#what = what;
     this.#end = end;
     this.#channel = end.channel;
     this.#exporter = exporter;
@@ -110,7 +107,7 @@ export class Link {
     this.codec = new Codec({
       blocks: end.blocks,
       slow: {
-        encode: (value) => encodedOf(exporter.exportValue(value, this.#what)),
+        encode: (value, given = what) => encodedOf(exporter.exportValue(value, given)),
         decode: (bytes) => importer.importValue(bytes),
       },
     });
@@ -285,29 +282,18 @@ export class Link {
     this.#enqueue(() => this.#channel.trySend(frame.forget, 0, id, writeRaw, noBytes));
   }
 
-  /** Packs as `codec.pack`; errors call the value `what`. Throws `TRANSFER_…`. */
-  packAs(what: string, value: unknown): Packed {
-    const usual = this.#what;
-    this.#what = what;
-    try {
-      return this.codec.pack(value);
-    } finally {
-      this.#what = usual;
-    }
-  }
-
   /**
    * Sends a value for certain, packed when it needs more than the fast codec. May throw `TRANSFER_…`, which
-   * names the value `what`.
+   * names the value `what` (default: as the link's options).
    */
-  post(kind: number, task: number, target: number, value: unknown, what = this.#what): void {
+  post(kind: number, task: number, target: number, value: unknown, what?: string): void {
     if (this.#outbox.length === 0) {
       const outcome = this.#channel.trySend(kind, task, target, this.#writeFast, value);
       if (outcome === 'sent') return;
       this.codec.unsend();
       if (outcome === 'closed') return;
     }
-    const packed = this.packAs(what, value);
+    const packed = this.codec.pack(value, what);
     this.#postParcel(packed.parcel);
     this.define(packed.definitions);
     this.#postPacked(kind, task, target, packed);

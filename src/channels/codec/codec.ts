@@ -20,7 +20,8 @@ export interface Encoded {
 
 /** Encodes values that are not plain data. Either function may throw: `TRANSFER_…`. */
 export interface SlowCodec {
-  encode(value: unknown): Encoded;
+  /** `what`: the name of the value in errors; default: a usual one. */
+  encode(value: unknown, what?: string): Encoded;
   decode(bytes: Uint8Array): unknown;
 }
 
@@ -91,13 +92,14 @@ export class Codec {
     this.#lent = noBlocks;
   }
 
-  /** Packs `value` as it is now. Throws what the slow codec throws. */
-  pack(value: unknown): Packed {
+  /** Packs `value` as it is now; `what` is for the slow codec. Throws what that throws. */
+  pack(value: unknown, what?: string): Packed {
     // Taken while in use: a getter may pack as well.
     const writer = this.#packWriter ?? ByteWriter.growing();
     this.#packWriter = undefined;
     writer.reset(0, writer.bytes.byteLength);
-    if (!this.#values.tryWrite(writer, value)) return this.packSlowly(value);
+    if (!this.#values.tryWrite(writer, value))
+      return this.packEncoded(this.#slow.encode(value, what));
     const bytes = writer.copyFrom(0);
     const placed = this.#values.placed;
     const blocks = placed.length === 0 ? noBlocks : [...placed];
@@ -106,9 +108,8 @@ export class Codec {
     return { bytes, definitions: [], blocks, parcel: undefined };
   }
 
-  /** Packs `value` by the slow codec, whatever it is. Throws what that throws. */
-  packSlowly(value: unknown): Packed {
-    const slow = this.#slow.encode(value);
+  /** Packs a value that was encoded as by the slow codec. */
+  packEncoded(slow: Encoded): Packed {
     const bytes = Buffer.allocUnsafeSlow(5 + slow.bytes.byteLength);
     bytes[0] = TAG_SLOW;
     bytes.writeUInt32LE(slow.bytes.byteLength, 1);

@@ -119,7 +119,8 @@ export class Graph {
   isStale = false;
   /** Values that are posted beside the bytes. */
   parcel: Parcel | undefined;
-  readonly #carrier: BufferCarrier | undefined;
+  /** For the values of this graph alone. */
+  readonly carrier: BufferCarrier | undefined;
   readonly #cells = new Map<unknown, unknown[]>();
   readonly #functions: FunctionEncoder;
   readonly #copies = new Map<object, object>();
@@ -143,9 +144,9 @@ export class Graph {
     functions: FunctionEncoder,
     what: string,
     isConstant: boolean,
-    carrier?: BufferCarrier,
+    carrier: BufferCarrier | undefined,
   ) {
-    this.#carrier = carrier;
+    this.carrier = carrier;
     this.#functions = functions;
     this.path = [what];
     this.isConstant = isConstant;
@@ -433,7 +434,7 @@ export class Graph {
 
   /** A value that another thread gets as it is; -1: it is none, or the peer is no thread of this process. */
   #live(value: object): number {
-    const carried = this.#carrier?.carry?.(value);
+    const carried = this.carrier?.carry?.(value);
     if (carried === undefined) return -1;
     this.#mustBeConstant();
     const isMemory = ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value);

@@ -47,6 +47,9 @@ const maxKept = 256;
 const firstPinnedId = -2;
 const lastPinnedId = -(2 ** 31);
 
+/** The carrier for the values of one snapshot. */
+type Buffers = BufferCarrier | undefined;
+
 interface Kept {
   readonly id: number;
   readonly snapshot: FunctionSnapshot;
@@ -76,7 +79,7 @@ export function createExporter(options: ExporterOptions = {}): ContextExporter {
 
 export class ContextExporter implements Exporter {
   readonly identities: Identities;
-  readonly #buffers: BufferCarrier | undefined;
+  readonly #buffers: Buffers;
   /** Path to the value that was written last. */
   #path: Path = [];
   readonly #definitions: Definition[] = [];
@@ -114,11 +117,11 @@ export class ContextExporter implements Exporter {
         intern: (key, make) => this.#intern(key, make),
       },
       this.identities,
-      (fn, described) => this.#keep(fn, described),
+      (fn, described, carrier) => this.#keep(fn, described, carrier),
     );
   }
 
-  exportFunction(fn: AnyFunction): FunctionSnapshot {
+  exportFunction(fn: AnyFunction, buffers = this.#buffers): FunctionSnapshot {
     const element = inheritedElement();
     if (element !== undefined) {
       throw atCaller(transferError('TRANSFER_UNREADABLE', [titleOf(fn)], element));
@@ -127,13 +130,14 @@ export class ContextExporter implements Exporter {
     this.#noteKept(kept);
     this.#values = undefined;
     if (kept !== undefined && kept.captured.length === 0 && !hasRegistered()) return kept.snapshot;
-    return this.#exportSlowly(fn, kept);
+    return this.#exportSlowly(fn, kept, buffers);
   }
 
   exportJoint(
     fn: AnyFunction,
     args: readonly unknown[],
     haveCode: boolean,
+    buffers = this.#buffers,
   ): FunctionSnapshot | undefined {
     const captured = this.#captured;
     this.#captured = undefined;
@@ -144,7 +148,7 @@ export class ContextExporter implements Exporter {
     return this.#guard(what, () => {
       const { inner, stores } = arrivedStores(fn) ?? { inner: fn };
       for (const [member, owner] of given) this.#functions.setOwner(member, owner);
-      return this.#exportState(inner, stores, what, args);
+      return this.#exportState(inner, stores, what, buffers, args);
     });
   }
 
@@ -176,16 +180,16 @@ export class ContextExporter implements Exporter {
     return [...(this.#members ?? [])].filter(([member]) => values.holds(member));
   }
 
-  exportValue(value: unknown, what: string): ValueSnapshot {
+  exportValue(value: unknown, what: string, buffers = this.#buffers): ValueSnapshot {
     try {
-      if (this.#buffers?.isMoving !== true && isPlain(value)) {
-        return { ...write(format.plain, value, this.#buffers), definitions: [] };
+      if (buffers?.isMoving !== true && isPlain(value)) {
+        return { ...write(format.plain, value, buffers), definitions: [] };
       }
     } catch {
       // The graph below reports the failure with its path.
     }
     return this.#guard(what, () => {
-      const graph = this.#graph(what, (made) => made.set(made.root, 0, value));
+      const graph = this.#graph(what, buffers, (made) => made.set(made.root, 0, value));
       this.#values = graph;
       this.#letGoSoon();
       return {
@@ -211,11 +215,11 @@ export class ContextExporter implements Exporter {
     }
   }
 
-  largestCapture(fn: AnyFunction): Largest {
+  largestCapture(fn: AnyFunction, buffers = this.#buffers): Largest {
     return largestOf(
       fn,
       () => this.#guard('', () => this.#functions.describe(fn, [])),
-      (value) => this.exportValue([value], '').bytes.length,
+      (value) => this.exportValue([value], '', buffers).bytes.length,
     );
   }
 
@@ -286,7 +290,7 @@ export class ContextExporter implements Exporter {
     }
   }
 
-  #exportSlowly(fn: AnyFunction, known: Kept | undefined): FunctionSnapshot {
+  #exportSlowly(fn: AnyFunction, known: Kept | undefined, buffers: Buffers): FunctionSnapshot {
     if (typeof fn !== 'function') {
       throw new CodedError('TASK_NOT_FUNCTION', `the task must be a function, not ${typeof fn}`);
     }
@@ -297,7 +301,7 @@ export class ContextExporter implements Exporter {
       if (known !== undefined && active?.length === 0) return known.snapshot; // costs nothing
       const startMs = beginCapture();
       try {
-        return this.#capture(inner, known, active ?? stores, what);
+        return this.#capture(inner, known, active ?? stores, what, buffers);
       } finally {
         endCapture(startMs);
       }
@@ -309,22 +313,23 @@ export class ContextExporter implements Exporter {
     known: Kept | undefined,
     stores: ActiveStores | undefined,
     what: string,
+    buffers: Buffers,
   ): FunctionSnapshot {
-    const kept = known ?? this.#keepRoot(fn, what);
-    if (kept === undefined) return this.#exportState(fn, stores, what);
+    const kept = known ?? this.#keepRoot(fn, what, buffers);
+    if (kept === undefined) return this.#exportState(fn, stores, what, buffers);
     this.#noteKept(kept);
     const active = stores ?? activeStores(kept.captured);
-    return active.length === 0 ? kept.snapshot : this.#withStores(kept, active, what);
+    return active.length === 0 ? kept.snapshot : this.#withStores(kept, active, what, buffers);
   }
 
   /** Tries to keep the root function, of any kind. */
-  #keepRoot(fn: AnyFunction, what: string): Kept | undefined {
-    if (!this.#functions.isCode(fn, [what])) return this.#attempt(fn, what);
-    return this.#keep(fn, this.#functions.describe(fn, [what]));
+  #keepRoot(fn: AnyFunction, what: string, buffers: Buffers): Kept | undefined {
+    if (!this.#functions.isCode(fn, [what])) return this.#attempt(fn, what, buffers);
+    return this.#keep(fn, this.#functions.describe(fn, [what]), buffers);
   }
 
   /** The closure definition of `fn`, when nothing that it captured can change. */
-  #keep(fn: AnyFunction, described: Described): Kept | undefined {
+  #keep(fn: AnyFunction, described: Described, buffers: Buffers): Kept | undefined {
     const kept = this.#current(fn, true);
     if (kept !== undefined || this.#functions.neverKept.has(fn)) return kept;
     const count = this.#keptByCode.get(described.codeId) ?? 0;
@@ -333,13 +338,13 @@ export class ContextExporter implements Exporter {
     if (isNew) this.#firstSeen.set(fn, firstSeen);
     const isLimited = !this.#inKept.has(fn); // else arguments and captures would have two copies of it
     if (isLimited && count >= (isNew ? maxKeptAtOnce : maxKept)) return undefined;
-    const made = this.#attempt(fn, titleOf(fn));
+    const made = this.#attempt(fn, titleOf(fn), buffers);
     if (made !== undefined) this.#keptByCode.set(described.codeId, count + 1);
     return made;
   }
 
-  #attempt(fn: AnyFunction, what: string): Kept | undefined {
-    const graph = new Graph(this.#functions, what, true, this.#buffers);
+  #attempt(fn: AnyFunction, what: string, buffers: Buffers): Kept | undefined {
+    const graph = new Graph(this.#functions, what, true, buffers);
     const outer = this.#path;
     this.#path = graph.path;
     try {
@@ -386,8 +391,8 @@ export class ContextExporter implements Exporter {
   }
 
   /** A kept function in the stores of this moment. */
-  #withStores(kept: Kept, active: ActiveStores, what: string): FunctionSnapshot {
-    const graph = this.#graph(what, (made) => {
+  #withStores(kept: Kept, active: ActiveStores, what: string, buffers: Buffers): FunctionSnapshot {
+    const graph = this.#graph(what, buffers, (made) => {
       made.definitions.add(kept.id);
       made.put(made.root, 0, made.add(kept, [special.closure, kept.id]));
       this.#addStores(made, active);
@@ -400,14 +405,15 @@ export class ContextExporter implements Exporter {
     fn: AnyFunction,
     stores: ActiveStores | undefined,
     what: string,
+    buffers: Buffers,
     args?: readonly unknown[],
   ): FunctionSnapshot {
     const isCode = this.#functions.isCode(fn, [what]);
     if (isCode && stores === undefined && args === undefined) {
-      const plain = this.#exportPlainState(fn, this.#functions.describe(fn, [what]));
+      const plain = this.#exportPlainState(fn, this.#functions.describe(fn, [what]), buffers);
       if (plain !== undefined) return plain;
     }
-    const graph = this.#graph(what, (made) => {
+    const graph = this.#graph(what, buffers, (made) => {
       if (args === undefined) made.set(made.root, 0, fn);
       else made.setCall(fn, args);
       this.#addStores(made, stores ?? activeStores([...made.captured]));
@@ -422,10 +428,10 @@ export class ContextExporter implements Exporter {
    * Writes again when the first graph shows that its functions share a variable, or that a module must be
    * copied.
    */
-  #graph(what: string, write: (graph: Graph) => void): Graph {
+  #graph(what: string, buffers: Buffers, write: (graph: Graph) => void): Graph {
     const copied = new Set<string>();
     for (;;) {
-      const graph = new Graph(this.#functions, what, false, this.#buffers);
+      const graph = new Graph(this.#functions, what, false, buffers);
       this.#path = graph.path;
       copying(copied, () => write(graph));
       this.#functions.settle(graph);
@@ -446,14 +452,18 @@ export class ContextExporter implements Exporter {
   }
 
   /** The common case: code, and values that V8 serializes directly. */
-  #exportPlainState(fn: AnyFunction, described: Described): FunctionSnapshot | undefined {
+  #exportPlainState(
+    fn: AnyFunction,
+    described: Described,
+    carrier: Buffers,
+  ): FunctionSnapshot | undefined {
     const { codeId, slots } = described;
     if (!this.#functions.isSimple(fn, described) || hasRegistered()) return undefined;
     const values = slotValues(slots);
     if (values === undefined) return undefined;
     try {
       if (!isPlain(values)) return undefined;
-      const { bytes, buffers } = write(format.slots, values, this.#buffers);
+      const { bytes, buffers } = write(format.slots, values, carrier);
       this.#captured = values;
       this.#letGoSoon();
       return { id: codeId, definitions: [codeId], state: bytes, buffers };
@@ -473,7 +483,7 @@ export class ContextExporter implements Exporter {
   }
 
   #write(graph: Graph): Written {
-    return write(format.graph, graph.payload(), this.#buffers);
+    return write(format.graph, graph.payload(), graph.carrier);
   }
 
   /** The definitions of `graph`, each after those that it needs. */

@@ -40,7 +40,7 @@ import {
   refuseRunner,
   withoutState,
 } from '../toolchains/toolchains.js';
-import type { AnyFunction } from '../types.js';
+import type { AnyFunction, BufferCarrier } from '../types.js';
 import type { Identities } from '../values/identities.js';
 import { internalErrors, onceState } from '../values/internal-errors.js';
 import { builtinPath, nodeModulePath } from '../values/intrinsics.js';
@@ -65,9 +65,16 @@ export interface KeptClosure {
   readonly roads: Roads;
 }
 
+/** Returns the closure that `fn` is kept as. `buffers`: the carrier of the graph that needs it. */
+type Keep = (
+  fn: AnyFunction,
+  described: Described,
+  buffers: BufferCarrier | undefined,
+) => KeptClosure | undefined;
+
 export class Functions implements FunctionEncoder {
   readonly #identities: Identities;
-  readonly #keep: (fn: AnyFunction, described: Described) => KeptClosure | undefined;
+  readonly #keep: Keep;
   readonly #sharing = new Sharing();
   readonly #describer: Describer;
   readonly #imports: Imports;
@@ -81,11 +88,7 @@ export class Functions implements FunctionEncoder {
   /** Functions of constant graphs: tests whether they have changed since the first. */
   readonly #watched = new WeakMap<AnyFunction, () => boolean>();
 
-  constructor(
-    definitions: Definitions,
-    identities: Identities,
-    keep: (fn: AnyFunction, described: Described) => KeptClosure | undefined,
-  ) {
+  constructor(definitions: Definitions, identities: Identities, keep: Keep) {
     this.#describer = new Describer(definitions, this.#sharing);
     this.#imports = new Imports(definitions, this.#describer);
     this.#identities = identities;
@@ -146,7 +149,7 @@ export class Functions implements FunctionEncoder {
     const described = this.describe(fn, graph.path, graph.holders);
     if (described.isOfNode) return this.#native(fn, graph);
     if (!graph.isConstant && !isCopying()) {
-      const kept = this.#keep(fn, described);
+      const kept = this.#keep(fn, described, graph.carrier);
       if (kept !== undefined) {
         graph.definitions.add(kept.id);
         graph.roads.addAll(kept.roads);

@@ -2,9 +2,14 @@
 // Cheap: nothing is compared below 64 KiB, and only the first calls of each function.
 
 import { emitWarning } from 'node:process';
-import { type AnyFunction, type FunctionSnapshot, fingerprint } from '../../context/index.js';
+import {
+  type AnyFunction,
+  type BufferCarrier,
+  type FunctionSnapshot,
+  fingerprint,
+} from '../../context/index.js';
 import { sourceText } from '../../lib/index.js';
-import { parentBuffers, parentExporter } from '../../worker/index.js';
+import { parentExporter } from '../../worker/index.js';
 
 const largeBytes = 64 * 1024;
 /** Number of calls compared; a function whose state differed each time is then skipped. */
@@ -20,13 +25,17 @@ const seen = new Map<string, Seen>();
 const maxSeen = 256;
 
 /** Compares what `fn` captured with what its code captured at the call before. */
-export function noteLargeState(fn: AnyFunction, snapshot: FunctionSnapshot): void {
+export function noteLargeState(
+  fn: AnyFunction,
+  snapshot: FunctionSnapshot,
+  buffers: BufferCarrier,
+): void {
   const { state } = snapshot;
   if (state === undefined || state.byteLength < largeBytes) return;
   const text = sourceText(fn);
   const before = seen.get(text);
   if (before?.callsLeft === 0 || (before === undefined && seen.size >= maxSeen)) return;
-  const digest = fingerprint(fn, snapshot, parentBuffers);
+  const digest = fingerprint(fn, snapshot, buffers);
   if (digest === undefined) {
     seen.set(text, { digest: '', callsLeft: 0 });
     return;
@@ -41,7 +50,7 @@ export function noteLargeState(fn: AnyFunction, snapshot: FunctionSnapshot): voi
     return;
   }
   before.callsLeft = 0;
-  const { name, variable } = parentExporter().largestCapture(fn);
+  const { name, variable } = parentExporter().largestCapture(fn, buffers);
   emitWarning(
     `the ${name} sends ${Math.round(state.byteLength / 1024)} KiB of what it captured with each call, ` +
       `and it was the same again${variable === undefined ? '' : `; most of it is the variable ${variable}`}: ` +

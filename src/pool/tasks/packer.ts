@@ -22,10 +22,9 @@ import {
   type Chunk,
   encodedOf,
   type Moving,
+  ParentBuffers,
   parcelsOf,
-  parentBuffers,
   parentExporter,
-  type Reach,
 } from '../../worker/index.js';
 import { ChunkFailure } from '../calls/pinned.js';
 import type { Task } from '../task.js';
@@ -47,35 +46,30 @@ function slowCodec(snapshotOf: (value: unknown) => ValueSnapshot): SlowCodec {
   return { encode: (value) => encodedOf(snapshotOf(value)), decode: () => undefined };
 }
 
+function exportArguments(args: unknown, buffers: ParentBuffers): ValueSnapshot {
+  return parentExporter().exportValue(args, 'the arguments', buffers);
+}
+
 export class Packer {
   readonly #codec: Codec;
   /** For tasks with `retry`. */
   readonly #inlineCodec: Codec;
   readonly #share: BlocksShare | undefined;
-  #reach: Reach;
+  readonly #buffers: ParentBuffers;
 
   /** Throws `NATIVE_REFUSED` when there should be shared memory and there is none. */
   constructor(isOverSharedMemory: boolean, isThread: boolean) {
-    this.#reach = { hasSharedMemory: isOverSharedMemory, isThread, moving: undefined };
+    this.#buffers = new ParentBuffers({ hasSharedMemory: isOverSharedMemory, isThread });
     this.#share = isOverSharedMemory ? shareBlocks() : undefined;
     const blocks = this.#share?.blocks;
-    const slow = slowCodec((args) => parentExporter().exportValue(args, 'the arguments'));
+    const slow = slowCodec((args) => exportArguments(args, this.#buffers));
     this.#codec = new Codec({ blocks, slow });
     this.#inlineCodec = new Codec({ blocks, slow, thresholdBytes: Infinity });
   }
 
   /** Packs arguments. Throws `TRANSFER_…`; then nothing is held. */
   pack(args: readonly unknown[], mayRunTwice: boolean): Packed {
-    return this.#packWith(mayRunTwice ? this.#inlineCodec : this.#codec, args);
-  }
-
-  #packWith(codec: Codec, args: readonly unknown[]): Packed {
-    const before = this.#begin();
-    try {
-      return this.#reach.moving === undefined ? codec.pack(args) : codec.packSlowly(args);
-    } finally {
-      parentBuffers.reach = before;
-    }
+    return (mayRunTwice ? this.#inlineCodec : this.#codec).pack(args);
   }
 
   /** Packs the arguments of a chunk. Throws a `ChunkFailure` with the item that cannot travel. */
@@ -92,12 +86,12 @@ export class Packer {
     if (!Array.isArray(items)) return undefined;
     const slow = slowCodec((args) => {
       const item: unknown = Array.isArray(args) ? args[0] : args;
-      return parentExporter().exportValue(item, 'the item');
+      return parentExporter().exportValue(item, 'the item', this.#buffers);
     });
     const codec = new Codec({ blocks: this.#share?.blocks, slow, thresholdBytes: Infinity });
     for (let at = 0; at < count; at += 1) {
       try {
-        this.release(this.#packWith(codec, [items[offset + at]]));
+        this.release(codec.pack([items[offset + at]]));
       } catch (error) {
         return new ChunkFailure(error, at, undefined);
       }
@@ -110,87 +104,66 @@ export class Packer {
   }
 
   /** Throws `TRANSFER_…`. */
-  exportFunction(fn: AnyFunction): FunctionSnapshot {
-    const before = this.#begin();
+  exportFunction(fn: AnyFunction, buffers = this.#buffers): FunctionSnapshot {
     const isNested = beginCall();
     try {
-      const snapshot = parentExporter().exportFunction(fn);
-      noteLargeState(fn, snapshot);
+      const snapshot = parentExporter().exportFunction(fn, buffers);
+      noteLargeState(fn, snapshot, buffers);
       return snapshot;
     } finally {
       endCall(isNested);
-      parentBuffers.reach = before;
     }
   }
 
-  /** Takes the snapshot of a call. Throws `TRANSFER_…`; then nothing is held. */
-  exportCall(fn: AnyFunction, args: readonly unknown[], mayRunTwice: boolean): PackedCall {
-    if (args.length === 0) return this.#exportWith(fn, args, mayRunTwice);
-    const isNested = beginCall();
-    try {
-      return this.#exportWith(fn, args, mayRunTwice);
-    } finally {
-      endCall(isNested);
-    }
-  }
-
-  #exportWith(fn: AnyFunction, args: readonly unknown[], mayRunTwice: boolean): PackedCall {
-    const snapshot = this.exportFunction(fn);
-    if (isImmutable(args)) return { snapshot, args, packed: undefined };
-    const packed = this.pack(args, mayRunTwice);
-    // Neither can change, nor contains part of a module that both use.
-    if (snapshot.state === undefined && packed.definitions.length === 0) {
-      return { snapshot, args, packed };
-    }
-    const joint = this.#exportJoint(fn, args, packed);
-    if (joint === undefined) return { snapshot, args, packed };
-    this.release(packed);
-    return { snapshot: joint, args: noArguments, packed: undefined };
-  }
-
-  #exportJoint(
+  /**
+   * Takes the snapshot of a call; `moving`: its transfer list, of which nothing is detached yet. Throws
+   * `TRANSFER_…`, for a transfer list also `OPTION_INVALID`; then nothing is held.
+   */
+  exportCall(
     fn: AnyFunction,
     args: readonly unknown[],
-    { definitions }: Packed,
-  ): FunctionSnapshot | undefined {
-    const before = this.#begin();
+    mayRunTwice: boolean,
+    moving: Moving | undefined,
+  ): PackedCall {
+    const buffers = moving === undefined ? this.#buffers : this.#buffers.withMoving(moving);
+    const call =
+      args.length === 0
+        ? { snapshot: this.exportFunction(fn, buffers), args, packed: undefined }
+        : this.#exportWith(fn, args, mayRunTwice, buffers);
     try {
-      return parentExporter().exportJoint(fn, args, definitions.length > 0);
-    } finally {
-      parentBuffers.reach = before;
-    }
-  }
-
-  /**
-   * Sets the reach of this pool's workers and returns the former: an export runs getters, which may call
-   * another pool.
-   */
-  #begin(): Reach {
-    const before = parentBuffers.reach;
-    parentBuffers.reach = this.#reach;
-    return before;
-  }
-
-  /**
-   * Exports a call with a transfer list, as `exportCall`. Also throws `OPTION_INVALID`. Nothing is detached
-   * yet.
-   */
-  exportMovingCall(fn: AnyFunction, args: readonly unknown[], moving: Moving): PackedCall {
-    const usual = this.#reach;
-    this.#reach = { ...usual, moving };
-    let call: PackedCall;
-    try {
-      call = this.exportCall(fn, args, false);
-    } finally {
-      this.#reach = usual;
-    }
-    try {
-      moving.check();
+      moving?.check();
     } catch (error) {
       if (call.packed !== undefined) this.release(call.packed);
       throw error;
     }
     return call;
+  }
+
+  #exportWith(
+    fn: AnyFunction,
+    args: readonly unknown[],
+    mayRunTwice: boolean,
+    buffers: ParentBuffers,
+  ): PackedCall {
+    const isNested = beginCall();
+    try {
+      const snapshot = this.exportFunction(fn, buffers);
+      if (isImmutable(args)) return { snapshot, args, packed: undefined };
+      const packed = buffers.isMoving
+        ? this.#codec.packEncoded(encodedOf(exportArguments(args, buffers)))
+        : this.pack(args, mayRunTwice);
+      // Neither can change, nor contains part of a module that both use.
+      if (snapshot.state === undefined && packed.definitions.length === 0) {
+        return { snapshot, args, packed };
+      }
+      const haveCode = packed.definitions.length > 0;
+      const joint = parentExporter().exportJoint(fn, args, haveCode, buffers);
+      if (joint === undefined) return { snapshot, args, packed };
+      this.release(packed);
+      return { snapshot: joint, args: noArguments, packed: undefined };
+    } finally {
+      endCall(isNested);
+    }
   }
 
   /** Keeps the shared memory that a function captured; call it before any other code may run. */

@@ -19,13 +19,22 @@ export interface Reach {
   /** All memory: they are threads of this process. */
   readonly isThread: boolean;
   /** The transfer list of the call. */
-  readonly moving: Moving | undefined;
+  readonly moving?: Moving;
 }
 
-class ParentBuffers implements BufferCarrier {
-  /** For the snapshot in progress. */
-  reach: Reach = { hasSharedMemory: true, isThread: false, moving: undefined };
+/** Carries buffers to workers with that reach. */
+export class ParentBuffers implements BufferCarrier {
+  readonly #reach: Reach;
   readonly #carrier = bufferCarrier(() => this.blocks);
+
+  constructor(reach: Reach) {
+    this.#reach = reach;
+  }
+
+  /** Returns a carrier for one call, with its transfer list. */
+  withMoving(moving: Moving): ParentBuffers {
+    return new ParentBuffers({ ...this.#reach, moving });
+  }
 
   /** Blocks of this thread's arena, while it has one. */
   get blocks(): BlockStore | undefined {
@@ -33,12 +42,12 @@ class ParentBuffers implements BufferCarrier {
   }
 
   get isMoving(): boolean {
-    return this.reach.moving !== undefined;
+    return this.#reach.moving !== undefined;
   }
 
   name(buffer: ArrayBufferLike): BufferName | undefined {
-    this.reach.moving?.find(buffer);
-    return this.reach.hasSharedMemory ? this.#carrier.name(buffer) : undefined;
+    this.#reach.moving?.find(buffer);
+    return this.#reach.hasSharedMemory ? this.#carrier.name(buffer) : undefined;
   }
 
   find(name: BufferName): ArrayBufferLike {
@@ -46,7 +55,7 @@ class ParentBuffers implements BufferCarrier {
   }
 
   carry(value: object): ReturnType<NonNullable<BufferCarrier['carry']>> {
-    const { moving, isThread } = this.reach;
+    const { moving, isThread } = this.#reach;
     const moved = moving?.find(value);
     if (!isThread) return undefined;
     if (moved !== undefined) return { moved };
@@ -54,7 +63,8 @@ class ParentBuffers implements BufferCarrier {
   }
 }
 
-export const parentBuffers = new ParentBuffers();
+/** For values that are sent to no pool's workers: answers, messages. */
+export const parentBuffers = new ParentBuffers({ hasSharedMemory: true, isThread: false });
 
 let exporter: Exporter | undefined;
 
