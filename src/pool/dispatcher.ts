@@ -1,7 +1,5 @@
-// The dispatcher decides which task goes when to which worker, and settles each task exactly once.
-//
-//   admitted → waiting in the queue → sent to a worker → answered
-//                   ↑__________________|  reclaimed, or its worker ended before it began, or `retry`
+// The dispatcher decides which task goes when to which worker, and settles each task exactly once. All steps
+// between the states of a task (task.ts) are made here.
 //
 // Work sent ahead (schedule.ts) can be reclaimed until it begins: when another worker has nothing to do, or
 // when the caller gives up. Giving up on a running task is a ladder: its signal is aborted, it has
@@ -501,8 +499,8 @@ export class Dispatcher implements TaskOwner {
     const stream = this.#streams.get(task);
     task.state = 'settled';
     clearTimeout(task.timer);
-    if (task.onAbort !== undefined) {
-      if (task.options.signal !== undefined) unwatchAbort(task.options.signal, task.onAbort);
+    if (task.abortListener !== undefined) {
+      if (task.options.signal !== undefined) unwatchAbort(task.options.signal, task.abortListener);
       this.#workerOf.delete(task);
     }
     this.#packer.settled(task);
@@ -524,7 +522,7 @@ export class Dispatcher implements TaskOwner {
   watchSignal(task: Task): void {
     const { signal } = task.options;
     if (signal === undefined) return;
-    task.onAbort = () => {
+    task.abortListener = () => {
       // The cause has the stack of the abort.
       const error = withoutStack(() => abortError(signal));
       if (task.state === 'waiting') {
@@ -534,7 +532,7 @@ export class Dispatcher implements TaskOwner {
       const worker = this.#workerOf.get(task);
       if (worker !== undefined) this.#abandon(task, worker, error);
     };
-    watchAbort(signal, task.onAbort);
+    watchAbort(signal, task.abortListener);
   }
 
   /** Rejects a task with `error`, wherever it is. */

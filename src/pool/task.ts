@@ -1,5 +1,14 @@
 // One call from its beginning to its settling. Hot: every call makes one, so all fields are set in the
 // constructor in one order, and rarely used ones (timer, listener) are `undefined` otherwise.
+//
+// Its states, and who moves it. All but the constructor are methods of the dispatcher:
+//
+// - new → waiting: the constructor. In the queue, in a lane, or offered to a worker that starts.
+// - waiting → sent: `#sent`, when a worker has the frame, or begins an offer (`#takeUp`).
+// - sent → waiting: `#wait`, when it was reclaimed, or its worker ended before it began or with `retry` left.
+// - sent → streaming: `onStream`, when the worker has called a generator. The caller has its stream.
+// - waiting, sent, streaming → settled: `#settle`, once: result, error, abort, limit, refusal, end of the worker.
+// - settled is the end. A worker that still runs the task may answer: `#settle` and `onStream` drop that.
 
 import type { Packed } from '../channels/index.js';
 import {
@@ -14,10 +23,7 @@ import { ChunkFailure } from './calls/pinned.js';
 import type { FilledCallOptions } from './options.js';
 import type { StreamReader } from './tasks/stream.js';
 
-/**
- * waiting: in the queue · sent: handed to a worker · streaming: the caller has its stream, items follow ·
- * settled: the caller has its result or its error.
- */
+/** The header has the meaning of each, and the steps between them. */
 export type TaskState = 'waiting' | 'sent' | 'streaming' | 'settled';
 
 /** Expected run time of a function. Shared by all its tasks. */
@@ -60,7 +66,7 @@ export class Task implements Call {
   timer: NodeJS.Timeout | undefined;
   /** True: its time was over before it began, and was extended once. */
   wasLate: boolean;
-  onAbort: (() => void) | undefined;
+  abortListener: (() => void) | undefined;
 
   constructor(
     id: number,
@@ -94,7 +100,7 @@ export class Task implements Call {
     this.lostLoads = 0;
     this.timer = undefined;
     this.wasLate = false;
-    this.onAbort = undefined;
+    this.abortListener = undefined;
   }
 
   /** Rejects with an error from a worker, or of its end, with the caller's frames below the worker's. */

@@ -72,7 +72,7 @@ export class TaskTraces extends AsyncLocalStorage<Carried> {
     const span = this.#tracer().startSpan(what, { attributes }, parent);
     const activity = new Activity(this.#api, span, parent);
     this.#activities.set(task, activity);
-    task.onLeave = (failure) => activity.end(failure);
+    task.whenOver((failure) => activity.end(failure));
     return activity;
   }
 }

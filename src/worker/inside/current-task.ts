@@ -19,11 +19,9 @@ export class RunningTask {
   readonly slot: number;
   /** The chunk of a map that the task runs, if any. */
   chunk: Chunk | undefined = undefined;
-  /** Called once, when it was answered. */
-  onLeave: ((failure: Failure | undefined) => void) | undefined = undefined;
-  /** True: it was answered. */
-  isOver = false;
   readonly reporter: Reporter;
+  #isOver = false;
+  #listener: ((failure: Failure | undefined) => void) | undefined;
   #controller: AbortController | undefined;
   #isAborted = false;
 
@@ -48,6 +46,21 @@ export class RunningTask {
     this.#isAborted = true;
     this.#controller?.abort();
   }
+
+  /** True: it was answered. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Calls `listener` once it is answered, before the next task begins: a promise would be later. */
+  whenOver(listener: (failure: Failure | undefined) => void): void {
+    this.#listener = listener;
+  }
+
+  end(failure: Failure | undefined): void {
+    this.#isOver = true;
+    this.#listener?.(failure);
+  }
 }
 
 const storage = new AsyncLocalStorage<RunningTask>();
@@ -63,8 +76,7 @@ export function callInTask<T>(task: RunningTask, isAlone: boolean, work: () => T
 /** Forgets the task that `callInTask` left behind, when it was answered. */
 export function leaveTask(task: RunningTask, failure: Failure | undefined): void {
   if (synchronous === task) synchronous = undefined;
-  task.isOver = true;
-  task.onLeave?.(failure);
+  task.end(failure);
 }
 
 /**
