@@ -51,7 +51,6 @@ function start(ticket: WorkerTicket): void {
     onLearn: (loading) => {
       if (loads !== undefined) countLoad(loads, loading);
     },
-    onTurn: () => {},
     onClose: () => leave(isProcess),
   });
   beforeLeaving(disposePerWorker, teardownMs);

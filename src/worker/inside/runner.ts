@@ -35,7 +35,7 @@ export interface RunnerOptions {
   readonly onSetup: (target: number, state: Uint8Array) => void;
   readonly onTeardown: () => void;
   /** A task begins, or has ended. */
-  readonly onTurn: (isAtWork: boolean) => void;
+  readonly onTurn: ((isAtWork: boolean) => void) | undefined;
 }
 
 interface WaitingCall {
@@ -73,9 +73,9 @@ export class Runner {
     this.#link = options.link;
   }
 
-  /** Handles a frame; the listener of the link. */
-  receive(kind: number, task: number, target: number, body: ByteReader): void {
-    if (this.#hasEnded) return;
+  /** Returns false for a frame that concerns no task of the parent. */
+  receive(kind: number, task: number, target: number, body: ByteReader): boolean {
+    if (this.#hasEnded) return false;
     switch (kind) {
       case frame.call:
       case frame.callWithState:
@@ -107,7 +107,10 @@ export class Runner {
       case frame.setup:
         this.#options.onSetup(target, rest(body));
         break;
+      default:
+        return false;
     }
+    return true;
   }
 
   readonly #reporter: Reporter = (task, value) => {
@@ -190,7 +193,7 @@ export class Runner {
       return;
     }
     const task = new RunningTask(slot, this.#reporter);
-    this.#options.onTurn(true);
+    this.#options.onTurn?.(true);
     const startedMs = nowMs();
     let result: unknown;
     let unfinished: Promise<unknown> | undefined;
@@ -214,7 +217,7 @@ export class Runner {
 
   #leave(task: RunningTask, failure: Failure | undefined): void {
     leaveTask(task, failure);
-    this.#options.onTurn(false);
+    this.#options.onTurn?.(false);
   }
 
   /** Returns the promise to await for a result. Throws what its getters and traps throw. */

@@ -32,7 +32,7 @@ export interface SessionOptions {
   /** A definition was read; `loading` while it loads modules. */
   readonly onLearn: (loading: Promise<void> | undefined) => void;
   /** A task begins, or has ended. */
-  readonly onTurn: (isAtWork: boolean) => void;
+  readonly onTurn?: (isAtWork: boolean) => void;
   /** The parent has closed the channel, or is gone. */
   readonly onClose: () => void;
 }
@@ -61,10 +61,9 @@ export class Session {
       what: 'the result',
       events: {
         onFrame: (kind, task, target, body) => {
+          if (this.#runner.receive(kind, task, target, body)) return;
           if (kind === frame.program) guardProgram(parseProgram(link.codec.read(body)));
-          else if (!this.#relay.receive(kind, task, target, body)) {
-            this.#runner.receive(kind, task, target, body);
-          }
+          else this.#relay.receive(kind, task, target, body);
         },
         onDrain: () => {},
         onClose,
