@@ -27,10 +27,7 @@ export interface WorkerHandle {
   readonly pid: number | undefined;
   /** The parent's end of the pipe at descriptor 3, if the channel needs one. */
   readonly pipe: Duplex | undefined;
-  /** Called once. */
-  onExit: (exit: WorkerExit) => void;
-  /** Called when it is to get nothing more, and to leave after its calls. */
-  onRetire: () => void;
+  readonly exited: Promise<WorkerExit>;
   /** Requests its end (SIGTERM; a thread is terminated). */
   terminate(): void;
   /** True: it begins when there is room for it, whenever that is. Default: it begins at once. */
@@ -57,8 +54,11 @@ export interface RemoteWorkers {
   /** Throws `CLUSTER_CLOSED`, or `CLUSTER_UNSIGNED` if functions cannot be sent. */
   check(): void;
   runDurably(fn: AnyFunction, args: unknown[], options: DurableOptions): Promise<unknown>;
-  /** Starts a worker. Its `pipe` is there at once; it carries what a socket would. */
-  start(ticket: WorkerTicket, options: WorkerOptions): WorkerHandle;
+  /**
+   * Starts a worker. Its `pipe` is there at once; it carries what a socket would. `onRetire` is called when
+   * it is to get nothing more, and to leave after its calls.
+   */
+  start(ticket: WorkerTicket, options: WorkerOptions, onRetire: () => void): WorkerHandle;
 }
 
 /** User options of workers. */

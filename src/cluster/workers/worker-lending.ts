@@ -121,10 +121,10 @@ export class WorkerLending {
       tunnel.on('error', () => handle.kill());
       pipe.pipe(tunnel).pipe(pipe);
       tunnel.connect(pool, false);
-      handle.onExit = ({ exitCode, signal }) => {
+      void handle.exited.then(({ exitCode, signal }) => {
         tunnel.sendControl({ type: 'exit', exitCode, signal });
         this.#returned(request.tunnel);
-      };
+      });
       return granted;
     } catch (error) {
       return { type: 'failed', why: messageOf(error) };

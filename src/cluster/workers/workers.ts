@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AnyFunction } from '../../context/index.js';
 import { CodedError, type ErrorCode } from '../../errors.js';
+import { defer } from '../../lib/index.js';
 import type {
   DurableOptions,
   RemoteWorkers,
@@ -68,8 +69,9 @@ export class ClusterWorkers implements RemoteWorkers {
     return this.#durable.run(fn, args, options);
   }
 
-  start(ticket: WorkerTicket, options: WorkerOptions): WorkerHandle {
+  start(ticket: WorkerTicket, options: WorkerOptions, onRetire: () => void): WorkerHandle {
     const worker = new ClusterWorker(this.#signedOptions(), ticket, options, {
+      onRetire,
       onGranted: () => {
         this.#wasGranted = true;
         this.#over(worker);
@@ -117,6 +119,7 @@ export class ClusterWorkers implements RemoteWorkers {
 }
 
 interface ClusterWorkerEvents {
+  readonly onRetire: () => void;
   readonly onGranted: () => void;
   /** Called when no node has a free worker. */
   readonly onNobody: () => void;
@@ -127,8 +130,7 @@ interface ClusterWorkerEvents {
 class ClusterWorker implements WorkerHandle {
   readonly kind = 'process';
   readonly pipe: Tunnel;
-  onExit: (exit: WorkerExit) => void = () => {};
-  onRetire: () => void = () => {};
+  readonly exited: Promise<WorkerExit>;
   pid: number | undefined;
   readonly #options: WorkersOptions;
   readonly #own: string;
@@ -136,6 +138,7 @@ class ClusterWorker implements WorkerHandle {
   readonly #events: ClusterWorkerEvents;
   /** Subject of the worker's end. */
   #other: string | undefined;
+  readonly #resolveExit: (exit: WorkerExit) => void;
   #hasEnded = false;
 
   constructor(
@@ -148,6 +151,9 @@ class ClusterWorker implements WorkerHandle {
     const tunnel = randomBytes(16).toString('hex');
     this.#options = options;
     this.#events = events;
+    const { promise, resolve } = defer<WorkerExit>();
+    this.exited = promise;
+    this.#resolveExit = resolve;
     this.#own = subjects.tunnel(tunnel, 'pool');
     this.#request = {
       tunnel,
@@ -210,7 +216,7 @@ class ClusterWorker implements WorkerHandle {
         this.#end({ exitCode: null, signal: null, error: new Error(message.why) });
         break;
       case 'retire':
-        if (!this.#hasEnded) this.onRetire();
+        if (!this.#hasEnded) this.#events.onRetire();
         break;
       case 'exit':
         this.#end({ exitCode: message.exitCode, signal: message.signal, error: undefined });
@@ -252,6 +258,6 @@ class ClusterWorker implements WorkerHandle {
     this.#hasEnded = true;
     this.#events.onEnd();
     if (this.isWaiting) this.pipe.destroy();
-    this.onExit(exit);
+    this.#resolveExit(exit);
   }
 }

@@ -7,7 +7,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { Duplex } from 'node:stream';
 import { minBlockingThreads, withBlockingThreads } from '../../blocking-pool/index.js';
 import type { ChannelOffer } from '../../channels/index.js';
-import { jsonOf, ownOf } from '../../lib/index.js';
+import { defer, jsonOf, ownOf } from '../../lib/index.js';
 import type { WorkerTicket } from '../protocol.js';
 import type { WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
 import { entryFile } from './entry-file.js';
@@ -15,7 +15,7 @@ import { inheritedEnvironment, inheritedFlags } from './flags.js';
 import { afterOutput, listenToOutput, type Output } from './output.js';
 
 /**
- * Starts a worker process; a start that the system refuses is an `onExit` with the error. Throws
+ * Starts a worker process; a start that the system refuses is an exit with the error. Throws
  * `WORKER_START_FAILED` when there is no program to start.
  */
 export function startProcess(
@@ -52,32 +52,26 @@ export function startProcess(
 class ProcessHandle implements WorkerHandle {
   readonly kind = 'process';
   readonly pipe: Duplex | undefined;
-  onExit: (exit: WorkerExit) => void = () => {};
-  onRetire: () => void = () => {};
+  readonly exited: Promise<WorkerExit>;
   readonly #child: ChildProcess;
-  #hasEnded = false;
 
   constructor(child: ChildProcess, output: Output | undefined) {
     this.#child = child;
     // Without a descriptor left, spawn gives a child that has no stdio at all, then its error.
     const pipe = Array.isArray(child.stdio) ? child.stdio[3] : undefined;
     this.pipe = pipe instanceof Duplex ? pipe : undefined;
+    const { promise, resolve } = defer<WorkerExit>();
+    this.exited = promise;
     child.once('error', (error) => {
-      if (child.pid === undefined) this.#end({ exitCode: null, signal: null, error });
+      if (child.pid === undefined) resolve({ exitCode: null, signal: null, error });
     });
     child.once('exit', (exitCode, signal) => {
-      afterOutput(output, () => this.#end({ exitCode, signal, error: undefined }));
+      afterOutput(output, () => resolve({ exitCode, signal, error: undefined }));
     });
   }
 
   get pid(): number | undefined {
     return this.#child.pid;
-  }
-
-  #end(exit: WorkerExit): void {
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
-    this.onExit(exit);
   }
 
   ref(): void {

@@ -2,6 +2,7 @@
 // grants, and loses it when it closes the channel or the worker ends. The worker's side is shared-entry.ts,
 // the supervisor's shared-process.ts.
 
+import { defer } from '../../lib/index.js';
 import type { ActiveLeases } from '../both/active-leases.js';
 import type { WorkerExit, WorkerHandle } from '../types.js';
 
@@ -27,8 +28,9 @@ export interface GrantedLease {
 export class SharedLease implements WorkerHandle {
   readonly kind = 'process';
   readonly pipe = undefined;
-  onExit: (exit: WorkerExit) => void = () => {};
-  onRetire: () => void = () => {};
+  readonly exited: Promise<WorkerExit>;
+  /** Resolves `exited`. */
+  readonly ended: (exit: WorkerExit) => void;
   readonly #activeLeases: ActiveLeases;
   readonly #release: () => void;
   #granted: GrantedLease | undefined;
@@ -37,6 +39,9 @@ export class SharedLease implements WorkerHandle {
   constructor(activeLeases: ActiveLeases, release: () => void) {
     this.#activeLeases = activeLeases;
     this.#release = release;
+    const { promise, resolve } = defer<WorkerExit>();
+    this.exited = promise;
+    this.ended = resolve;
   }
 
   get pid(): number | undefined {
@@ -54,11 +59,6 @@ export class SharedLease implements WorkerHandle {
 
   grant(lease: GrantedLease): void {
     this.#granted = lease;
-  }
-
-  /** Called once. */
-  ended(exit: WorkerExit): void {
-    this.onExit(exit);
   }
 
   terminate(): void {

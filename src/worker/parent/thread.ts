@@ -5,7 +5,7 @@
 import { type WorkerOptions as ThreadOptions, Worker } from 'node:worker_threads';
 import type { ChannelOffer } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
-import { errorOf, messageOf, ownOf } from '../../lib/index.js';
+import { defer, errorOf, messageOf, ownOf } from '../../lib/index.js';
 import { Loads } from '../both/loads.js';
 import type { WorkerTicket } from '../protocol.js';
 import type { WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
@@ -63,8 +63,7 @@ class ThreadHandle implements WorkerHandle {
   readonly kind = 'thread';
   readonly pid = process.pid;
   readonly pipe = undefined;
-  onExit: (exit: WorkerExit) => void = () => {};
-  onRetire: () => void = () => {};
+  readonly exited: Promise<WorkerExit>;
   readonly #worker: Worker;
   readonly #loads: Loads;
   #error: Error | undefined;
@@ -76,9 +75,11 @@ class ThreadHandle implements WorkerHandle {
     worker.once('error', (error: unknown) => {
       this.#error = errorOf(error);
     });
+    const { promise, resolve } = defer<WorkerExit>();
+    this.exited = promise;
     worker.once('exit', (exitCode) => {
       this.#hasEnded = true;
-      afterOutput(output, () => this.onExit({ exitCode, signal: null, error: this.#error }));
+      afterOutput(output, () => resolve({ exitCode, signal: null, error: this.#error }));
     });
   }
 

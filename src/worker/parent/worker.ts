@@ -177,7 +177,7 @@ export class Worker<C extends Call> implements EndingWorker {
     };
     try {
       if (settings.remote !== undefined) {
-        this.#handle = settings.remote.start(ticket, settings);
+        this.#handle = settings.remote.start(ticket, settings, () => this.retire());
       } else if (settings.shared === undefined) {
         const start = settings.kind === 'process' ? startProcess : startThread;
         this.#handle = start(ticket, offer, settings);
@@ -190,8 +190,7 @@ export class Worker<C extends Call> implements EndingWorker {
       this.#parcels?.close();
       throw error;
     }
-    this.#handle.onExit = (exit) => this.#processEnded(exit);
-    this.#handle.onRetire = () => this.retire();
+    void this.#handle.exited.then((exit) => this.#processEnded(exit));
     this.#end = offer.open(this.#handle.pipe);
     // Blocks go back to the worker by which they came.
     const buffers = bufferCarrier(() => this.#end.blocks, this.#parcels);

@@ -157,7 +157,7 @@ test('a request that comes back, or that nobody answers any more, ends its lease
   const ends: unknown[] = [];
   const acquire = (name: string): SharedLease => {
     const lease = leases.acquire([0, 0, 0, 0]);
-    lease.onExit = ({ error }) => ends.push([name, error?.message]);
+    void lease.exited.then(({ error }) => ends.push([name, error?.message]));
     return lease;
   };
   acquire('returned');
@@ -168,6 +168,7 @@ test('a request that comes back, or that nobody answers any more, ends its lease
     message: 'no room',
     body: { type: 'acquire' },
   });
+  await waitFor(() => ends.length > 0);
   assert.deepEqual(ends, [['returned', 'no room']]);
   acquire('pending');
   acquire('granted').grant({ worker: 0, pid: process.pid, lease: 9 });
@@ -175,6 +176,7 @@ test('a request that comes back, or that nobody answers any more, ends its lease
   assert.equal(leases.isOver, false);
   leases.orphaned();
   assert.equal(leases.isOver, true);
+  await waitFor(() => ends.length > 2);
   assert.deepEqual(ends.slice(1), [
     ['pending', undefined],
     ['dead', undefined],
