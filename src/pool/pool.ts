@@ -339,7 +339,6 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     const moving = options.transfer.length > 0 ? new Moving(options.transfer) : undefined;
     const call = this.#packer.exportCall(fn, args, options.retry > 0, moving);
     const { snapshot } = call;
-    this.#packer.hold(snapshot);
     lastTaskId += 1;
     const { onReport } = options;
     return new Promise((resolve, reject) => {

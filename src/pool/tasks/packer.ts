@@ -46,15 +46,12 @@ function slowCodec(snapshotOf: (value: unknown) => ValueSnapshot): SlowCodec {
   return { encode: (value) => encodedOf(snapshotOf(value)), decode: () => undefined };
 }
 
-function exportArguments(args: unknown, buffers: ParentBuffers): ValueSnapshot {
-  return parentExporter().exportValue(args, 'the arguments', buffers);
-}
-
 export class Packer {
   readonly #codec: Codec;
   /** For tasks with `retry`. */
   readonly #inlineCodec: Codec;
   readonly #share: BlocksShare | undefined;
+  readonly #exporter = parentExporter();
   readonly #buffers: ParentBuffers;
 
   /** Throws `NATIVE_REFUSED` when there should be shared memory and there is none. */
@@ -62,9 +59,13 @@ export class Packer {
     this.#buffers = new ParentBuffers({ hasSharedMemory: isOverSharedMemory, isThread });
     this.#share = isOverSharedMemory ? shareBlocks() : undefined;
     const blocks = this.#share?.blocks;
-    const slow = slowCodec((args) => exportArguments(args, this.#buffers));
+    const slow = slowCodec((args) => this.#exportArguments(args, this.#buffers));
     this.#codec = new Codec({ blocks, slow });
     this.#inlineCodec = new Codec({ blocks, slow, thresholdBytes: Infinity });
+  }
+
+  #exportArguments(args: unknown, buffers: ParentBuffers): ValueSnapshot {
+    return this.#exporter.exportValue(args, 'the arguments', buffers);
   }
 
   /** Packs arguments. Throws `TRANSFER_…`; then nothing is held. */
@@ -86,7 +87,7 @@ export class Packer {
     if (!Array.isArray(items)) return undefined;
     const slow = slowCodec((args) => {
       const item: unknown = Array.isArray(args) ? args[0] : args;
-      return parentExporter().exportValue(item, 'the item', this.#buffers);
+      return this.#exporter.exportValue(item, 'the item', this.#buffers);
     });
     const codec = new Codec({ blocks: this.#share?.blocks, slow, thresholdBytes: Infinity });
     for (let at = 0; at < count; at += 1) {
@@ -103,21 +104,25 @@ export class Packer {
     if (packed.blocks.length > 0) this.#codec.release(packed);
   }
 
-  /** Throws `TRANSFER_…`. */
-  exportFunction(fn: AnyFunction, buffers = this.#buffers): FunctionSnapshot {
+  /** Takes the snapshot of a function alone. Throws `TRANSFER_…`. */
+  exportFunction(fn: AnyFunction): FunctionSnapshot {
     const isNested = beginCall();
     try {
-      const snapshot = parentExporter().exportFunction(fn, buffers);
-      noteLargeState(fn, snapshot, buffers);
-      return snapshot;
+      return this.#exportFunction(fn, this.#buffers);
     } finally {
       endCall(isNested);
     }
   }
 
+  #exportFunction(fn: AnyFunction, buffers: ParentBuffers): FunctionSnapshot {
+    const snapshot = this.#exporter.exportFunction(fn, buffers);
+    noteLargeState(fn, snapshot, buffers);
+    return snapshot;
+  }
+
   /**
-   * Takes the snapshot of a call; `moving`: its transfer list, of which nothing is detached yet. Throws
-   * `TRANSFER_…`, for a transfer list also `OPTION_INVALID`; then nothing is held.
+   * Takes the snapshot of a call and holds it until `settled`; `moving`: its transfer list, of which nothing
+   * is detached yet. Throws `TRANSFER_…`, for a transfer list also `OPTION_INVALID`; then nothing is held.
    */
   exportCall(
     fn: AnyFunction,
@@ -126,16 +131,14 @@ export class Packer {
     moving: Moving | undefined,
   ): PackedCall {
     const buffers = moving === undefined ? this.#buffers : this.#buffers.withMoving(moving);
-    const call =
-      args.length === 0
-        ? { snapshot: this.exportFunction(fn, buffers), args, packed: undefined }
-        : this.#exportWith(fn, args, mayRunTwice, buffers);
+    const call = this.#exportWith(fn, args, mayRunTwice, buffers);
     try {
       moving?.check();
     } catch (error) {
       if (call.packed !== undefined) this.release(call.packed);
       throw error;
     }
+    this.hold(call.snapshot);
     return call;
   }
 
@@ -147,17 +150,17 @@ export class Packer {
   ): PackedCall {
     const isNested = beginCall();
     try {
-      const snapshot = this.exportFunction(fn, buffers);
+      const snapshot = this.#exportFunction(fn, buffers);
       if (isImmutable(args)) return { snapshot, args, packed: undefined };
       const packed = buffers.isMoving
-        ? this.#codec.packEncoded(encodedOf(exportArguments(args, buffers)))
+        ? this.#codec.packEncoded(encodedOf(this.#exportArguments(args, buffers)))
         : this.pack(args, mayRunTwice);
       // Neither can change, nor contains part of a module that both use.
       if (snapshot.state === undefined && packed.definitions.length === 0) {
         return { snapshot, args, packed };
       }
       const haveCode = packed.definitions.length > 0;
-      const joint = parentExporter().exportJoint(fn, args, haveCode, buffers);
+      const joint = this.#exporter.exportJoint(fn, args, haveCode, buffers);
       if (joint === undefined) return { snapshot, args, packed };
       this.release(packed);
       return { snapshot: joint, args: noArguments, packed: undefined };
