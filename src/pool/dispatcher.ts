@@ -4,8 +4,8 @@
 // Work sent ahead (schedule.ts) can be reclaimed until it begins: when another worker has nothing to do, or
 // when the caller gives up. Giving up on a running task is a ladder: its signal is aborted, it has
 // `graceMs` to end, then its worker is killed.
-// Not here: tasks bound to one worker (bound-tasks.ts), starting and stopping workers (worker-manager.ts),
-// the calls of users (pool.ts).
+// Not here: tasks bound to one worker (bound-tasks.ts), tasks in workers that start (offers.ts), starting and
+// stopping workers (worker-manager.ts), the calls of users (pool.ts).
 // Long (over 400 lines), because every way in which a task changes its state is here.
 
 import { type CodedError, hasCode } from '../errors.js';
@@ -32,10 +32,11 @@ import { chooseWorker, hasRoom, type ScheduleLimits } from './schedule.js';
 import { learn, type Task } from './task.js';
 import { BoundTasks } from './tasks/bound-tasks.js';
 import { nestedBusy } from './tasks/nested.js';
+import { Offers } from './tasks/offers.js';
 import type { Packer } from './tasks/packer.js';
 import { Reclaimer, reclaimAfterMs } from './tasks/reclaim.js';
 import { StreamReader } from './tasks/stream.js';
-import type { CoreBudget } from './workers/budget.js';
+import { type CoreBudget, PoolCores } from './workers/budget.js';
 import { exitedError, type WorkerExitedError } from './workers/exit-error.js';
 import { LastStep } from './workers/last-step.js';
 import { LoadWatch } from './workers/load-watch.js';
@@ -58,17 +59,14 @@ export class Dispatcher implements TaskOwner {
   runningTasks = 0;
   readonly #poolId: number;
   readonly #options: FilledPoolOptions;
-  readonly #budget: CoreBudget;
+  readonly #cores: PoolCores;
   readonly #manager: WorkerManager;
   readonly #packer: Packer;
   readonly #queue = new TaskQueue<Task>();
   readonly #bound: BoundTasks;
   readonly #streams = new Map<Task, StreamReader>();
   readonly #workerOf = new Map<Task, TaskWorker>();
-  /** Queued tasks that were also sent to a starting worker. Empty while a worker is ready. */
-  readonly #offers = new Map<Task, TaskWorker>();
-  /** Workers that are to end, and go on without a core. */
-  readonly #withoutCore = new WeakSet<TaskWorker>();
+  readonly #offers: Offers;
   /** Tasks given up before they began, and not answered yet. */
   readonly #cancelled = new WeakSet<Task>();
   readonly #idleWaiters: (() => void)[] = [];
@@ -76,7 +74,6 @@ export class Dispatcher implements TaskOwner {
   readonly #limits: ScheduleLimits;
   /** The same limits, where a task may wait in a worker that works for another pool. */
   readonly #limitsElsewhere: ScheduleLimits;
-  #heldCores = 0;
   #sequence = 0;
   readonly #reclaimer: Reclaimer;
   readonly #lastStep: LastStep;
@@ -88,7 +85,7 @@ export class Dispatcher implements TaskOwner {
   constructor(given: DispatcherOptions) {
     this.#poolId = given.poolId;
     this.#options = given.options;
-    this.#budget = given.budget;
+    this.#cores = new PoolCores(given.budget, this.pump);
     this.#manager = given.manager;
     this.#packer = given.packer;
     this.#limits = {
@@ -106,13 +103,18 @@ export class Dispatcher implements TaskOwner {
       refuse: (task, error) => this.settleRefused(task, error),
     });
     this.#loadWatch = new LoadWatch(given.options.graceMs);
+    this.#offers = new Offers({
+      manager: this.#manager,
+      queue: this.#queue,
+      loadWatch: this.#loadWatch,
+      onBegun: (task, worker, isFirst) => this.#begun(task, worker, isFirst),
+    });
     this.#lastStep = new LastStep({
       neighbourGraceMs: given.options.neighbourGraceMs,
       onCondemned: (worker) => {
         this.#manager.condemn(worker);
         // A replacement starts, which has to run even while this one goes on.
-        this.#giveCore(worker);
-        this.#withoutCore.add(worker);
+        this.#cores.giveForGood(worker);
         this.pump();
       },
     });
@@ -137,7 +139,7 @@ export class Dispatcher implements TaskOwner {
 
   /** True: a task would run at once. If only a worker is missing, one more is started. */
   offersWorker(): boolean {
-    if (this.waitingTasks > 0 || this.#budget.isSpent) return false;
+    if (this.waitingTasks > 0 || this.#cores.areSpent) return false;
     if (this.#manager.hasIdleWorker) return true;
     this.#manager.warm(1);
     return false;
@@ -171,57 +173,16 @@ export class Dispatcher implements TaskOwner {
     if (task.options.maxQueueMs !== Infinity) this.#limitWait(task);
     this.#waits(task);
     this.#manager.grow();
-    if (lane === undefined) this.#offer(task);
+    if (lane === undefined) this.#offers.make(task);
     this.#reclaimer.watch();
     return true;
   }
 
-  /**
-   * Sends a waiting task to a starting worker, which begins it when it is ready, even while this thread is
-   * blocked. Only the last task of a queue that is offered as a whole: no task gets ahead of an earlier
-   * one.
-   */
-  #offer(task: Task): void {
-    const least = Math.min(...[...this.#offers.keys()].map(({ options }) => options.priority));
-    if (task.options.priority > least) this.#endOffers(undefined);
-    if (this.#offers.size !== this.#queue.length - 1 || !isOfferable(task)) return;
-    const worker = this.#manager.offerable;
-    if (worker?.trySend(task) === 'sent') this.#offers.set(task, worker);
-  }
-
-  /** `ready` begins the tasks offered to it; offers to other workers are withdrawn. */
-  #endOffers(ready: TaskWorker | undefined): void {
-    for (const [task, worker] of [...this.#offers]) {
-      if (worker === ready) this.#takeUp(task, worker);
-      else this.#withdraw(task);
-    }
-  }
-
-  /**
-   * Returns true when no worker has the task. A worker whose readiness was not read yet may have begun it.
-   */
-  #withdraw(task: Task): boolean {
-    const worker = this.#offers.get(task);
-    if (worker === undefined) return true;
-    if (!worker.tryReclaim(task)) {
-      this.#takeUp(task, worker);
-      return false;
-    }
-    this.#offers.delete(task);
-    this.#loadWatch.watch(worker);
-    return true;
-  }
-
   /** Accounts an offered task as running. */
-  #takeUp(task: Task, worker: TaskWorker): void {
-    this.#offers.delete(task);
+  #begun(task: Task, worker: TaskWorker, isFirst: boolean): void {
     this.#queue.remove(task, task.options.priority);
     if (this.waitingTasks === 0) this.#loop.release();
-    const others = [...this.#offers.values()].filter((each) => each === worker).length;
-    if (worker.inFlight - others === 1) {
-      this.#budget.tryTake(0, this.pump); // it runs, whether there is a core or not
-      this.#heldCores += 1;
-    }
+    if (isFirst) this.#cores.take();
     this.#sent(task, worker);
   }
 
@@ -248,7 +209,7 @@ export class Dispatcher implements TaskOwner {
   }
 
   #leaveQueue(task: Task, error: unknown): void {
-    if (!this.#withdraw(task)) {
+    if (!this.#offers.withdraw(task)) {
       this.giveUp(task, error);
       return;
     }
@@ -299,10 +260,7 @@ export class Dispatcher implements TaskOwner {
   #trySendTo(task: Task, worker: TaskWorker): boolean {
     if (!hasRoom(worker, undefined, this.#limits)) return false;
     if (worker.inFlight > 0 && this.#bound.needsEmptyWorker(task)) return false;
-    if (worker.inFlight === 0) {
-      if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
-      this.#heldCores += 1;
-    }
+    if (worker.inFlight === 0 && !this.#cores.tryTake()) return false;
     return this.#tryWorker(task, worker);
   }
 
@@ -320,10 +278,7 @@ export class Dispatcher implements TaskOwner {
       const limits = mayWaitElsewhere ? this.#limitsElsewhere : this.#limits;
       const worker = chooseWorker(this.#bound.workersFor(task), runMs, limits, isPatient);
       if (worker === undefined) return false;
-      if (worker.inFlight === 0) {
-        if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
-        this.#heldCores += 1;
-      }
+      if (worker.inFlight === 0 && !this.#cores.tryTake()) return false;
       if (this.#tryWorker(task, worker)) return true;
     }
   }
@@ -340,7 +295,7 @@ export class Dispatcher implements TaskOwner {
     } catch (error) {
       this.#settle(task, undefined, error, true);
     }
-    if (worker.inFlight === 0) this.#giveCore(worker);
+    if (worker.inFlight === 0) this.#cores.give(worker);
     return task.state === 'settled';
   }
 
@@ -385,17 +340,11 @@ export class Dispatcher implements TaskOwner {
   #left(task: Task, worker: TaskWorker): void {
     worker.pendingMs = worker.inFlight === 0 ? 0 : Math.max(0, worker.pendingMs - task.countedMs);
     this.runningTasks -= 1;
-    if (worker.inFlight === 0) this.#giveCore(worker);
-  }
-
-  #giveCore(worker: TaskWorker): void {
-    if (this.#withoutCore.has(worker)) return;
-    this.#heldCores -= 1;
-    this.#budget.give();
+    if (worker.inFlight === 0) this.#cores.give(worker);
   }
 
   onReady(worker: TaskWorker): void {
-    if (this.#offers.size > 0) this.#endOffers(worker);
+    this.#offers.end(worker);
     this.#next(worker);
   }
 
@@ -601,14 +550,14 @@ export class Dispatcher implements TaskOwner {
     this.#bound.leave(worker);
     const running = unanswered.filter((task) => !this.#offers.has(task));
     for (const task of unanswered) {
-      if (!this.#offers.delete(task)) continue;
+      if (!this.#offers.forget(task)) continue;
       const wasLoading = this.#wasLoading(worker, task);
       // Readiness is sent before anything begins: only a broken channel may have held it back.
       if (!(wasLoading ? this.#endedIt(task, exit) : worker.hasBegun(task))) continue;
       this.#queue.remove(task, task.options.priority);
       this.#settle(task, undefined, this.#exitError(worker, exit, task), true, worker.label);
     }
-    if (running.length > 0) this.#giveCore(worker);
+    if (running.length > 0) this.#cores.give(worker);
     this.runningTasks -= running.length;
     for (const task of running.sort((a, b) => b.sequence - a.sequence)) {
       const wasLoading = this.#wasLoading(worker, task);
@@ -657,7 +606,7 @@ export class Dispatcher implements TaskOwner {
    */
   onGiveUp(error: CodedError, isLasting: boolean): void {
     const kept: Task[] = [];
-    this.#endOffers(undefined);
+    this.#offers.end(undefined);
     for (let task = this.#queue.shift(); task !== undefined; task = this.#queue.shift()) {
       if (isLasting || task.retriesLeft === 0) this.#settle(task, undefined, error, true);
       else kept.push(task);
@@ -673,7 +622,7 @@ export class Dispatcher implements TaskOwner {
 
   /** Rejects all waiting tasks and returns their number; running tasks go on. */
   rejectWaiting(error: () => CodedError): number {
-    this.#endOffers(undefined);
+    this.#offers.end(undefined);
     const count = this.waitingTasks;
     for (let task = this.#queue.shift(); task !== undefined; task = this.#queue.shift()) {
       this.#settle(task, undefined, error(), true);
@@ -722,7 +671,7 @@ export class Dispatcher implements TaskOwner {
   async stop(how: 'close' | 'kill'): Promise<void> {
     this.#reclaimer.stop();
     this.#loop.end();
-    this.#budget.forget(this.pump);
+    this.#cores.end();
     this.#room.end();
     await this.#manager.stop(how);
   }
@@ -730,10 +679,4 @@ export class Dispatcher implements TaskOwner {
   #describe(task: Task): { pool: number; task: number; name: string } {
     return { pool: this.#poolId, task: task.id, name: task.name };
   }
-}
-
-/** True: the task may be offered. Tasks with a time limit wait where the limit can be kept. */
-function isOfferable({ isChunk, options }: Task): boolean {
-  const { timeoutMs, maxQueueMs, transfer } = options;
-  return !isChunk && timeoutMs === Infinity && maxQueueMs === Infinity && transfer.length === 0;
 }

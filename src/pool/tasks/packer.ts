@@ -181,7 +181,7 @@ export class Packer {
 
   /** Releases all that a settled task held. */
   settled(task: Task): void {
-    this.letGo(task.snapshot);
+    if (task.snapshot.buffers.length > 0) this.letGo(task.snapshot);
     if (task.packed !== undefined) this.release(task.packed);
     if (task.options.transfer.length > 0) for (const parcel of parcelsOf(task)) parcel.discard();
   }

@@ -59,6 +59,56 @@ export class CoreBudget {
   }
 }
 
+/** The cores that the workers of one pool hold. */
+export class PoolCores {
+  readonly #budget: CoreBudget;
+  readonly #onFree: () => void;
+  #held = 0;
+  /** Workers that are to end, and go on without a core. */
+  readonly #without = new WeakSet<object>();
+
+  /** `onFree`: called when there may be a core again. */
+  constructor(budget: CoreBudget, onFree: () => void) {
+    this.#budget = budget;
+    this.#onFree = onFree;
+  }
+
+  get areSpent(): boolean {
+    return this.#budget.isSpent;
+  }
+
+  /** Takes one for a worker that gets its first task; false: none is left now. */
+  tryTake(): boolean {
+    if (!this.#budget.tryTake(this.#held, this.#onFree)) return false;
+    this.#held += 1;
+    return true;
+  }
+
+  /** Takes one for a worker that runs already, whether there is a core or not. */
+  take(): void {
+    this.#budget.tryTake(0, this.#onFree);
+    this.#held += 1;
+  }
+
+  /** Gives back that of a worker with nothing to do. */
+  give(worker: object): void {
+    if (this.#without.has(worker)) return;
+    this.#held -= 1;
+    this.#budget.give();
+  }
+
+  /** Gives back that of a worker which works on. */
+  giveForGood(worker: object): void {
+    this.give(worker);
+    this.#without.add(worker);
+  }
+
+  /** The pool is closed. */
+  end(): void {
+    this.#budget.forget(this.#onFree);
+  }
+}
+
 let processBudget: CoreBudget | undefined;
 
 /** The one budget of this process. */
