@@ -25,7 +25,7 @@ export interface BusOptions {
   readonly copy: (body: unknown) => unknown;
 }
 
-/** What all buses of one loop share. */
+/** State that all buses of one loop share. */
 export interface BusParts {
   readonly state: BusState;
   readonly filters: Filters;

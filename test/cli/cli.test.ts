@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { runFile } from '../../src/cli/commands/run/run.js';
 import { platformName } from '../../src/lib/index.js';
 import { library, runCommand } from '../faults/child.js';
+import { ownRuntime } from '../observe/runtime.js';
 import { Gate } from '../pool/calls/ways.js';
 import { readRepositoryFile } from '../support/repository.js';
 
@@ -17,6 +18,7 @@ const isNativeHere = existsSync(
 );
 
 test('doctor finds everything well, or reports what is missing, and sets its exit code', async (t) => {
+  ownRuntime(t); // its servers are checked, too
   const { status, stdout } = await runCommand(t, [...command, 'doctor']);
   assert.match(stdout, /cores\s+\d+ granted/);
   assert.match(stdout, /process workers over socket\s+a worker answered/);
@@ -25,6 +27,7 @@ test('doctor finds everything well, or reports what is missing, and sets its exi
 });
 
 test('doctor --json prints one JSON value with the same findings', async (t) => {
+  ownRuntime(t); // its servers are checked, too
   const { status, stdout } = await runCommand(t, [...command, 'doctor', '--json']);
   const report: unknown = JSON.parse(stdout);
   assert.ok(typeof report === 'object' && report !== null && 'findings' in report);

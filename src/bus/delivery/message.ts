@@ -93,7 +93,7 @@ export interface Content {
 
 /** A request that waits. */
 export interface Asked extends Waiter {
-  /** Its body is of the type that the requester has declared. */
+  /** A reply; its body is of the type that the requester has declared. */
   readonly reply: Promise<BusMessage<never>>;
   /** Rejects `reply`, because the request could not be sent. */
   fail(error: unknown): void;

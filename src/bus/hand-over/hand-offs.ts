@@ -50,7 +50,7 @@ export class HandOffs {
   /** By token, as the next two. */
   readonly #outgoing = new Map<string, OutgoingHandOff>();
   readonly #incoming = new Map<string, IncomingHandOff>();
-  /** Those that consumers move to. */
+  /** Hand-offs by which consumers move to this loop. */
   readonly incoming: ReadonlyMap<string, unknown> = this.#incoming;
   readonly #moves = new Map<string, Move>();
 

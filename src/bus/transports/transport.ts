@@ -1,6 +1,6 @@
 // The ways of a message to its consumers: in this loop (local.ts), over a channel to another loop (link.ts),
-// over NATS to other machines (cluster/bus/peer.ts). The bus chooses one for each message (receivers.ts), and
-// does not know its kind. Not here: the transports themselves.
+// over NATS to other machines (cluster/bus/peer.ts). The bus chooses one for each message (receivers.ts),
+// whatever its kind is. Not here: the transports themselves.
 
 import type { Delivery } from '../delivery/message.js';
 import type { HandOffNote } from '../protocol.js';
