@@ -47,7 +47,7 @@ const thread: SeenThread = {
   role: 'main',
   isSilent: false,
   lag: { p99Ms: 1, maxMs: 2 },
-  heap: { usedBytes: 10 * MiB, limitBytes: 512 * MiB },
+  heap: { usedBytes: 10 * MiB, limitBytes: 512 * MiB, youngBytes: 48 * MiB },
 };
 
 function of(change: Partial<ProcessSamples>, { cores = 2, loops = 0 } = {}): Finding[] {
@@ -178,7 +178,7 @@ test('memory near the limit of an unreported heap gives a guess, far below it is
 });
 
 test('with reported heaps the memory of the process is no finding', () => {
-  const heap = { usedBytes: 20 * MiB, limitBytes: 248 * MiB };
+  const heap = { usedBytes: 20 * MiB, limitBytes: 248 * MiB, youngBytes: 48 * MiB };
   const threads = [thread, { ...thread, thread: 2, role: 'thread 2', heap }];
   const findings = of({ ownBytes: 4000 * MiB, threads }).filter(
     ({ what }) => what === 'heap limit',
@@ -198,12 +198,20 @@ for (const [number, role, remedy] of [
   [1, 'loop 0.1', /^"nodeFlags": \["--max-old-space-size=512"\] in manycore\.config\.json$/],
 ] as const) {
   test(`a heap near its limit has its own way out in ${role}`, () => {
-    const heap = { usedBytes: 200 * MiB, limitBytes: 248 * MiB };
+    const heap = { usedBytes: 200 * MiB, limitBytes: 248 * MiB, youngBytes: 48 * MiB };
     const findings = of({ threads: [{ ...thread, thread: number, role, heap }] });
     assert.deepEqual(unwell(findings), ['heap limit: advice']);
     assert.match(remedyOf('heap limit', findings), remedy);
   });
 }
+
+test('the limit for a heap is without its part for young objects', () => {
+  const heap = { usedBytes: 154 * MiB, limitBytes: 392 * MiB };
+  const of200 = of({ threads: [{ ...thread, heap: { ...heap, youngBytes: 192 * MiB } }] });
+  assert.deepEqual(unwell(of200), ['heap limit: advice']);
+  const of344 = of({ threads: [{ ...thread, heap: { ...heap, youngBytes: 48 * MiB } }] });
+  assert.deepEqual(unwell(of344), []);
+});
 
 test('a silent thread is a problem: move its computation, or find its wait', () => {
   const silent = { ...thread, isSilent: true, lag: undefined, heap: undefined };

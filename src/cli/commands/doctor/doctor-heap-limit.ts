@@ -1,7 +1,9 @@
-// Infers the limit of V8's heap from the way a program was started, for programs that do not report it.
-// Not here: limits reported by threads that use manycore (doctor-samples.ts).
+// Infers the limit of V8's heap from the way a program was started, for programs that do not report it; and the
+// part of a limit that is for young objects, which none reports. Not here: limits reported by threads that use manycore (doctor-samples.ts).
 
+import { once } from 'node:events';
 import { getHeapStatistics } from 'node:v8';
+import { Worker } from 'node:worker_threads';
 import { nodeProcess } from '../../../blocking-pool/index.js';
 import { textOf } from '../../../proc/index.js';
 
@@ -43,6 +45,20 @@ function defaultLimit(pid: number, folder: string): HeapLimit | undefined {
   return isKnown
     ? { bytes: getHeapStatistics().heap_size_limit, from: "Node's default" }
     : undefined;
+}
+
+const youngSizeProgram = `
+  const { parentPort, resourceLimits } = require('node:worker_threads');
+  parentPort.postMessage(resourceLimits.maxYoungGenerationSizeMb);
+`;
+
+/**
+ * Resolves to the default part of a heap limit for young objects, in the Node that runs here: 48 to 192 MiB by
+ * version. Starts a thread, since a main thread cannot read it.
+ */
+export async function youngHeapBytes(): Promise<number> {
+  const [megabytes] = await once(new Worker(youngSizeProgram, { eval: true }), 'message');
+  return Number(megabytes) * 1024 ** 2;
 }
 
 function hasNamedItself(commandLine: string): boolean {

@@ -15,7 +15,7 @@ import { hasCode } from '../../../errors.js';
 import { messageOf } from '../../../lib/index.js';
 import { type PolledThread, ProcessThreads, roleOf } from '../../../observe/index.js';
 import { bytesIn, namesIn, readStat, textOf } from '../../../proc/index.js';
-import { type HeapLimit, heapLimitFromOutside } from './doctor-heap-limit.js';
+import { type HeapLimit, heapLimitFromOutside, youngHeapBytes } from './doctor-heap-limit.js';
 import { type CpuQuota, quotaOf } from './doctor-quota.js';
 
 /** Samples of one process of Node. */
@@ -74,6 +74,8 @@ export interface SeenHeap {
   /** The lesser of two polls; it includes garbage. */
   readonly usedBytes: number;
   readonly limitBytes: number;
+  /** Part of the limit that V8 reserves for young objects. */
+  readonly youngBytes: number;
 }
 
 const samplingMs = 1000;
@@ -93,6 +95,7 @@ export async function sampleProcess(pid: number): Promise<ProcessSamples> {
   const before = quotaOf(folder);
   const { pool, poolProblem, states } = await sampleRepeatedly(pid, folder);
   const last = await threads.poll(probes);
+  const youngBytes = last.length === 0 ? 0 : await youngHeapBytes();
   nodeProcess(pid); // throws when it has ended meanwhile
   const status = textOf(`${folder}/status`);
   const command = textOf(`${folder}/cmdline`)
@@ -114,7 +117,7 @@ export async function sampleProcess(pid: number): Promise<ProcessSamples> {
     ownBytes: bytesIn(status, 'RssAnon') + bytesIn(status, 'VmSwap'),
     quota: since(before, quotaOf(folder)),
     isStopped: /^[tT]$/.test(readStat(`${folder}/task/${pid}`)?.state ?? ''),
-    threads: seenThreads(first, last),
+    threads: seenThreads(first, last, youngBytes),
     poolWaitMs: last.find(({ thread }) => thread === 0)?.stats?.process?.poolWaitMs,
     heapLimit: heapLimitFromOutside(pid, folder),
     openDescriptors: namesIn(`${folder}/fd`).length,
@@ -150,7 +153,11 @@ async function sampleRepeatedly(pid: number, folder: string): Promise<Many> {
 }
 
 /** Combines the polls before and after that second. */
-function seenThreads(first: readonly PolledThread[], last: readonly PolledThread[]): SeenThread[] {
+function seenThreads(
+  first: readonly PolledThread[],
+  last: readonly PolledThread[],
+  youngBytes: number,
+): SeenThread[] {
   return last.map(({ thread, mayBlock, stats }) => {
     const before = first.find((each) => each.thread === thread)?.stats;
     const known = stats ?? before ?? { thread, sources: [] };
@@ -162,6 +169,7 @@ function seenThreads(first: readonly PolledThread[], last: readonly PolledThread
       heap: stats && {
         usedBytes: Math.min(stats.heap.usedBytes, before?.heap.usedBytes ?? Infinity),
         limitBytes: stats.heap.limitBytes,
+        youngBytes,
       },
     };
   });

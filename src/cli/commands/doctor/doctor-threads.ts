@@ -62,13 +62,11 @@ function lagFinding({ role, lag }: SeenThread): Finding[] {
 
 /** Share of the limit above which V8 collects more often and has little left for a peak. */
 const nearLimit = 0.75;
-/** Default part of the limit that V8 reserves for young objects. */
-const youngBytes = 48 * 1024 ** 2;
 
 function heapFinding({ thread, role, heap }: SeenThread): Finding[] {
   if (heap === undefined) return [];
   const what = 'heap limit';
-  const { usedBytes, limitBytes } = heap;
+  const { usedBytes, limitBytes, youngBytes } = heap;
   const detail = `${role}: ${sizeText(usedBytes)} of ${sizeText(limitBytes)} used`;
   const oldBytes = Math.max(limitBytes / 2, limitBytes - youngBytes);
   if (usedBytes < nearLimit * oldBytes) return [{ what, state: 'ok', detail }];
