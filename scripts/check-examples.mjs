@@ -33,8 +33,7 @@ const options = {
 /** Returns the source of each entry point. */
 function pathsOf({ exports }) {
   const entries = Object.entries(exports).filter(([name]) => !name.endsWith('.json'));
-  const sourceOf = ({ default: file }) =>
-    doors[basename(file, '.js')].replace(/^dist\/(.*)js$/, '$1ts');
+  const sourceOf = ({ default: file }) => doors[basename(file, '.js')];
   return Object.fromEntries(
     entries.map(([name, entry]) => [join('manycore', name), [join(root, sourceOf(entry))]]),
   );

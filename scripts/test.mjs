@@ -8,15 +8,10 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  compiledName,
-  compileTypeScript,
-  isSound,
-  isStale,
-  typeScriptFiles,
-} from './lib/compile.mjs';
+import { compileTypeScript, isSound, isStale } from './lib/compile.mjs';
 import { natsServer } from './lib/nats-server.mjs';
 import { hasCommand, run } from './lib/run.mjs';
+import { compiledName, typeScriptFiles } from './lib/sources.mjs';
 
 /** Limit of each test file; that of the whole run is this for each of its files. */
 const fileLimitMs = 600_000;

@@ -1,4 +1,4 @@
-// Joins the compiled modules of src/ into few files, dist/bundle/, which the package ships. A worker is a new
+// Joins the modules of src/ into few files, dist/bundle/, which the package ships. A worker is a new
 // Node process, and opening sixty small modules takes a large part of its start (bench/cases/cold.js). The
 // main entry point, the worker's entry and the command share chunks, so that a task that imports the package
 // gets the copy that its worker runs on.
@@ -10,12 +10,12 @@ import { bundledUrls, outdir, programs, requestCounter } from './bundled-urls.mj
 
 /** The entry points of package.json, by the name of their file in the bundle. */
 export const doors = {
-  index: 'dist/src/public.js',
-  serve: 'dist/src/serve/public.js',
-  static: 'dist/src/http-apps/static/public.js',
-  cgi: 'dist/src/http-apps/cgi/public.js',
-  metrics: 'dist/src/observe/metrics/public.js',
-  opentelemetry: 'dist/src/observe/opentelemetry/public.js',
+  index: 'src/public.ts',
+  serve: 'src/serve/public.ts',
+  static: 'src/http-apps/static/public.ts',
+  cgi: 'src/http-apps/cgi/public.ts',
+  metrics: 'src/observe/metrics/public.ts',
+  opentelemetry: 'src/observe/opentelemetry/public.ts',
 };
 
 /**
@@ -45,9 +45,9 @@ const toPackedFiles = (own) => ({
   },
 });
 
-/** Does nothing without the development packages, or before anything is compiled. */
+/** Does nothing without the development packages. */
 export async function bundle() {
-  if (!existsSync('node_modules/esbuild') || !existsSync('dist/src/public.js')) return;
+  if (!existsSync('node_modules/esbuild')) return;
   const { build } = await import('esbuild');
   const { metafile } = await build({
     entryPoints: {

@@ -10,7 +10,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { bundle } from './bundle.mjs';
+import { isJoinedFile, joinModules } from './join.mjs';
 import { run } from './run.mjs';
+import { compiledName, sourceFolders, typeScriptFiles } from './sources.mjs';
 
 const compiler = 'node_modules/typescript/bin/tsc';
 /** Exists when the last compilation had no error. */
@@ -19,24 +21,9 @@ const soundMark = 'dist/.sound';
 const beginMark = 'dist/.begin';
 /** State of the incremental compiler. */
 const buildInfo = 'dist/.tsbuildinfo';
-const sourceFolders = ['src', 'test', 'bench'];
 
 export function hasTypeScript() {
   return existsSync(compiler);
-}
-
-/** Returns the TypeScript files below the compiled folders, with `/` and from the repository's root. */
-export function typeScriptFiles() {
-  return sourceFolders.filter(existsSync).flatMap((folder) =>
-    readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .filter((name) => /(?<!\.d)\.c?ts$/.test(name) && !name.includes('node_modules'))
-      .map((name) => join(folder, name)),
-  );
-}
-
-/** Returns the output file of a source file. */
-export function compiledName(source) {
-  return join('dist', source.replace(/ts$/, 'js'));
 }
 
 /** True: a source, or a file that configures the compiler, is newer than the last compilation. */
@@ -76,7 +63,7 @@ export async function compileTypeScript() {
   mkdirSync('dist', { recursive: true });
   writeFileSync(beginMark, '');
   utimesSync(beginMark, begun, begun);
-  await bundle();
+  await Promise.all([bundle(), joinModules()]);
   if (result.status === 0) writeFileSync(soundMark, '');
   return result;
 }
@@ -87,7 +74,8 @@ function removeOrphans() {
     if (!existsSync(compiled)) continue;
     for (const name of readdirSync(compiled, { recursive: true, encoding: 'utf8' })) {
       const source = name.replace(/(?:\.d)?\.(c?)(?:js|js\.map|ts)$/, '.$1ts');
-      if (source === name || existsSync(join(folder, source))) continue;
+      const isOurs = source !== name && !isJoinedFile(join(folder, name));
+      if (!isOurs || existsSync(join(folder, source))) continue;
       rmSync(join(compiled, name));
     }
   }

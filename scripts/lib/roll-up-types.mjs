@@ -4,6 +4,7 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { doors } from './bundle.mjs';
 import { outdir } from './bundled-urls.mjs';
+import { compiledName } from './sources.mjs';
 
 /** Warning for types that an entry point uses and does not name: users have no need to name them. */
 const unnamed = 'PLUGIN_WARNING';
@@ -27,7 +28,7 @@ export async function rollUp() {
   const ownerOf = new Map();
   for (const [name, file] of Object.entries(doors)) {
     const bundle = await rollup({
-      input: file.replace(/\.js$/, '.d.ts'),
+      input: compiledName(file).replace(/\.js$/, '.d.ts'),
       plugins: [dts()],
       external: (id) => !/^[./]/.test(id),
       onwarn(warning) {

@@ -7,37 +7,37 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import * as own from '../../src/public.js';
-import { hasCode, type Pool, shared } from '../../src/public.js';
-import { openPool, ways } from '../pool/calls/ways.js';
+import type * as manycore from '../../src/public.js';
+import type { Pool } from '../../src/public.js';
+import { ways } from '../pool/calls/ways.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 const folder = mkdtempSync(join(realpathSync(tmpdir()), 'manycore-copy-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The library once more, from another folder. */
-async function secondCopy(): Promise<typeof own> {
+/** The library as it is shipped, once more: the package that another package, `owner`, depends on. */
+async function copyOf(owner: string): Promise<typeof manycore> {
+  const copy = join(folder, 'node_modules', owner, 'node_modules/manycore');
+  cpSync(join(root, 'dist/bundle'), join(copy, 'dist/bundle'), { recursive: true });
   for (const name of ['package.json', 'prebuilds', 'node_modules']) {
-    symlinkSync(join(root, name), join(folder, name));
+    symlinkSync(join(root, name), join(copy, name));
   }
-  cpSync(join(root, 'dist/src'), join(folder, 'dist/src'), {
-    recursive: true,
-    filter: (name) => !/\.(?:ts|map)$/.test(name),
-  });
-  const url = pathToFileURL(join(folder, 'dist/src/public.js')).href;
-  const other: typeof own = await import(url);
-  assert.notEqual(other.shared, shared);
-  return other;
+  return await import(pathToFileURL(join(copy, 'dist/bundle/index.js')).href);
 }
 
-const other = await secondCopy();
+const own = await copyOf('one');
+const other = await copyOf('another');
+const { hasCode, shared } = own;
+assert.notEqual(other.shared, shared);
 
 const way = ways.find(({ channel }) => channel === 'shm');
 
 test('memory of another copy of manycore is refused, not copied', async (t) => {
   assert.ok(way !== undefined);
-  const pool: Pool = openPool(t, { size: 1 }, way);
+  const { worker, channel } = way;
+  const pool: Pool = new own.Pool({ size: 1, worker, channel });
+  t.after(() => pool.destroy());
   const { shared: otherShared } = other;
   const refusal = (path: RegExp) => (error: unknown) => {
     assert.ok(hasCode(error, 'TRANSFER_UNSUPPORTED'), String(error));
@@ -61,9 +61,9 @@ test('memory of another copy of manycore is refused, not copied', async (t) => {
       refusal(/variable foreign/),
     );
   }
-  const own = shared(4);
-  await pool.run(fill, own);
-  assert.equal(own[0], 7);
+  const mine = shared(4);
+  await pool.run(fill, mine);
+  assert.equal(mine[0], 7);
 });
 
 for (const copies of [

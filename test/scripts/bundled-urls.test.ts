@@ -14,7 +14,7 @@ const build = `
   import { build } from '${urlOf('node_modules/esbuild/lib/main.js')}';
   import { bundledUrls } from '${urlOf('scripts/lib/bundled-urls.mjs')}';
   await build({
-    entryPoints: { start: 'dist/src/worker/start.js', entry: 'dist/src/worker/inside/entry.js' },
+    entryPoints: { start: 'src/worker/start.ts', entry: 'src/worker/inside/entry.ts' },
     bundle: true,
     format: 'esm',
     platform: 'node',
@@ -22,15 +22,15 @@ const build = `
     outdir: 'dist/bundle',
   });`;
 
-/** Makes and bundles a tree in which dist/src/worker/start.js is `start`; `run` runs its bundled form. */
+/** Makes and bundles a tree in which src/worker/start.ts is `start`; `run` runs its bundled form. */
 function bundleTree(t: TestContext, start: string) {
   const folder = mkdtempSync(join(tmpdir(), 'manycore-bundle-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const files = {
     'package.json': '{ "type": "module" }',
     'table.json': '"a table"',
-    'dist/src/worker/start.js': start,
-    'dist/src/worker/inside/entry.js': `console.log('the program of the worker');`,
+    'src/worker/start.ts': start,
+    'src/worker/inside/entry.ts': `console.log('the program of the worker');`,
   };
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
