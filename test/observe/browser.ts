@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { after } from 'node:test';
+import { after, type TestContext } from 'node:test';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -25,12 +25,13 @@ after(async () => {
   await (await started)?.close();
 });
 
-/** A page of its own, with no cookies; the browser is one for the whole file. */
-export async function newPage(options: BrowserContextOptions = {}): Promise<Page> {
+/** A page without cookies, which ends with the test: one that stays draws on. The whole file has one browser. */
+export async function newPage(t: TestContext, options: BrowserContextOptions = {}): Promise<Page> {
   started ??= chromium.launch({
     ...(path !== undefined && { executablePath: path }),
     args: ['--no-sandbox'], // nothing foreign is loaded, and root has none
   });
   const context = await (await started).newContext(options);
+  t.after(() => context.close());
   return await context.newPage();
 }
