@@ -19,11 +19,6 @@ interface LoopStatus {
     readonly blockedMs: number;
     readonly turnedAway: number;
 }
-type BoundAddress = {
-    readonly address: string;
-    readonly port: number;
-    readonly family: "IPv4" | "IPv6";
-} | string;
 interface Range {
     readonly min: number;
     readonly max: number;
@@ -66,6 +61,11 @@ interface StatusAddress {
     readonly host: string;
     readonly port: number;
 }
+type BoundAddress = {
+    readonly address: string;
+    readonly port: number;
+    readonly family: "IPv4" | "IPv6";
+} | string;
 interface ServedApp extends AsyncDisposable {
     readonly addresses: readonly BoundAddress[];
     readonly pids: readonly number[];
