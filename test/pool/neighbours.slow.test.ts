@@ -14,6 +14,12 @@ const passGate = async (open: string, mark: string): Promise<string> => {
   return 'done';
 };
 
+const exitAtGate = async (open: string, mark: string): Promise<never> => {
+  writeFileSync(mark, '');
+  while (!existsSync(open)) await new Promise((resolve) => setTimeout(resolve, 5));
+  process.exit(3);
+};
+
 function goOn(mark?: string): Promise<never> {
   if (mark !== undefined) writeFileSync(mark, '');
   return new Promise(() => setInterval(() => {}, 1_000));
@@ -73,6 +79,23 @@ for (const way of ways) {
     await gate.reached('innocent');
     await giveUp(pool, gate, block);
     await withDeadline(innocent, deadlineMs, 'the neighbour is told');
+  });
+
+  test(`${way.name}: a neighbour that ends the worker itself is not explained by the task beside it`, async (t) => {
+    const pool = openPool(t, { size: 1, concurrentTasksPerWorker: 2, graceMs: 10 }, way);
+    const gate = new Gate(t);
+    const neighbour = pool.run(exitAtGate, gate.file, gate.mark('neighbour'));
+    const ended = assert.rejects(neighbour, (error: Error) => {
+      assert.match(error.message, /exit code 3/);
+      assert.doesNotMatch(error.message, /beside it/);
+      return true;
+    });
+    await gate.reached('neighbour');
+    await giveUp(pool, gate, goOn);
+    // In another worker: the first one is to end.
+    assert.equal(await pool.run(() => 'next'), 'next');
+    gate.open();
+    await withDeadline(ended, deadlineMs, 'the rejection of the neighbour');
   });
 
   test(`${way.name}: a neighbour with retry runs again elsewhere`, async (t) => {

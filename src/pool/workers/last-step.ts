@@ -20,6 +20,8 @@ export class LastStep {
   readonly #options: LastStepOptions;
   /** Workers that are to end, with the name of the blamed task. */
   readonly #condemned = new WeakMap<TaskWorker, string>();
+  /** Condemned workers that were killed: others end by themselves before. */
+  readonly #killed = new WeakSet<TaskWorker>();
 
   constructor(options: LastStepOptions) {
     this.#options = options;
@@ -39,7 +41,7 @@ export class LastStep {
     }
     if (!this.#condemned.has(worker)) this.#condemned.set(worker, blamed.name || 'a task');
     if (!hasNeighbours(worker)) {
-      worker.kill();
+      this.#kill(worker);
       return;
     }
     this.#options.onCondemned(worker);
@@ -47,24 +49,27 @@ export class LastStep {
     void worker.requestMemory().then(() => {
       turns = true;
     });
-    const kill = (): void => {
-      if (worker.state !== 'ended') worker.kill();
-    };
     startTimer(answerMs, () => {
-      if (!turns) kill();
+      if (!turns) this.#kill(worker);
     })?.unref();
-    startTimer(this.#options.neighbourGraceMs, kill)?.unref();
+    startTimer(this.#options.neighbourGraceMs, () => this.#kill(worker))?.unref();
+  }
+
+  #kill(worker: TaskWorker): void {
+    if (worker.state === 'ended') return;
+    this.#killed.add(worker);
+    worker.kill();
   }
 
   /** Kills the worker if it has answered the last neighbour. */
   answered(worker: TaskWorker): void {
     if (worker.abandoned.size === 0 || hasNeighbours(worker)) return;
-    if (this.#condemned.has(worker)) worker.kill();
+    if (this.#condemned.has(worker)) this.#kill(worker);
   }
 
-  /** Returns the name of the task to blame for the end of `worker`; `undefined`: no task beside others. */
+  /** Returns the name of the task for which `worker` was killed; `undefined`: it was not. */
   blameOf(worker: TaskWorker): string | undefined {
-    return this.#condemned.get(worker);
+    return this.#killed.has(worker) ? this.#condemned.get(worker) : undefined;
   }
 }
 
