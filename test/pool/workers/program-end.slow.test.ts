@@ -147,6 +147,6 @@ for (const end of ['', 'process.exit(0);']) {
     );
     assert.equal(status, 0, stderr);
     assert.equal(readdirSync(folder).length, 2);
-    assert.notEqual(coveredFunctions(folder, 'worker/inside/runner.js').length, 0);
+    assert.notEqual(coveredFunctions(folder, 'worker/inside/entry.js').length, 0);
   });
 }
