@@ -3,7 +3,7 @@ import { scryptSync } from 'node:crypto';
 import { parallel, pmap } from 'manycore';
 
 const salt = 'pepper';
-const key = (password) => scryptSync(password, salt, 16).toString('hex'); // computes for 50 ms
+const key = (password) => scryptSync(password, salt, 16).toString('hex');
 
 const derive = parallel(key); // runs in an idle process; `salt` and scryptSync go along
 console.log(await derive('secret'));

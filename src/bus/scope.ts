@@ -108,7 +108,7 @@ export class Scope {
     await this.#handOffs.arrived(new Set(this.#consumers.keys()));
   }
 
-  /** */
+  /** Ends `hold`: consumers take messages again. */
   release(): void {
     this.#isHeld = false;
     for (const each of this.#consumers.keys()) each.release();

@@ -1,10 +1,10 @@
 // One call from its beginning to its settling. Hot: every call makes one, so all fields are set in the
 // constructor in one order, and rarely used ones (timer, listener) are `undefined` otherwise.
 //
-// Its states, and who moves it. All but the constructor are methods of the dispatcher:
+// States of a task, and who moves it. All but the constructor are methods of the dispatcher:
 //
 // - new → waiting: the constructor. In the queue, in a lane, or offered to a worker that starts.
-// - waiting → sent: `#sent`, when a worker has the frame, or begins an offer (`#takeUp`).
+// - waiting → sent: `#sent`, when a worker has the frame, or begins an offer (`#begun`).
 // - sent → waiting: `#wait`, when it was reclaimed, or its worker ended before it began or with `retry` left.
 // - sent → streaming: `onStream`, when the worker has called a generator. The caller has its stream.
 // - waiting, sent, streaming → settled: `#settle`, once: result, error, abort, limit, refusal, end of the worker.

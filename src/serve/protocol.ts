@@ -124,7 +124,7 @@ const kinds = {
     orphaned: {},
   },
   toProcess: {
-    /** As for a loop. */
+    /** Take no new connection, finish open requests, close within `deadlineMs`. */
     drain: { deadlineMs: trusted<number>() },
     /** Accept from one more socket with this number. */
     adopt: { number: trusted<number>() },

@@ -121,7 +121,7 @@ export class Consumer {
     this.#filter = filter;
   }
 
-  /** As `Transport`: takes a message of this loop, for the next turn. @internal */
+  /** Takes a message of this loop for the next turn, as a `Transport`. @internal */
   deliver(message: Delivery): void {
     this.#bus.local.deliverTo(this, message);
   }

@@ -67,7 +67,7 @@ export interface Delivery {
   readonly waiter: Waiter | undefined;
   /** True: for all consumers, not for one of them. */
   readonly isPublished: boolean;
-  /** As `SendOptions.local`; for a message that is sent in this loop. */
+  /** Choice of `SendOptions.local`, of a message that is sent in this loop. */
   readonly locality?: 'only' | 'prefer' | undefined;
   /** Set for a publication that an uplink brought. */
   readonly origin?: Origin | undefined;

@@ -40,7 +40,7 @@ export class LocalTransport implements Transport {
     this.deliverTo(undefined, message);
   }
 
-  /** As `deliver`; the receiver is this consumer, unless it is closed by then. */
+  /** Takes a message for this consumer; if that is closed by then, as `deliver`. */
   deliverTo(consumer: Consumer | undefined, message: Delivery): void {
     const own = this.copyOf(message);
     this.#queue.push(message.address, () => {

@@ -46,7 +46,7 @@ export interface Uplink extends RemoteTransport {
   watch(address: string, onGone: () => void): () => void;
   /** Resolves when sent messages are on their way, and the servers have the consumers here. */
   flush(): Promise<void>;
-  /** As `flush`, and when everything has arrived that was on its way here then. */
+  /** Resolves as `flush`, and once everything has arrived that was on its way here then. */
   catchUp(): Promise<void>;
 }
 

@@ -266,7 +266,7 @@ export class Listening {
     this.#options.onListening(server, handle.getsockname !== undefined);
   }
 
-  /** As `ProgramLoop.quiet`, for connections that are not accepted yet. */
+  /** Takes no more connections for `server`, unless no other is left for them (`ProgramLoop.quiet`). */
   async quiet(server: Server): Promise<void> {
     const handle = this.#handles.flat().find((each) => each.serves(server));
     if (handle === undefined) return;

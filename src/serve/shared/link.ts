@@ -23,7 +23,7 @@ export interface LinkListener {
   onEnvelope(envelope: ArrivedEnvelope): void;
   /** Called with what `onEnvelope` throws, and for descriptors or envelopes that are broken; else it is thrown. */
   onError?(error: unknown, envelope: ArrivedEnvelope | undefined): void;
-  /** As of `Wire`. */
+  /** Called as `WireListener.onClose`. */
   onClose?(error?: Error): void;
 }
 

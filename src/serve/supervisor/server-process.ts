@@ -245,7 +245,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
     });
   }
 
-  /** As `ProcessSockets.mayUse`. */
+  /** True: `ProcessSockets.mayUse` is. */
   mayUse(number: number): boolean {
     return this.sockets.mayUse(number, this.servedMs > this.#startTimeoutMs);
   }

@@ -1,5 +1,5 @@
 // One end of a control socket: descriptors over a Unix socket beside a wire between two processes (SCM_RIGHTS).
-// Those of one message go together, ahead of it.
+// Descriptors of one message go together, ahead of it.
 
 import { closeSync } from 'node:fs';
 import { callNative, type NativeDescriptors, requireNative } from '../../native.js';
