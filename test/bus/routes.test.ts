@@ -46,3 +46,34 @@ test('a receiver that comes and goes is next, and is not', () => {
   routes.set('here', 'b', 0);
   assert.equal(routes.next('here'), undefined);
 });
+
+test('an eligible receiver is found, whatever came, went and had its turn before', () => {
+  const step = fc.record({
+    receiver: fc.integer({ min: 0, max: 4 }),
+    weight: fc.integer({ min: 0, max: 2 }),
+    turns: fc.integer({ min: 0, max: 5 }),
+    eligible: fc.uniqueArray(fc.integer({ min: 0, max: 4 })),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const routes = new Routes<number>();
+      for (const { receiver, weight, turns, eligible } of steps) {
+        routes.set('here', receiver, weight);
+        for (let turn = 0; turn < turns; turn += 1) {
+          const found = routes.next('here', (each) => eligible.includes(each));
+          const wanted = routes.all('here').filter((each) => eligible.includes(each));
+          if (wanted.length === 0) assert.equal(found, undefined);
+          else assert.ok(found !== undefined && wanted.includes(found));
+          routes.next('here');
+        }
+      }
+    }),
+  );
+});
+
+test('consumers that a peer may reach have equal turns beside those that it may not', () => {
+  const routes = new Routes<string>();
+  for (const name of ['a', 'b', 'c']) routes.set('here', name, 1);
+  const turns = Array.from({ length: 6 }, () => routes.next('here', (each) => each !== 'a'));
+  assert.deepEqual(turns, ['b', 'c', 'b', 'c', 'b', 'c']);
+});

@@ -300,11 +300,7 @@ export class Receivers {
   /** Returns the next consumer for a message of a peer. */
   nextForPeer(peer: RemoteTransport, address: string): Consumer | undefined {
     if (this.#views.size === 0) return this.#open.next(address);
-    for (let tries = this.#open.all(address).length; tries > 0; tries -= 1) {
-      const next = this.#open.next(address);
-      if (next === undefined || this.#isReached(next, peer)) return next;
-    }
-    return undefined;
+    return this.#open.next(address, (each) => this.#isReached(each, peer));
   }
 
   #isReached(consumer: Consumer, by: RemoteTransport): boolean {

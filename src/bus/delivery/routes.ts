@@ -46,9 +46,13 @@ export class Routes<Receiver> {
     return this.#routes.get(address)?.entries.map(({ receiver }) => receiver) ?? [];
   }
 
-  /** Returns the next receiver, in proportion to the weights; `undefined`: there is none. */
-  next(address: string): Receiver | undefined {
-    const entries = this.#routes.get(address)?.entries ?? [];
+  /**
+   * Returns the next receiver among those that are `eligible`, in proportion to the weights; `undefined`: there
+   * is none.
+   */
+  next(address: string, eligible?: (receiver: Receiver) => boolean): Receiver | undefined {
+    let entries = this.#routes.get(address)?.entries ?? [];
+    if (eligible !== undefined) entries = entries.filter(({ receiver }) => eligible(receiver));
     const [first] = entries;
     if (first === undefined) return undefined;
     let best = first;
