@@ -7,6 +7,7 @@ import { type MemberName, memberFdCount } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import { messageOf } from '../lib/index.js';
 import { channelFds, type GrantedLease } from '../worker/index.js';
+import type { SocketHandle } from './shared/socket-handle.js';
 
 /** Arguments of a program's `listen()`; -1 for what does not apply, as in Node's own cluster. */
 export interface ListenQuery {
@@ -58,6 +59,8 @@ export interface Envelope<Body = unknown> {
   readonly id?: number;
   readonly body: Body;
   readonly fds?: readonly number[];
+  /** A listening socket of which the receiver gets a copy; over links that carry handles. */
+  readonly handle?: SocketHandle | undefined;
 }
 
 /** All kinds of messages. A kind that is missing in the table of its direction is refused. */
@@ -79,6 +82,8 @@ const kinds = {
     /** The program is loaded and listens. */
     ready: {},
     failed: { error: errorOf },
+    /** A loop that drains takes no new connection any more. */
+    left: {},
     /** Every connection is closed. */
     drained: {},
     /** Starts a thread beside the loop, with this program and `data` for it. */
@@ -96,6 +101,8 @@ const kinds = {
     loopFailed: { index: integerOf, error: errorOf },
     /** The stack of a loop; without `stack` it could not be taken. */
     stack: { index: integerOf, stack: optionalTextOf },
+    /** Rows of its scoreboard, where that is not shared memory (portable/rows.ts). */
+    rows: { rows: rowsIn },
   },
   toLoop: {
     /** Answers `listen`. */
@@ -226,6 +233,14 @@ function errorOf(value: unknown): TravelledError {
   const message = optionalTextOf(fields.get('message')) ?? '';
   const code = optionalTextOf(fields.get('code'));
   return { message, code, stack: optionalTextOf(fields.get('stack')) };
+}
+
+/** Words of rows: each the index of a loop, then the words. */
+function rowsIn(value: unknown): readonly (readonly number[])[] {
+  const isRow = (row: unknown): row is readonly number[] =>
+    Array.isArray(row) && row.every((word) => Number.isInteger(word) && word >= 0);
+  if (Array.isArray(value) && value.every(isRow)) return value;
+  throw unknownMessage(fromBelow);
 }
 
 function descriptorsOf(count: number): Reader<readonly number[]> {

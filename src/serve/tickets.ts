@@ -1,7 +1,7 @@
 // Tickets: what a process of a server, a loop in a thread and a thread beside a loop get at their start.
 
 import { CodedError } from '../errors.js';
-import type { Placement, Range } from './options.js';
+import type { FilledServeOptions, Placement, Range } from './options.js';
 
 /** Paths of PEM files. */
 export interface TlsFiles {
@@ -48,15 +48,50 @@ export interface ProcessTicket {
   /** Deadline of drains that the supervisor does not request, in ms. */
   readonly drainTimeoutMs: number;
   readonly app: AppSettings;
+  readonly system: NativeProcessTicket | PortableProcessTicket;
+  /** Inherited socket of the thread that takes stacks of a program in the main thread. */
+  readonly stackFd: number | undefined;
+}
+
+/** With the native core: descriptors that the process inherits, and its wire. */
+export interface NativeProcessTicket {
+  readonly kind: 'native';
   readonly channel: unknown;
-  /** Descriptors that the process inherits. */
   readonly controlSocketFd: number;
   readonly boardFd: number;
   readonly bellFds: readonly number[];
   /** The memory of `ActiveLeases`. */
   readonly activeLeasesFd: number;
-  /** Socket of the thread that takes stacks of a program in the main thread. */
-  readonly stackFd: number | undefined;
+}
+
+/** By Node alone: the process has Node's own channel to the supervisor, and a scoreboard of its own. */
+export interface PortableProcessTicket {
+  readonly kind: 'portable';
+  /** Number of processes in the scoreboard. */
+  readonly processes: number;
+}
+
+/** Makes the ticket of the process with this number. */
+export function processTicket(
+  of: { readonly number: number; readonly app: AppSettings; readonly serve: FilledServeOptions },
+  system: ProcessTicket['system'],
+  stackFd: number | undefined,
+): ProcessTicket {
+  const { number, app, serve } = of;
+  const { loops, placement, overloadMs, startTimeoutMs, drainTimeoutMs } = serve;
+  return {
+    kind: 'process',
+    parentPid: process.pid,
+    process: number,
+    loops,
+    placement,
+    overloadMs,
+    startTimeoutMs,
+    drainTimeoutMs,
+    app,
+    system,
+    stackFd,
+  };
 }
 
 /** The `workerData` of a loop in a thread. */
@@ -64,13 +99,21 @@ export interface LoopTicket {
   readonly kind: 'loop';
   readonly process: number;
   readonly index: number;
-  /** Key of the process's listener thread. */
-  readonly acceptorKey: number;
-  /** Open in the process while this loop starts. */
-  readonly activeLeasesFd: number;
+  readonly system: LoopSystem;
   readonly app: AppSettings;
   readonly channel: unknown;
 }
+
+/** The access of a loop to its process. */
+export type LoopSystem =
+  | {
+      readonly kind: 'native';
+      /** Key of the process's listener thread. */
+      readonly acceptorKey: number;
+      /** The memory of `ActiveLeases`; open in the process while this loop starts. */
+      readonly activeLeasesFd: number;
+    }
+  | { readonly kind: 'portable'; readonly board: SharedArrayBuffer };
 
 /** The `workerData` of a thread beside a loop. */
 export interface SideTicket {

@@ -35,7 +35,7 @@ export {
   useSharedWorkers,
 } from './parent/shared-workers.js';
 export { failureOfStart, type StartFailure } from './parent/start-failure.js';
-export { WiredProcess, type WireTicket } from './parent/wired-process.js';
+export { startChild, WiredProcess, type WireTicket } from './parent/wired-process.js';
 export { type TaskListener, Worker, type WorkerOwner } from './parent/worker.js';
 export type { WorkerMemory, WorkerTicket } from './protocol.js';
 export {

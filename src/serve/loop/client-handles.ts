@@ -1,4 +1,4 @@
-// Node's handle of an accepted connection, made from its descriptor. It reports its end, from which the loop
+// Node's handle of an accepted connection, made from its descriptor where Node has not made it. It reports its end, from which the loop
 // counts its open connections and the bytes that it has sent. On the path of each connection.
 
 import { Socket } from 'node:net';
@@ -36,6 +36,16 @@ export class ClientHandles {
     this.#class = undefined;
   }
 
+  /** Makes a handle that Node has accepted report its end. */
+  adopt(handle: StreamHandle): StreamHandle {
+    const itsClass: unknown = handle.constructor;
+    if (this.#class === undefined && isStreamHandleClass(itsClass)) {
+      this.#class = reportingClass(itsClass, this.#onEnd);
+    }
+    if (this.#class !== undefined) Object.setPrototypeOf(handle, this.#class.prototype);
+    return handle;
+  }
+
   /**
    * Makes a handle for a descriptor, and takes that over. The first one comes from a `Socket`, which detects the
    * kind of the descriptor; the others are made by its class.
@@ -50,12 +60,7 @@ export class ClientHandles {
     const made: unknown = Reflect.get(socket, '_handle');
     if (!isStreamHandle(made)) throw new Error(`descriptor ${fd} is no connection`);
     Reflect.set(socket, '_handle', null);
-    const itsClass: unknown = made.constructor;
-    if (isStreamHandleClass(itsClass)) {
-      this.#class = reportingClass(itsClass, this.#onEnd);
-      Object.setPrototypeOf(made, this.#class.prototype);
-    }
-    return made;
+    return this.adopt(made);
   }
 }
 

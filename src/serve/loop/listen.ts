@@ -1,11 +1,12 @@
 // Lets an unchanged program share its listening sockets: in a loop, Node calls `cluster._getServer` for a
 // handle instead of binding (`net.Server.listen`, of every kind of server), and gets one of ours. The
-// supervisor binds; connections come from the listener thread and go in by `handle.onconnection`, Node's own
-// way, so that the options of the server hold.
+// supervisor binds; connections come from the loop's inbox and go in by `handle.onconnection`, Node's own way, so
+// that the options of the server hold.
 //
 // Node uses these members of `cluster` on every line from 20 to 26 (lib/net.js, `listenInCluster`); they are
 // not documented; the tests of servers, run on each line, hold them to it.
-// Not here: binding (supervisor/sockets.ts), which loop gets a connection (crates/core/src/accept).
+// Not here: binding (supervisor/sockets.ts), where connections come from (inbox.ts), which loop gets one
+// (crates/core/src/accept).
 
 import cluster from 'node:cluster';
 import { closeSync } from 'node:fs';
@@ -13,13 +14,14 @@ import { Server } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { Server as TlsServer } from 'node:tls';
 import { nodeHttp } from '../../lib/index.js';
-import { callNative, type NativeLoopInbox, requireNative } from '../../native.js';
 import type { BoundAddress, FromLoop, ListenAnswer, ListenQuery } from '../protocol.js';
-import { boardAt, maxSockets, Row } from '../shared/board.js';
+import { boardAt, maxSockets, type Row } from '../shared/board.js';
 import type { Link } from '../shared/link.js';
-import type { AppSettings } from '../tickets.js';
+import type { Listenable } from '../shared/socket-handle.js';
+import type { AppSettings, LoopSystem } from '../tickets.js';
 import { refuseUnused } from './app.js';
 import { ClientHandles, type StreamHandle } from './client-handles.js';
+import { type Client, type Inbox, openInbox } from './inbox.js';
 
 /** `EADDRINUSE` as libuv's number: the result of a second `listen()` on one socket. */
 const addressInUse = -98;
@@ -32,7 +34,8 @@ export interface ListenOwner {
 
 /** Functions that a handle calls. */
 interface HandleEvents {
-  onListen(handle: ListenHandle, server: unknown): void;
+  /** Returns 0, or the system's error as libuv's negative number. */
+  onListen(handle: ListenHandle, server: unknown, backlog: number): number;
   onClose(handle: ListenHandle): void;
   /** Called when the server starts or stops keeping the loop alive. */
   onRef(): void;
@@ -50,6 +53,8 @@ class ListenHandle {
   readonly getsockname: ((out: object) => number) | undefined;
   readonly #events: HandleEvents;
   readonly #clients: ClientHandles;
+  /** Its listening socket, where this loop listens itself; the receiver of it takes it over. */
+  #socket: Listenable | undefined;
   #server: unknown;
   #isClosed = false;
   #isHeld = true;
@@ -59,8 +64,10 @@ class ListenHandle {
     address: BoundAddress,
     server: unknown,
     owner: ListenOwner,
+    socket: Listenable | undefined,
     events: HandleEvents,
   ) {
+    this.#socket = socket;
     this.onconnection = undefined;
     this.number = number;
     this.owner = owner;
@@ -76,13 +83,18 @@ class ListenHandle {
     this.#clients = new ClientHandles(events.onConnectionClosed);
   }
 
+  takeSocket(): Listenable | undefined {
+    const socket = this.#socket;
+    this.#socket = undefined;
+    return socket;
+  }
+
   serves(server: unknown): boolean {
     return this.#server === server;
   }
 
-  listen(): number {
-    this.#events.onListen(this, this.#server);
-    return 0;
+  listen(backlog: number): number {
+    return this.#events.onListen(this, this.#server, backlog);
   }
 
   close(onClosed?: () => void): void {
@@ -108,9 +120,10 @@ class ListenHandle {
     return this.#isHeld && !this.#isClosed;
   }
 
-  /** Passes the connection behind `fd` to the server, and takes the descriptor over. */
-  connect(fd: number): void {
-    const client = this.#clients.open(fd);
+  /** Passes a connection to the server, and takes it over. */
+  connect(given: Client): void {
+    const client =
+      typeof given === 'number' ? this.#clients.open(given) : this.#clients.adopt(given);
     if (this.#isClosed || this.onconnection === undefined) client.close();
     else this.onconnection(0, client);
   }
@@ -121,7 +134,7 @@ type ServerDone = (errno: number, handle?: ListenHandle) => void;
 export interface ListeningOptions {
   readonly process: number;
   readonly index: number;
-  readonly acceptorKey: number;
+  readonly system: LoopSystem;
   readonly app: AppSettings;
   readonly up: Link<FromLoop>;
   /** Called when a server listens; `hasPort` is false for a path. */
@@ -130,20 +143,20 @@ export interface ListeningOptions {
   readonly onConnectionClosed: () => void;
 }
 
-const entryWords = 2;
-
 /** The listening servers of a loop: gets their sockets from the supervisor, and takes connections for them. */
 export class Listening {
-  readonly inbox: NativeLoopInbox;
+  readonly inbox: Inbox;
   readonly row: Row;
   readonly #options: ListeningOptions;
-  readonly #batch: Uint32Array<ArrayBuffer>;
   /** By socket. Several when parts of the program share it: they get connections in turn. */
   readonly #handles: ListenHandle[][] = Array.from({ length: maxSockets }, () => []);
   /** Handles that get a connection only when no other is left for it. */
   readonly #quieted = new Set<ListenHandle>();
   /** By id of the request. */
-  readonly #pending = new Map<number, (answer: ListenAnswer) => void>();
+  readonly #pending = new Map<
+    number,
+    (answer: ListenAnswer, socket: Listenable | undefined) => void
+  >();
   #lastId = 0;
   #bytesWritten = 0;
   /** The part of the program that owns its servers, but for those of which `#ownerOf` returns another. */
@@ -161,11 +174,11 @@ export class Listening {
   /** Throws `NATIVE_MISSING`. */
   constructor(options: ListeningOptions) {
     this.#options = options;
-    const { process: number, acceptorKey, index } = options;
-    const { NativeLoopInbox } = requireNative();
-    this.inbox = callNative(() => new NativeLoopInbox(acceptorKey, index, this.#deliver));
-    this.#batch = new Uint32Array(this.inbox.batch());
-    this.row = new Row(this.inbox.board(), number, index);
+    const { process: number, system, index } = options;
+    this.inbox = openInbox(system, number, index, (socket, client) =>
+      this.#connect(socket, client),
+    );
+    this.row = this.inbox.row;
   }
 
   /**
@@ -214,7 +227,7 @@ export class Listening {
     this.#isExportNext = false;
     if (this.#listensItself) refuseUnused(app); // thrown where the program calls listen()
     this.#lastId += 1;
-    this.#pending.set(this.#lastId, (answer) => {
+    this.#pending.set(this.#lastId, (answer, socket) => {
       if ('errno' in answer) {
         done(answer.errno);
         return;
@@ -222,48 +235,53 @@ export class Listening {
       this.#exported.get(answer.number)?.close();
       if (isExport && server instanceof Server) this.#exported.set(answer.number, server);
       else this.#exported.delete(answer.number);
-      this.#open(answer, server, owner, done);
+      this.#open(answer, server, owner, socket, done);
     });
     up.post({ id: this.#lastId, body: { type: 'listen', query } });
   };
 
   /** Handles the supervisor's answer to a request. */
-  receive(id: number, answer: ListenAnswer): void {
+  receive(id: number, answer: ListenAnswer, socket: Listenable | undefined): void {
     const answered = this.#pending.get(id);
     this.#pending.delete(id);
     // In a tick of its own: an error of the server's listeners is the program's.
-    if (answered !== undefined) process.nextTick(answered, answer);
+    if (answered !== undefined) process.nextTick(answered, answer, socket);
   }
 
   #open(
     { number, address, ticketKeys }: Exclude<ListenAnswer, { errno: number }>,
     server: unknown,
     owner: ListenOwner,
+    socket: Listenable | undefined,
     done: ServerDone,
   ): void {
     if (this.#handles[number]?.some((each) => each.owner === owner) === true) {
+      this.inbox.discard(socket);
       done(addressInUse);
       return;
     }
     if (server instanceof TlsServer && ticketKeys !== undefined) {
       server.setTicketKeys(Buffer.from(ticketKeys, 'hex'));
     }
-    done(0, new ListenHandle(number, address, server, owner, this.#events));
+    done(0, new ListenHandle(number, address, server, owner, socket, this.#events));
   }
 
   readonly #events: HandleEvents = {
-    onListen: (handle, server) => this.#listens(handle, server),
+    onListen: (handle, server, backlog) => this.#listens(handle, server, backlog),
     onClose: (handle) => this.#closed(handle),
     onRef: () => this.#hold(),
     onConnectionClosed: (bytesWritten) => this.#connectionClosed(bytesWritten),
   };
 
-  #listens(handle: ListenHandle, server: unknown): void {
+  #listens(handle: ListenHandle, server: unknown, backlog: number): number {
+    const error = this.inbox.listen(handle.number, handle.takeSocket(), backlog);
+    if (error !== 0) return error;
     this.#handles[handle.number]?.push(handle);
     if (server instanceof nodeHttp().Server) this.row.or(boardAt.speaksHttp, 1 << handle.number);
     this.#publish();
     this.#hold();
     this.#options.onListening(server, handle.getsockname !== undefined);
+    return 0;
   }
 
   /** Takes no more connections for `server`, unless no other is left for them (`ProgramLoop.quiet`). */
@@ -314,27 +332,17 @@ export class Listening {
     this.inbox.hold(this.#handles.some((handles) => handles.some((each) => each.hasRef())));
   }
 
-  readonly #deliver = (): void => {
-    const count = this.#batch[0] ?? 0;
-    // Copied first: an error in a connection's listener must not lose the others.
-    const entries = this.#batch.slice(1, 1 + count * entryWords);
-    this.#batch[0] = 0;
-    for (let at = 0; at < entries.length; at += entryWords) {
-      const [number = 0, fd = -1] = entries.subarray(at, at + entryWords);
-      this.#connect(number, fd);
-    }
-  };
-
-  #connect(number: number, fd: number): void {
+  #connect(number: number, client: Client): void {
     const handle = this.#nextHandle(number);
     if (handle === undefined) {
       // The program has closed the server since this was placed.
-      closeSync(fd);
+      if (typeof client === 'number') closeSync(client);
+      else client.close();
       this.#connectionClosed(0);
       return;
     }
     try {
-      handle.connect(fd);
+      handle.connect(client);
     } catch (error) {
       process.nextTick(() => {
         throw error;

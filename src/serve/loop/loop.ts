@@ -7,7 +7,8 @@ import { finishWork, useSharedWorkers } from '../../worker/index.js';
 import { type ArrivedEnvelope, type FromLoop, parseToLoop, travelled } from '../protocol.js';
 import { boardAt, type Row } from '../shared/board.js';
 import type { Link } from '../shared/link.js';
-import type { AppSettings } from '../tickets.js';
+import type { Listenable } from '../shared/socket-handle.js';
+import type { AppSettings, LoopSystem } from '../tickets.js';
 import { listenWith, loadApp, refuseUnused } from './app.js';
 import { Connections } from './connections.js';
 import { Drain } from './drain.js';
@@ -21,9 +22,7 @@ import { type LoopProgram, setProgramLoop } from './program-loop.js';
 export interface LoopOptions {
   readonly process: number;
   readonly index: number;
-  readonly acceptorKey: number;
-  /** The memory of `ActiveLeases`; stays the caller's. */
-  readonly activeLeasesFd: number;
+  readonly system: LoopSystem;
   readonly app: AppSettings;
   /** To the process. */
   readonly up: Link<FromLoop>;
@@ -37,7 +36,8 @@ export class Loop {
   readonly #listening: Listening;
   readonly #row: Row;
   readonly #drain: Drain;
-  readonly #leases: Leases;
+  /** Missing where each loop has workers of its own. */
+  readonly #leases: Leases | undefined;
   readonly #member: Member;
   readonly #threads: LoopThreads;
   /** Set by programs of manycore itself. */
@@ -48,7 +48,7 @@ export class Loop {
   /** Throws `NATIVE_MISSING`. */
   constructor(options: LoopOptions) {
     this.#options = options;
-    const { up, index, activeLeasesFd, app } = options;
+    const { up, index, system, app } = options;
     this.#listening = new Listening({
       ...options,
       onListening: (server, hasPort) => this.#listens(server, hasPort),
@@ -67,8 +67,11 @@ export class Loop {
         this.#listening.inbox.tryLeave(),
       () => finishWork(() => this.#end()),
     );
-    this.#leases = new Leases({ count: app.workers, activeLeasesFd, up });
-    useSharedWorkers(this.#leases);
+    if (system.kind === 'native') {
+      const { activeLeasesFd } = system;
+      this.#leases = new Leases({ count: app.workers, activeLeasesFd, up });
+      useSharedWorkers(this.#leases);
+    }
     this.#member = new Member(up);
     this.#threads = new LoopThreads(up);
     setProgramLoop({
@@ -117,11 +120,11 @@ export class Loop {
     const message = parseToLoop(envelope);
     switch (message.type) {
       case 'answer':
-        this.#listening.receive(message.id, message.answer);
+        this.#listening.receive(message.id, message.answer, socketIn(envelope));
         break;
       case 'granted':
       case 'leaseEnded':
-        this.#leases.receive(message);
+        this.#leases?.receive(message);
         break;
       case 'members':
       case 'offered':
@@ -129,14 +132,14 @@ export class Loop {
         this.#member.receive(message);
         break;
       case 'returned':
-        if (message.body.type === 'acquire') this.#leases.receive(message);
+        if (message.body.type === 'acquire') this.#leases?.receive(message);
         else this.#member.receive(message);
         break;
       case 'threadEnded':
         this.#threads.receive(message);
         break;
       case 'orphaned':
-        this.#leases.orphaned();
+        this.#leases?.orphaned();
         this.#member.orphaned();
         break;
       case 'drain':
@@ -148,6 +151,7 @@ export class Loop {
   #leave(deadlineMs: number): void {
     this.#row.state = 'draining';
     this.#listening.inbox.wake();
+    this.#post({ type: 'left' });
     const left = (): void => {
       this.#hasProgramLeft = true;
       this.#drain.noteClosed();
@@ -176,4 +180,10 @@ export class Loop {
     this.#post({ type: 'drained' });
     this.#options.onDrained();
   }
+}
+
+/** Returns the listening socket of an answer, where the loop listens itself. */
+function socketIn({ handle, fds: [fd] }: ArrivedEnvelope): Listenable | undefined {
+  if (handle !== undefined) return { handle };
+  return fd === undefined ? undefined : { fd };
 }

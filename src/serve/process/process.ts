@@ -6,13 +6,12 @@
 
 import { closeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { acceptChannel, offerChannel } from '../../channels/index.js';
+import { offerChannel } from '../../channels/index.js';
 import { hasCode } from '../../errors.js';
-import { callNative, type NativeAcceptor, type NativeBoard, requireNative } from '../../native.js';
-import { ControlSocket } from '../../worker/index.js';
 import { Loop } from '../loop/loop.js';
 import {
   type ArrivedEnvelope,
+  type Envelope,
   type FromProcess,
   parseForProcess,
   parseToProcess,
@@ -23,11 +22,12 @@ import {
 } from '../protocol.js';
 import { boardAt, Row } from '../shared/board.js';
 import { closeFds, privateFd } from '../shared/dup-fds.js';
-import { type Link, localLink, socketPort, threadPort, WireLink } from '../shared/link.js';
+import { type Link, localLink, threadPort, WireLink } from '../shared/link.js';
 import type { LoopTicket, ProcessTicket } from '../tickets.js';
 import { ProcessThreads } from './process-threads.js';
 import { stackOfThread } from './stack.js';
 import { startStackThread } from './stack-watch.js';
+import { openSystem, type ProcessSystem } from './system.js';
 
 /** A loop as its process sees it. */
 interface LoopEnd {
@@ -43,6 +43,8 @@ interface LoopEnd {
   readonly threadId: number | undefined;
   isReady: boolean;
   isDraining: boolean;
+  /** True: it takes no new connection any more. */
+  hasLeft: boolean;
   hasEnded: boolean;
   /** True: the loop was added, and never listened. */
   hasFailed: boolean;
@@ -51,12 +53,9 @@ interface LoopEnd {
 export class ServeProcess {
   readonly #ticket: ProcessTicket;
   readonly #entry: URL;
-  readonly #board: NativeBoard;
-  readonly #acceptor: NativeAcceptor;
-  readonly #activeLeasesFd: number;
+  readonly #system: ProcessSystem;
   /** Open until the thread that takes stacks owns it. */
   #stackFd: number | undefined;
-  readonly #up: WireLink;
   /** Loops that have not ended. */
   readonly #loops = new Set<LoopEnd>();
   /** Links to the loops and to the threads beside them, by their numbers in messages. */
@@ -68,27 +67,23 @@ export class ServeProcess {
   /** The last change of size, which may have to wait for the end of a loop. */
   #wanted: { readonly count: number; readonly deadlineMs: number } | undefined;
   #isDraining = false;
+  #hasLeft = false;
   /** True: all initial loops listen, or did. */
   #hasServed = false;
 
   /** `entry` is the program of loops in threads. Throws `NATIVE_MISSING`. */
   constructor(ticket: ProcessTicket, entry: URL) {
-    const native = requireNative();
     this.#ticket = ticket;
     this.#entry = entry;
-    this.#board = callNative(() => native.NativeBoard.open(ticket.boardFd));
-    const { process: number, bellFds, placement, overloadMs } = ticket;
-    this.#acceptor = callNative(
-      () => new native.NativeAcceptor(this.#board, number, bellFds, placement, overloadMs),
-    );
-    const controlSocket = new ControlSocket(ticket.controlSocketFd);
-    this.#activeLeasesFd = privateFd(ticket.activeLeasesFd);
-    if (ticket.stackFd !== undefined) this.#stackFd = privateFd(ticket.stackFd);
-    this.#up = new WireLink(acceptChannel(ticket.channel).channel, socketPort(controlSocket), {
+    this.#system = openSystem(ticket, {
       onEnvelope: (envelope) => this.#receive(envelope),
       onError: (error) => this.#refused(error),
       onClose: () => this.#orphaned(),
     });
+    const { stackFd } = ticket;
+    if (stackFd !== undefined) {
+      this.#stackFd = ticket.system.kind === 'native' ? privateFd(stackFd) : stackFd;
+    }
     this.#threads = new ProcessThreads({
       args: ticket.app.args,
       onStart: (link) => this.#addLink(link),
@@ -98,10 +93,6 @@ export class ServeProcess {
     // Service managers signal every process of a service; a terminal signals a group, which is not ours.
     process.on('SIGTERM', () => this.#drain(this.#ticket.drainTimeoutMs));
     for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
-    // Ends a blocked main thread after the supervisor's end. Only with pidfds, or it would end at once.
-    if (native.probeKernel().pidfd === '') {
-      native.watchParent(ticket.parentPid, 0, ticket.drainTimeoutMs + 2 * exitGraceMs);
-    }
   }
 
   /** Drains and exits: without a supervisor there is no reload and no replacement. */
@@ -127,7 +118,7 @@ export class ServeProcess {
     const link = this.#links.get(loop);
     try {
       if (link === undefined) closeFds(envelope.fds);
-      else this.#up.post({ ...envelope, loop });
+      else this.#system.up.post({ ...envelope, loop });
     } catch (error) {
       link?.post({ id: envelope.id, body: returned(envelope, error) });
     }
@@ -141,7 +132,7 @@ export class ServeProcess {
   }
 
   #post(body: FromProcess): void {
-    this.#up.post({ body });
+    this.#system.up.post({ body });
   }
 
   start(): void {
@@ -180,8 +171,7 @@ export class ServeProcess {
 
   #loopOptions(index: number) {
     const { process: number, app } = this.#ticket;
-    const { key: acceptorKey } = this.#acceptor;
-    return { process: number, index, acceptorKey, activeLeasesFd: this.#activeLeasesFd, app };
+    return { process: number, index, system: this.#system.ofLoops, app };
   }
 
   #startThread(index: number): LoopEnd {
@@ -196,7 +186,7 @@ export class ServeProcess {
       onEnvelope: (envelope) => this.#receiveFromLoop(end, envelope),
     });
     const end = this.#add({
-      link,
+      link: { post: (envelope: Envelope<ToLoop>) => link.post(this.#system.forThread(envelope)) },
       leave: () => link.unref(),
       end: () => void worker.terminate(),
       index,
@@ -211,8 +201,9 @@ export class ServeProcess {
   }
 
   #add(parts: Pick<LoopEnd, 'link' | 'leave' | 'end' | 'index' | 'threadId'>): LoopEnd {
-    const flags = { isReady: false, isDraining: false, hasEnded: false, hasFailed: false };
-    const loop = { ...parts, serial: this.#addLink(parts.link), ...flags };
+    const flags = { isReady: false, isDraining: false, hasLeft: false };
+    const ends = { hasEnded: false, hasFailed: false };
+    const loop = { ...parts, serial: this.#addLink(parts.link), ...flags, ...ends };
     this.#loops.add(loop);
     return loop;
   }
@@ -230,6 +221,10 @@ export class ServeProcess {
         break;
       case 'failed':
         this.#failed(loop, message.error);
+        break;
+      case 'left':
+        loop.hasLeft = true;
+        this.#leaveIfAllHave();
         break;
       case 'drained':
         loop.leave();
@@ -253,14 +248,14 @@ export class ServeProcess {
     if (!this.#hasServed && !isReady) return;
     const begins = [...this.#loops].filter((loop) => loop.isReady && !loop.isDraining);
     for (const { index } of begins) this.#rowOf(index).state = 'ready';
-    this.#acceptor.wake();
+    this.#system.wake();
     if (this.#hasServed) return;
     this.#hasServed = true;
     this.#post({ type: 'ready' });
   }
 
   #rowOf(index: number): Row {
-    return new Row(this.#board.buffer(), this.#ticket.process, index);
+    return new Row(this.#system.board, this.#ticket.process, index);
   }
 
   /** Reports a failed loop: a loop that was added ends alone, and the others serve on. */
@@ -302,7 +297,7 @@ export class ServeProcess {
         break;
       case 'drop':
         this.#sockets.delete(message.number);
-        this.#acceptor.removeSocket(message.number);
+        this.#system.removeSocket(message.number);
         break;
       case 'takeStack':
         void this.#postStack(message.index);
@@ -315,7 +310,7 @@ export class ServeProcess {
       closeSync(fd);
       return;
     }
-    callNative(() => this.#acceptor.addSocket(number, fd));
+    this.#system.addSocket(number, fd);
     this.#sockets.add(number);
   }
 
@@ -343,11 +338,19 @@ export class ServeProcess {
   #drain(deadlineMs: number): void {
     if (this.#isDraining) return;
     this.#isDraining = true;
-    for (const number of this.#sockets) this.#acceptor.removeSocket(number);
-    this.#post({ type: 'leaving' });
+    for (const number of this.#sockets) this.#system.removeSocket(number);
+    this.#leaveIfAllHave();
     for (const loop of this.#loops) drainLoop(loop, deadlineMs);
     // Also when a loop is in an endless callback, and no supervisor is left to kill this process.
     setTimeout(() => process.exit(1), deadlineMs + exitGraceMs).unref();
+  }
+
+  /** Reports once that the process takes no new connection: loops that listen take some until they have left. */
+  #leaveIfAllHave(): void {
+    if (this.#hasLeft || !this.#isDraining) return;
+    if (this.#system.loopsListen && ![...this.#loops].every(({ hasLeft }) => hasLeft)) return;
+    this.#hasLeft = true;
+    this.#post({ type: 'leaving' });
   }
 
   /** After an unrequested end the supervisor replaces this process, whose other loops drain. */
@@ -359,6 +362,7 @@ export class ServeProcess {
     this.#loops.delete(loop);
     this.#threads.loopEnded(loop);
     this.#dropLink(loop.serial);
+    this.#leaveIfAllHave();
     if (loop.isDraining) {
       const { count, deadlineMs } = this.#wanted ?? {};
       if (!this.#isDraining && count !== undefined) this.#resize(count, deadlineMs ?? 0);
@@ -374,8 +378,8 @@ export class ServeProcess {
     if (loop.hasEnded) return;
     loop.hasEnded = true;
     if (![...this.#loops].every(({ hasEnded }) => hasEnded)) return;
-    this.#acceptor.close();
-    this.#up.unref(); // the program's exit handlers may still need workers
+    this.#system.close();
+    this.#system.up.unref(); // the program's exit handlers may still need workers
     // Ends what the program still has in its event loop (timers, database clients).
     setTimeout(() => process.exit(), exitGraceMs).unref();
   }

@@ -4,42 +4,50 @@
 
 import { closeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { overSocket } from '../../channels/index.js';
+import { type Channel, overSocket } from '../../channels/index.js';
 import { callNative, type NativeDescriptors, requireNative } from '../../native.js';
 import { type ArrivedEnvelope, parseFromProcess, type ToProcess } from '../protocol.js';
 import { threadPort, WireLink } from '../shared/link.js';
 
 /** A stack is short; a program in the process may send anything. */
-const maxFrameBytes = 64 * 1024;
+export const maxStackBytes = 64 * 1024;
 
 /** The supervisor's end. */
 export class StackWatch {
   readonly #onStack: (stack: string | undefined) => void;
-  readonly #descriptors: NativeDescriptors;
   readonly #link: WireLink<ToProcess>;
-  /** The process's end, inherited at its start. */
-  readonly theirFd: number;
+  readonly #descriptors: NativeDescriptors | undefined;
+  /** The process's end, inherited at its start; `undefined`: it is there already. */
+  readonly theirFd: number | undefined;
 
-  /**
-   * `onStack` gets each answer; there is none from a process that never started its thread. Throws
-   * `NATIVE_REFUSED` when no descriptors are left.
-   */
-  constructor(onStack: (stack: string | undefined) => void) {
+  /** `onStack` gets each answer; there is none from a process that never started its thread. */
+  constructor(
+    channel: Channel,
+    onStack: (stack: string | undefined) => void,
+    theirs?: { readonly fd: number; readonly descriptors: NativeDescriptors },
+  ) {
     this.#onStack = onStack;
-    this.#descriptors = new (requireNative().NativeDescriptors)();
-    const [ours = -1, theirs = -1] = callNative(() => this.#descriptors.createSocketPair());
-    this.theirFd = theirs;
-    const fd = callNative(() => this.#descriptors.release(ours));
-    this.#link = new WireLink(overSocket(fd, maxFrameBytes), threadPort, {
+    this.#descriptors = theirs?.descriptors;
+    this.theirFd = theirs?.fd;
+    this.#link = new WireLink(channel, threadPort, {
       onEnvelope: (envelope) => this.#receive(envelope),
       onError: () => this.#link.close(), // an invalid message: no stacks any more
     });
     this.#link.unref();
   }
 
+  /** Makes both ends. Throws `NATIVE_REFUSED` when no descriptors are left. */
+  static overPair(onStack: (stack: string | undefined) => void): StackWatch {
+    const descriptors = new (requireNative().NativeDescriptors)();
+    const [ours = -1, theirs = -1] = callNative(() => descriptors.createSocketPair());
+    const fd = callNative(() => descriptors.release(ours));
+    const channel = overSocket(fd, maxStackBytes);
+    return new StackWatch(channel, onStack, { fd: theirs, descriptors });
+  }
+
   /** Closes the process's end here: the process has inherited it, or failed to start. */
   closeTheirEnd(): void {
-    this.#descriptors.closeAll();
+    this.#descriptors?.closeAll();
   }
 
   request(): void {

@@ -1,5 +1,5 @@
 // The scoreboard as JavaScript sees it: one row for each event loop of the server, in memory that the
-// supervisor and all processes share. crates/core/src/accept/board.rs defines the writer of each
+// supervisor and all processes share; without the native core, in memory of each (portable/rows.ts). crates/core/src/accept/board.rs defines the writer of each
 // word and has the same numbers; test/native/board.test.ts compares the two.
 
 /** Byte offsets: of the header's end, of one row to the next, and of words in a row. */
@@ -41,9 +41,9 @@ export type LoopState = 'free' | 'starting' | 'ready' | 'draining';
 export class Row {
   /** Row number across all processes. */
   readonly number: number;
-  readonly #words: Uint32Array<ArrayBuffer>;
+  readonly #words: Uint32Array<ArrayBufferLike>;
 
-  constructor(board: ArrayBuffer, process: number, index: number) {
+  constructor(board: ArrayBufferLike, process: number, index: number) {
     const header = new Uint32Array(board, 0, boardAt.headerBytes / wordBytes);
     const loops = header[loopsAt / wordBytes] ?? 0;
     this.number = process * loops + index;
@@ -88,10 +88,20 @@ export class Row {
 }
 
 /** All rows: `[process][loop]`. */
-export function rowsOf(board: ArrayBuffer): Row[][] {
+export function rowsOf(board: ArrayBufferLike): Row[][] {
   const header = new Uint32Array(board, 0, boardAt.headerBytes / wordBytes);
   const count = (at: number) => header[at / wordBytes] ?? 0;
   return Array.from({ length: count(processesAt) }, (_, process) =>
     Array.from({ length: count(loopsAt) }, (_, index) => new Row(board, process, index)),
   );
+}
+
+/** Makes an empty scoreboard that threads of one process share. */
+export function createBoard(processes: number, loops: number): SharedArrayBuffer {
+  const { headerBytes, rowBytes } = boardAt;
+  const board = new SharedArrayBuffer(headerBytes + processes * loops * rowBytes);
+  const header = new Uint32Array(board, 0, headerBytes / wordBytes);
+  header[processesAt / wordBytes] = processes;
+  header[loopsAt / wordBytes] = loops;
+  return board;
 }

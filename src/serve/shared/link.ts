@@ -97,8 +97,8 @@ export class WireLink<Body = unknown> implements Link<Body> {
 /** A link to a listener in this thread. It gets each envelope later, as over a wire. */
 export function localLink<Body>(onEnvelope: (envelope: ArrivedEnvelope) => void): Link<Body> {
   return {
-    post({ loop, id = 0, body, fds = [] }) {
-      queueMicrotask(() => onEnvelope({ loop, id, body, fds }));
+    post({ loop, id = 0, body, fds = [], handle }) {
+      queueMicrotask(() => onEnvelope({ loop, id, body, fds, handle }));
     },
   };
 }

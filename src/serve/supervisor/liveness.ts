@@ -4,7 +4,6 @@
 // Not here: how both are detected (blocked-loops.ts), and how processes are replaced.
 
 import { announcements } from '../../lib/index.js';
-import { requireNative } from '../../native.js';
 import type { FilledServeOptions } from '../options.js';
 import type { Row } from '../shared/board.js';
 import {
@@ -15,6 +14,7 @@ import {
   stoppedMs,
 } from './blocked-loops.js';
 import { placeIn } from './stack-text.js';
+import type { SupervisorSystem } from './system.js';
 
 /** A process that has not answered for so long, though rung each second, is stopped. */
 const stoppedAfterMs = 2000;
@@ -30,6 +30,9 @@ export interface WatchedProcess {
   stackOf(loop: number): Promise<string | undefined>;
   kill(why: string): void;
 }
+
+/** The scoreboard and its clock. */
+type Board = Pick<SupervisorSystem, 'rows' | 'nowMs'>;
 
 interface SilentLoop<Process> {
   readonly process: Process;
@@ -49,16 +52,13 @@ interface Watched {
 }
 
 export class Liveness<Process extends WatchedProcess> {
-  readonly #rows: readonly (readonly Row[])[];
+  readonly #board: Board;
   /** Maximum silence of a loop, or of a stopped process. */
   readonly #limitMs: number;
   readonly #watched = new Map<Row | undefined, Watched>();
 
-  constructor(
-    rows: readonly (readonly Row[])[],
-    { blockedTimeoutMs }: Pick<FilledServeOptions, 'blockedTimeoutMs'>,
-  ) {
-    this.#rows = rows;
+  constructor(board: Board, { blockedTimeoutMs }: Pick<FilledServeOptions, 'blockedTimeoutMs'>) {
+    this.#board = board;
     this.#limitMs = blockedTimeoutMs;
   }
 
@@ -91,13 +91,13 @@ export class Liveness<Process extends WatchedProcess> {
   }
 
   #blocked(processes: readonly (Process | undefined)[]): Map<Row | undefined, SilentLoop<Process>> {
-    const nowMs = requireNative().boardNowMs();
-    const found = blockedLoops(this.#rows, nowMs, Math.min(firstReportMs, this.#limitMs));
+    const { rows } = this.#board;
+    const found = blockedLoops(rows, this.#board.nowMs(), Math.min(firstReportMs, this.#limitMs));
     return new Map(
       found.flatMap(({ process: number, index, blockedMs }) => {
         const process = processes[number];
         const loop = { loop: index, ms: blockedMs };
-        return process === undefined ? [] : [[this.#rows[number]?.[index], { process, ...loop }]];
+        return process === undefined ? [] : [[rows[number]?.[index], { process, ...loop }]];
       }),
     );
   }
@@ -119,7 +119,7 @@ export class Liveness<Process extends WatchedProcess> {
     { process, loop, ms }: SilentLoop<Process>,
     stack: string | undefined,
   ): void {
-    const nowMs = row === undefined ? 0 : silentMs(row, requireNative().boardNowMs());
+    const nowMs = row === undefined ? 0 : silentMs(row, this.#board.nowMs());
     const isBack = nowMs - watched.stoppedMs < ms;
     const details = isBack
       ? { blockedMs: ms, place: undefined, stack: undefined }
@@ -137,6 +137,6 @@ export class Liveness<Process extends WatchedProcess> {
   }
 
   #stoppedMs({ number, servedMs }: Process): number {
-    return stoppedMs(this.#rows[number] ?? [], requireNative().boardNowMs(), servedMs);
+    return stoppedMs(this.#board.rows[number] ?? [], this.#board.nowMs(), servedMs);
   }
 }

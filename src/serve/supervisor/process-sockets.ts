@@ -1,15 +1,17 @@
 // The listening sockets that one process accepts from, and the loops in it that listen on each: the supervisor
-// answers `listen` of a loop, and makes the process accept from the socket before. Not here: binding (sockets.ts).
+// answers `listen` of a loop. Where a listener thread accepts for all loops of the process, that gets the socket
+// before; else the loop gets it with the answer. Not here: binding (sockets.ts).
 
 import type { ListenAnswer, ListenQuery, ToLoop, ToProcess } from '../protocol.js';
 import { dupFds } from '../shared/dup-fds.js';
 import type { Link } from '../shared/link.js';
+import type { SocketHandle } from '../shared/socket-handle.js';
 import type { Sockets } from './sockets.js';
 
-type AllSockets = Pick<Sockets, 'listen' | 'fdOf'>;
+type AllSockets = Pick<Sockets, 'listen' | 'of'>;
 
 export class ProcessSockets {
-  /** Number of its own sockets among those that share a port (`Sockets.fdOf`). */
+  /** Number of its own sockets among those that share a port (`Sockets.of`). */
   readonly queue: number;
   /** Numbers of the sockets that it accepts from: its own, and adopted ones. */
   readonly queues: Set<number>;
@@ -19,6 +21,8 @@ export class ProcessSockets {
   /** Numbers of the sockets that the process has, and of those that its program has closed. */
   readonly #sent = new Set<number>();
   readonly #closed = new Set<number>();
+  /** Sockets of which each loop gets a copy, by number. */
+  readonly #handles = new Map<number, SocketHandle>();
   /** Numbers of the sockets on which each loop listens, by loop. */
   readonly #listening = new Map<number, Set<number>>();
 
@@ -48,8 +52,9 @@ export class ProcessSockets {
     const answer = await this.#all.listen(query, this.queue);
     const isThere = this.#isUsable() && this.#listening.get(loop) === numbers;
     if (isThere && ('errno' in answer || this.#trySend(answer.number))) {
+      const handle = 'errno' in answer ? undefined : this.#handles.get(answer.number);
       if ('number' in answer) numbers.add(answer.number);
-      this.#process.post({ loop, id, body: { type: 'answer', answer } });
+      this.#process.post({ loop, id, body: { type: 'answer', answer }, handle });
     }
     return answer;
   }
@@ -69,8 +74,10 @@ export class ProcessSockets {
   /** Returns false when the process has just ended; its exit event follows. */
   #tryAdopt(number: number, queue: number): boolean {
     try {
-      const fds = dupFds([this.#all.fdOf(number, queue)]);
-      this.#process.post({ body: { type: 'adopt', number }, fds });
+      const socket = this.#all.of(number, queue);
+      if (socket.handle === undefined) {
+        this.#process.post({ body: { type: 'adopt', number }, fds: dupFds([socket.fd]) });
+      } else this.#handles.set(number, socket.handle);
       return true;
     } catch {
       return false;
@@ -93,6 +100,7 @@ export class ProcessSockets {
 
   #drop(number: number): void {
     this.#sent.delete(number);
+    this.#handles.delete(number);
     this.#closed.add(number);
     this.#process.post({ body: { type: 'drop', number } });
   }

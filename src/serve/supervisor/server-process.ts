@@ -4,7 +4,6 @@
 
 import { CodedError, hasCode } from '../../errors.js';
 import { defer, Lifecycle, messageOf } from '../../lib/index.js';
-import type { WiredProcess } from '../../worker/index.js';
 import type { StackWatch } from '../process/stack-watch.js';
 import {
   type ArrivedEnvelope,
@@ -26,7 +25,7 @@ import type { Mesh } from './mesh.js';
 import { ProcessSockets } from './process-sockets.js';
 import type { Workers } from './shared-workers.js';
 import type { Sockets } from './sockets.js';
-import { type ProcessLink, type StartOptions, startProcess } from './start-process.js';
+import type { Started, StartOptions, SupervisorSystem } from './system.js';
 
 /** Time for the program's exit handlers after the deadline of a drain, in ms. */
 const killAfterMs = 6000;
@@ -34,7 +33,8 @@ const killAfterMs = 6000;
 const stackTimeoutMs = 3000;
 
 export interface ServerProcessOptions extends Omit<StartOptions, 'listener' | 'onStack'> {
-  /** Number of its own sockets among those that share a port (`Sockets.fdOf`). */
+  readonly system: SupervisorSystem;
+  /** Number of its own sockets among those that share a port (`Sockets.of`). */
   readonly queue: number;
   readonly generation: number;
   readonly sockets: Sockets;
@@ -76,10 +76,11 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
   readonly exited: Promise<void>;
   /** Resolves when it takes no more connections. */
   readonly left: Promise<void>;
-  readonly #process: WiredProcess<ProcessLink>;
+  readonly #child: Started['child'];
+  readonly #link: Link<ToLoop | ToProcess>;
   /** Set when the program runs in the main thread. */
   readonly #stackWatch: StackWatch | undefined;
-  readonly #workers: Workers;
+  readonly #workers: Workers | undefined;
   readonly #mesh: Mesh | undefined;
   readonly #events: ServerProcessEvents;
   /** Pending stack requests, by loop. */
@@ -104,7 +105,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
   constructor(options: ServerProcessOptions) {
     this.number = options.number;
     this.generation = options.generation;
-    this.#workers = options.workers;
+    this.#workers = options.system.workers;
     this.#mesh = options.mesh;
     this.#events = options.events;
     this.#drainTimeoutMs = options.serve.drainTimeoutMs;
@@ -127,13 +128,15 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
       },
     };
     const onStack = (stack: string | undefined): void => this.#stackTaken(0, stack);
-    const { process: started, stackWatch } = startProcess({ ...options, listener, onStack });
-    this.#process = started;
-    this.sockets = new ProcessSockets(options.sockets, options.queue, started.end, () =>
+    const { number, app, serve } = options;
+    const started = options.system.start({ number, app, serve, listener, onStack });
+    const { child, link, stackWatch } = started;
+    this.#child = child;
+    this.#link = link;
+    this.sockets = new ProcessSockets(options.sockets, options.queue, link, () =>
       this.#life.is('starting', 'ready'),
     );
     this.#stackWatch = stackWatch;
-    const { child } = started;
     child.once('error', (error) => this.#end({ exitCode: null, signal: null }, error));
     child.once('exit', (exitCode, signal) => this.#end({ exitCode, signal }, undefined));
     this.#path = options.app.path;
@@ -141,7 +144,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
   }
 
   get pid(): number | undefined {
-    return this.#process.child.pid;
+    return this.#child.pid;
   }
 
   /** Since it was started, in ms. */
@@ -191,7 +194,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
         this.#acquire(loop, message.id, message.fds);
         break;
       case 'release':
-        this.#workers.release({ process: this, loop }, message.id);
+        this.#workers?.release({ process: this, loop }, message.id);
         break;
       case 'join':
         this.#mesh?.join(this, loop);
@@ -231,12 +234,12 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
 
   /** Cleans up after one loop, or all. */
   #loopsEnded(loop?: number): void {
-    const workersEnded = this.#workers.tenantEnded(this, loop);
+    const workersEnded = this.#workers?.tenantEnded(this, loop) ?? Promise.resolve();
     this.#mesh?.ended(this, loop, workersEnded);
   }
 
   #acquire(loop: number, id: number, fds: readonly number[]): void {
-    this.#workers.acquire({ process: this, loop }, id, fds, {
+    this.#workers?.acquire({ process: this, loop }, id, fds, {
       onGranted: (lease) => this.post({ loop, id, body: { type: 'granted', lease } }),
       onEnded: ({ exitCode, signal, error }) => {
         const body: ToLoop = { type: 'leaseEnded', exitCode, signal, message: error?.message };
@@ -372,13 +375,13 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
 
   post(envelope: Envelope<ToLoop | ToProcess>): void {
     if (this.#life.is('ended')) closeFds(envelope.fds ?? []);
-    else this.#process.end.post(envelope);
+    else this.#link.post(envelope);
   }
 
   /** `why` is reported instead of the signal. */
   kill(why?: string): void {
     this.#killedBecause = why;
-    this.#process.child.kill('SIGKILL');
+    this.#child.kill('SIGKILL');
   }
 }
 

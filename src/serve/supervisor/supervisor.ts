@@ -9,30 +9,24 @@
 
 import { CodedError } from '../../errors.js';
 import { announcements, defer, messageOf, RestartPolicy } from '../../lib/index.js';
-import {
-  callNative,
-  type NativeBoard,
-  type NativeDescriptors,
-  requireNative,
-} from '../../native.js';
 import { rssBytesOf } from '../../proc/index.js';
 import { type LoopStatus, rowStatus } from '../control/status.js';
 import type { FilledServeOptions, Range } from '../options.js';
 import type { BoundAddress } from '../protocol.js';
-import { boardAt, type Row, rowsOf } from '../shared/board.js';
+import { boardAt, type Row } from '../shared/board.js';
 import type { AppSettings } from '../tickets.js';
 import { Liveness } from './liveness.js';
 import type { Mesh } from './mesh.js';
 import { Recycling } from './recycling.js';
 import { ServerProcess } from './server-process.js';
-import { Workers } from './shared-workers.js';
 import { Sizer } from './sizer.js';
 import { Sockets } from './sockets.js';
+import { createSystem, type SupervisorSystem } from './system.js';
 
 /** A process that has served for this time counts as sound, whatever ends it later, in ms. */
 const soundMs = 10_000;
 const watchEveryMs = 1000;
-/** Time for the listener threads to answer their bells in the scoreboard, in ms. */
+/** Time for processes to answer `ring` in the scoreboard, in ms. */
 const settleMs = 50;
 /** Later after the ring this process was delayed itself: the scoreboard may be stale. In ms. */
 const lateMs = 1000;
@@ -58,13 +52,9 @@ export class Supervisor {
   readonly closed: Promise<void>;
   readonly #app: AppSettings;
   readonly #options: FilledServeOptions;
+  readonly #system: SupervisorSystem;
   readonly #sockets: Sockets;
-  readonly #workers: Workers;
   readonly #mesh: Mesh | undefined;
-  readonly #board: NativeBoard;
-  readonly #rows: readonly (readonly Row[])[];
-  readonly #descriptors: NativeDescriptors;
-  readonly #bellFds: readonly number[];
   /** By number, including processes that drain. */
   readonly #processes: (ServerProcess | undefined)[];
   readonly #policy = new RestartPolicy();
@@ -89,30 +79,27 @@ export class Supervisor {
   /** No process is recycled before, because the last one could not be replaced. */
   #recycleAfterMs = 0;
 
-  /** With a `mesh` the loops have channels to each other. Throws `NATIVE_MISSING`. */
+  /**
+   * With a `mesh` the loops have channels to each other. Throws `NATIVE_MISSING` where an option needs the native
+   * core.
+   */
   constructor(app: AppSettings, options: FilledServeOptions, mesh?: Mesh) {
     this.closed = this.#closed.promise;
     this.closed.catch(() => {}); // for a caller that awaits it
     this.#app = app;
     this.#options = options;
     this.#mesh = mesh;
-    const native = requireNative();
-    const numbers = 2 * options.maxProcesses;
-    this.#sockets = new Sockets(options.placement === 'reuseport', app.serverNames);
-    this.#workers = new Workers(app.workers, options);
-    this.#board = callNative(() => native.NativeBoard.create(numbers, options.loops.max));
-    this.#rows = rowsOf(this.#board.buffer());
-    this.#descriptors = new native.NativeDescriptors();
-    this.#bellFds = Array.from({ length: numbers }, () => this.#descriptors.createEventfd());
-    this.#processes = new Array(numbers).fill(undefined);
-    this.#liveness = new Liveness(this.#rows, options);
+    this.#system = createSystem(app, options);
+    this.#sockets = new Sockets(this.#system.opener);
+    this.#processes = new Array(this.#system.rows.length).fill(undefined);
+    this.#liveness = new Liveness(this.#system, options);
     this.#recycling = new Recycling(options);
     this.#sizer = new Sizer(options);
   }
 
   /** Addresses of the server, in the order of its programs' `listen()` calls. */
   get addresses(): readonly BoundAddress[] {
-    return this.#sockets.all.map(({ address }) => address);
+    return this.#sockets.addresses;
   }
 
   get pids(): readonly number[] {
@@ -133,7 +120,7 @@ export class Supervisor {
 
   /** A line for each loop of each process. */
   status(): LoopStatus[] {
-    const nowMs = requireNative().boardNowMs();
+    const nowMs = this.#system.nowMs();
     const all = this.#processes.filter((each) => each !== undefined);
     return all.flatMap(({ number, pid, generation, ageMs, state }) => {
       const rssBytes = rssBytesOf(pid);
@@ -153,7 +140,7 @@ export class Supervisor {
   }
 
   #rowsOf(number: number): readonly Row[] {
-    return this.#rows[number] ?? [];
+    return this.#system.rows[number] ?? [];
   }
 
   /** Resolves when all processes serve; else ends them all and rejects with the first failure. */
@@ -186,10 +173,8 @@ export class Supervisor {
       queue,
       generation: this.#generation,
       app: this.#app,
-      boardFd: this.#board.fd(),
-      bellFds: this.#bellFds,
+      system: this.#system,
       sockets: this.#sockets,
-      workers: this.#workers,
       mesh: this.#mesh,
       serve: this.#options,
       events: {
@@ -242,28 +227,25 @@ export class Supervisor {
     for (const row of this.#rowsOf(number)) row.clear();
     if (this.#isClosing) return;
     // A connection may have been left to it of which the others get no notice.
-    for (const bell of this.#bellFds) requireNative().ringBell(bell);
+    for (const other of this.#processes.keys()) this.#system.ring(other);
   }
 
   /** Once a second. */
   readonly #watch = (): void => {
     this.#rungAtMs = performance.now();
-    for (const each of this.#processes) {
-      // The listener thread then writes how long its loops slept.
-      if (each !== undefined) requireNative().ringBell(this.#bellFds[each.number] ?? -1);
-    }
+    for (const each of this.#processes) if (each !== undefined) this.#system.ring(each.number);
     this.#checkTimer = setTimeout(this.#check, settleMs).unref();
   };
 
   readonly #check = (): void => {
-    this.#sizer.utilization.sample(this.#rows.flat(), performance.now());
+    this.#sizer.utilization.sample(this.#system.rows.flat(), performance.now());
     this.#forgetFailures();
     if (performance.now() - this.#rungAtMs > lateMs) return;
     this.#liveness.killStopped(this.#processes);
     for (const { process, loop, ms } of this.#liveness.reportBlocked(this.#processes)) {
       this.#retire(process, loop, ms);
     }
-    this.#workers.checkMemory();
+    this.#system.workers?.checkMemory();
     if (this.#changes > 0) return; // a reload goes on
     this.#releaseSockets();
     const due =
@@ -281,7 +263,7 @@ export class Supervisor {
   #releaseSockets(): void {
     const isSettled = this.#awaited === 0 && this.#serving.length > 0;
     if (!isSettled) return; // a starting process may need them
-    for (const { number } of this.#sockets.all) {
+    for (const number of this.#sockets.numbers) {
       if (this.#serving.some((each) => each.mayUse(number))) continue;
       this.#sockets.release(number);
       for (const each of this.#serving) each.sockets.forget(number); // it is used again
@@ -473,9 +455,7 @@ export class Supervisor {
     for (const each of all) end(each);
     this.#sockets.close(); // new clients are refused at once
     await Promise.all(all.map(({ exited }) => exited));
-    await this.#workers.close();
-    this.#descriptors.closeAll();
-    this.#board.close();
+    await this.#system.close();
     this.#closed.resolve();
   }
 }

@@ -88,17 +88,31 @@ function start(
   wireTicket: WireTicket,
   firstFds: readonly (number | 'pipe')[],
 ): ChildProcess {
-  const flags = inheritedFlags(process.execArgv);
   const given = fds.map((_, at) => firstGivenAt + at);
-  const argument = jsonOf(ticket(wireTicket, given));
+  const argument = ticket(wireTicket, given);
+  return startChild({ entry, argument, stdio: [...firstFds, ...fds], uid, gid, blockingThreads });
+}
+
+export interface ChildOptions
+  extends Pick<WiredOptions<unknown>, 'entry' | 'uid' | 'gid' | 'blockingThreads'> {
+  /** Its one argument, sent as JSON. */
+  readonly argument: object;
+  /** From descriptor 3 on. */
+  readonly stdio: readonly (number | 'pipe' | 'ipc')[];
+}
+
+/** Starts a process of our own program in the background, with the flags and the environment of this one. */
+export function startChild(options: ChildOptions): ChildProcess {
+  const { entry, argument, stdio, uid, gid, blockingThreads } = options;
+  const flags = inheritedFlags(process.execArgv);
   const spawnOptions: SpawnOptions = {
-    stdio: ['ignore', 'inherit', 'inherit', ...firstFds, ...fds],
+    stdio: ['ignore', 'inherit', 'inherit', ...stdio],
     env: ownOf(inheritedEnvironment(withBlockingThreads(process.env, blockingThreads))),
     ...(uid !== undefined && { uid }),
     ...(gid !== undefined && { gid }),
     // A Ctrl-C at the terminal is handled by the starter of this process.
     detached: true,
   };
-  const args = [...flags, fileURLToPath(entry.href), argument];
+  const args = [...flags, fileURLToPath(entry.href), jsonOf(argument)];
   return spawn(process.execPath, args, ownOf(spawnOptions));
 }

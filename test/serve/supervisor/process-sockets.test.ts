@@ -30,9 +30,9 @@ function make({ queue = 0, isFull = false } = {}) {
   const sockets = new ProcessSockets(
     {
       listen: async () => state.answer,
-      fdOf: (_, of) => {
-        queues.push(of);
-        return 0;
+      of: (_, queue) => {
+        queues.push(queue);
+        return { fd: 0 };
       },
     },
     queue,

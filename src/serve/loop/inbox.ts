@@ -1,0 +1,47 @@
+// Where the connections of a loop come from: from the listener thread of its process (native/), or from the
+// listening sockets themselves (portable/).
+
+import { NativeInbox } from '../native/inbox.js';
+import { PortableInbox } from '../portable/inbox.js';
+import type { Row } from '../shared/board.js';
+import type { Listenable } from '../shared/socket-handle.js';
+import type { LoopSystem } from '../tickets.js';
+import type { StreamHandle } from './client-handles.js';
+
+/** A connection: its descriptor, or Node's handle of it. The receiver takes it over. */
+export type Client = number | StreamHandle;
+
+export interface Inbox {
+  readonly row: Row;
+  /**
+   * Prepares a socket of which the loop's row will say that it takes connections. Takes `socket` over. Returns
+   * 0, or the system's error as libuv's negative number.
+   */
+  listen(number: number, socket: Listenable | undefined, backlog: number): number;
+  /** Closes a socket on which nothing will listen. */
+  discard(socket: Listenable | undefined): void;
+  /** Applies the loop's row after a change: its sockets, and whether it drains. */
+  wake(): void;
+  /** True: waiting for connections keeps the event loop alive. */
+  hold(isHeld: boolean): void;
+  /** True: no connection of a socket comes any more; for one that the row does not list. */
+  isDoneWith(number: number): boolean;
+  /** Closes the inbox, unless a connection waits in it (false); for a loop whose row says that it drains. */
+  tryLeave(): boolean;
+  close(): void;
+}
+
+/** Called with each connection, and the number of its socket. It is counted as open in the row. */
+export type OnClient = (number: number, client: Client) => void;
+
+/** Throws `NATIVE_MISSING`. */
+export function openInbox(
+  system: LoopSystem,
+  process: number,
+  index: number,
+  onClient: OnClient,
+): Inbox {
+  return system.kind === 'native'
+    ? new NativeInbox(system.acceptorKey, process, index, onClient)
+    : new PortableInbox(system.board, process, index, onClient);
+}

@@ -1,0 +1,61 @@
+// The inbox of a loop at the listener thread of its process, which accepts for all loops and wakes this one.
+
+import { callNative, type NativeLoopInbox, requireNative } from '../../native.js';
+import type { Inbox, OnClient } from '../loop/inbox.js';
+import { Row } from '../shared/board.js';
+
+const entryWords = 2;
+
+export class NativeInbox implements Inbox {
+  readonly row: Row;
+  readonly #native: NativeLoopInbox;
+  readonly #batch: Uint32Array<ArrayBuffer>;
+  readonly #onClient: OnClient;
+
+  /** Throws `NATIVE_MISSING`. */
+  constructor(acceptorKey: number, process: number, index: number, onClient: OnClient) {
+    const { NativeLoopInbox } = requireNative();
+    this.#onClient = onClient;
+    this.#native = callNative(() => new NativeLoopInbox(acceptorKey, index, this.#deliver));
+    this.#batch = new Uint32Array(this.#native.batch());
+    this.row = new Row(this.#native.board(), process, index);
+  }
+
+  /** The listener thread accepts: the supervisor has sent it the socket. */
+  listen(): number {
+    return 0;
+  }
+
+  discard(): void {}
+
+  wake(): void {
+    this.#native.wake();
+  }
+
+  hold(isHeld: boolean): void {
+    this.#native.hold(isHeld);
+  }
+
+  isDoneWith(number: number): boolean {
+    return this.#native.isDoneWith(number);
+  }
+
+  tryLeave(): boolean {
+    return this.#native.tryLeave();
+  }
+
+  close(): void {
+    this.#native.close();
+  }
+
+  readonly #deliver = (): void => {
+    const count = this.#batch[0] ?? 0;
+    // Copied first: an error in a connection's listener must not lose the others.
+    const entries = this.#batch.slice(1, 1 + count * entryWords);
+    this.#batch[0] = 0;
+    for (let at = 0; at < entries.length; at += entryWords) {
+      const [number = 0, fd = -1] = entries.subarray(at, at + entryWords);
+      this.#onClient(number, fd);
+    }
+  };
+}

@@ -1,0 +1,203 @@
+// Listening sockets as descriptors: the listener threads of processes get duplicates. Also those that this
+// process has inherited, those that share a port (`reuseport`), and the ports of apps with names.
+
+import { closeSync, renameSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { CodedError } from '../../errors.js';
+import { messageOf } from '../../lib/index.js';
+import { callNative, type NativeDescriptors, requireNative } from '../../native.js';
+import type { BoundAddress, ListenQuery } from '../protocol.js';
+import { removeLeftPath } from '../shared/left-path.js';
+import type { OpenSocket, SocketOpener } from '../supervisor/sockets.js';
+import { joinPort } from './shared-ports.js';
+
+interface Opened {
+  readonly address: BoundAddress;
+  /** Owned by the opener. */
+  readonly fd: number;
+  /** Opens one more socket that shares the port; missing when all processes use one. */
+  readonly listenAgain?: (() => number) | undefined;
+  /** Releases its other resources: a path, its membership in a shared port. */
+  readonly onRelease?: (() => void) | undefined;
+  /** True: this process has inherited it. */
+  readonly isInherited?: boolean | undefined;
+}
+
+/** Node's default. */
+const defaultBacklog = 511;
+
+export class NativeSocketOpener implements SocketOpener {
+  readonly #descriptors: NativeDescriptors;
+  /** Inherited sockets, until a program listens on their address. */
+  readonly #inherited: Inherited[] = [];
+  readonly #isShared: boolean;
+  readonly #serverNames: readonly string[];
+  #isClosed = false;
+
+  /**
+   * `isShared`: each process gets a socket of its own, if possible. With `serverNames` ports are shared with
+   * other apps of this process instead. Throws `NATIVE_MISSING`.
+   */
+  constructor(isShared: boolean, serverNames: readonly string[]) {
+    this.#isShared = isShared && serverNames.length === 0;
+    this.#serverNames = serverNames;
+    this.#descriptors = new (requireNative().NativeDescriptors)();
+  }
+
+  async inherit(fds: readonly number[]): Promise<void> {
+    for (const fd of fds) {
+      // The server closes its descriptor at its end: it gets a duplicate.
+      const copy = callNative(() => this.#descriptors.release(this.#descriptors.duplicate(fd)));
+      const kept = callNative(() => this.#descriptors.duplicate(fd));
+      this.#inherited.push({ fd: kept, address: await addressBehind(copy, fd) });
+    }
+  }
+
+  async open(query: ListenQuery): Promise<OpenSocket> {
+    if (query.port < 0) await removeLeftPath(query.address);
+    const isNamed = query.port >= 0 && this.#serverNames.length > 0;
+    const opened = await (isNamed ? this.#join(query) : this.#open(query));
+    const fds: (number | undefined)[] = [opened.fd];
+    const { address, listenAgain } = opened;
+    return {
+      address,
+      get queues() {
+        return listenAgain === undefined ? 0 : fds.length;
+      },
+      get waitingConnections() {
+        const { acceptQueue } = requireNative();
+        return fds.reduce<number>((sum, fd) => sum + (fd === undefined ? 0 : acceptQueue(fd)), 0);
+      },
+      of: (queue) => {
+        if (listenAgain === undefined) return { fd: opened.fd };
+        const fd = fds[queue] ?? listenAgain();
+        fds[queue] = fd;
+        return { fd };
+      },
+      close: () => this.#release(opened, fds),
+    };
+  }
+
+  #release({ address, isInherited, onRelease }: Opened, fds: readonly (number | undefined)[]) {
+    for (const fd of fds) {
+      if (fd === undefined) continue;
+      if (isInherited === true && !this.#isClosed) this.#inherited.push({ fd, address });
+      else closeSync(callNative(() => this.#descriptors.release(fd)));
+    }
+    onRelease?.();
+  }
+
+  async #join(query: ListenQuery): Promise<Opened> {
+    const joined = await joinPort(query, this.#serverNames, async () => {
+      const { address, fd } = await this.#open(query);
+      return { address, fd: callNative(() => this.#descriptors.release(fd)) };
+    });
+    const fd = callNative(() => this.#descriptors.duplicate(joined.fd));
+    return { address: joined.address, fd, onRelease: () => joined.leave() };
+  }
+
+  /** Takes an inherited socket, or opens a new one; owns the descriptor. */
+  #open(query: ListenQuery): Promise<Opened> {
+    const { address, port, backlog, isV6Only } = query;
+    const at = this.#inherited.findIndex((inherited) => isRequested(inherited.address, query));
+    const [inherited] = at < 0 ? [] : this.#inherited.splice(at, 1);
+    if (inherited !== undefined) {
+      const known = inherited.address === '' ? (address ?? '') : inherited.address;
+      return Promise.resolve({ address: known, fd: inherited.fd, isInherited: true });
+    }
+    // By Node itself, so that addresses and errors are its own.
+    return new Promise((resolve, reject) => {
+      const server = createServer();
+      server.once('error', reject);
+      const isPath = port < 0 && address !== null;
+      const where = isPath ? { path: address } : { port, host: address ?? undefined };
+      server.listen({ ...where, backlog: backlog || undefined, ipv6Only: isV6Only }, () => {
+        // Nothing was accepted yet: that happens in a later turn of the event loop.
+        try {
+          const at = addressOf(server.address());
+          if (this.#isShared && typeof at !== 'string') {
+            server.close(); // its success shows that the port is free
+            const listenAgain = () => this.#listenShared(at, query);
+            resolve({ address: at, fd: listenAgain(), listenAgain });
+          } else {
+            const fd = callNative(() => this.#descriptors.duplicate(fdOf(server)));
+            const remove = () => rmSync(address ?? '', { force: true });
+            resolve({ address: at, fd, onRelease: isPath ? remove : undefined });
+          }
+        } catch (error) {
+          reject(error);
+        } finally {
+          if (server.listening) closeKeepingPath(server, isPath ? address : undefined);
+        }
+      });
+    });
+  }
+
+  /** Throws the system's error. */
+  #listenShared({ address, port }: Exclude<BoundAddress, string>, query: ListenQuery): number {
+    const backlog = query.backlog || defaultBacklog;
+    const fd = this.#descriptors.listenShared(address, port, backlog, query.isV6Only);
+    if (fd >= 0) return fd;
+    throw Object.assign(new Error('no socket that shares its port'), { errno: fd });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#descriptors.closeAll();
+  }
+}
+
+interface Inherited {
+  readonly fd: number;
+  readonly address: BoundAddress;
+}
+
+/**
+ * Compares ports alone: a program that listens on all addresses may get one of them. Node returns no path
+ * for a Unix socket that it has not bound itself, so the first program that listens on a path gets it.
+ */
+function isRequested(inherited: BoundAddress, { port }: ListenQuery): boolean {
+  return typeof inherited === 'string' ? port < 0 : inherited.port === port;
+}
+
+/** Returns the address of a listening socket, and closes the descriptor. */
+function addressBehind(fd: number, given: number): Promise<BoundAddress> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', (cause) => {
+      const message = `descriptor ${given} is no listening socket: ${messageOf(cause)}`;
+      reject(new CodedError('OPTION_INVALID', message, { cause }));
+    });
+    // As in `#open`: nothing is accepted before the next turn of the event loop.
+    server.listen({ fd, exclusive: true }, () => {
+      const address = addressOf(server.address());
+      server.close();
+      resolve(address);
+    });
+  });
+}
+
+function fdOf(server: Server): number {
+  const handle: unknown = Reflect.get(server, '_handle');
+  const fd: unknown = Reflect.get(Object(handle), 'fd');
+  if (typeof fd === 'number') return fd;
+  throw new CodedError(
+    'SERVE_START_FAILED',
+    'this runtime does not expose the descriptors of its sockets',
+  );
+}
+
+/** Keeps the path of a Unix socket that is still in use: Node would remove it. */
+function closeKeepingPath(server: Server, path: string | undefined): void {
+  const aside = `${path}.${process.pid}`;
+  if (path !== undefined) renameSync(path, aside);
+  server.close();
+  if (path !== undefined) renameSync(aside, path);
+}
+
+function addressOf(address: ReturnType<Server['address']>): BoundAddress {
+  if (address === null) return '';
+  if (typeof address === 'string') return address;
+  const { address: host, port, family } = address;
+  return { address: host, port, family: family === 'IPv6' ? 'IPv6' : 'IPv4' };
+}

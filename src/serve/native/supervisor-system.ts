@@ -1,0 +1,92 @@
+// The supervisor's side of the native core: scoreboard in shared memory, a bell for each process, descriptors
+// over a control socket.
+
+import { blockingThreads } from '../../blocking-pool/index.js';
+import { CodedError } from '../../errors.js';
+import { messageOf } from '../../lib/index.js';
+import {
+  callNative,
+  type NativeBoard,
+  type NativeDescriptors,
+  requireNative,
+} from '../../native.js';
+import { grantedCores, WiredProcess, type WireTicket } from '../../worker/index.js';
+import type { FilledServeOptions } from '../options.js';
+import { StackWatch } from '../process/stack-watch.js';
+import { type Row, rowsOf } from '../shared/board.js';
+import { socketPort, WireLink } from '../shared/link.js';
+import { Workers } from '../supervisor/shared-workers.js';
+import type { Started, StartOptions, SupervisorSystem } from '../supervisor/system.js';
+import { type AppSettings, type ProcessTicket, processTicket } from '../tickets.js';
+import { NativeSocketOpener } from './socket-opener.js';
+
+export class NativeSystem implements SupervisorSystem {
+  readonly rows: readonly (readonly Row[])[];
+  readonly opener: NativeSocketOpener;
+  readonly workers: Workers;
+  readonly #board: NativeBoard;
+  readonly #descriptors: NativeDescriptors;
+  /** By number of the process. */
+  readonly #bellFds: readonly number[];
+
+  /** Throws `NATIVE_MISSING`, `NATIVE_REFUSED`. */
+  constructor(app: AppSettings, options: FilledServeOptions) {
+    const native = requireNative();
+    const numbers = 2 * options.maxProcesses;
+    this.opener = new NativeSocketOpener(options.placement === 'reuseport', app.serverNames);
+    this.workers = new Workers(app.workers, options);
+    this.#board = callNative(() => native.NativeBoard.create(numbers, options.loops.max));
+    this.rows = rowsOf(this.#board.buffer());
+    this.#descriptors = new native.NativeDescriptors();
+    this.#bellFds = Array.from({ length: numbers }, () => this.#descriptors.createEventfd());
+  }
+
+  nowMs(): number {
+    return requireNative().boardNowMs();
+  }
+
+  ring(number: number): void {
+    requireNative().ringBell(this.#bellFds[number] ?? -1);
+  }
+
+  start(options: StartOptions): Started {
+    let stackWatch: StackWatch | undefined;
+    try {
+      if (options.serve.loops.max === 1) stackWatch = StackWatch.overPair(options.onStack);
+      const fds = [this.#board.fd(), this.workers.activeLeasesFd, ...this.#bellFds];
+      const { owner, processes } = options.serve;
+      const { child, end } = new WiredProcess({
+        entry: new URL('../process/serve-entry.js', import.meta.url),
+        fds: stackWatch?.theirFd === undefined ? fds : [...fds, stackWatch.theirFd],
+        ticket: (wire, givenFds) => this.#ticketOf(options, wire, givenFds),
+        open: (channel, controlSocket) =>
+          new WireLink(channel, socketPort(controlSocket), options.listener),
+        uid: owner?.uid,
+        gid: owner?.gid,
+        blockingThreads: blockingThreads(grantedCores().count, processes.max),
+      });
+      return { child, link: end, stackWatch };
+    } catch (error) {
+      stackWatch?.close();
+      throw new CodedError('SERVE_START_FAILED', messageOf(error), { cause: error });
+    } finally {
+      stackWatch?.closeTheirEnd();
+    }
+  }
+
+  #ticketOf(
+    options: StartOptions,
+    wire: WireTicket,
+    [boardFd = -1, activeLeasesFd = -1, ...others]: readonly number[],
+  ): ProcessTicket {
+    const bellFds = others.slice(0, this.#bellFds.length);
+    const system = { kind: 'native', ...wire, boardFd, activeLeasesFd, bellFds } as const;
+    return processTicket(options, system, others[this.#bellFds.length]);
+  }
+
+  async close(): Promise<void> {
+    await this.workers.close();
+    this.#descriptors.closeAll();
+    this.#board.close();
+  }
+}
