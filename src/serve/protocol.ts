@@ -82,6 +82,8 @@ const kinds = {
     /** The program is loaded and listens. */
     ready: {},
     failed: { error: errorOf },
+    /** Answers `serve`. */
+    serving: {},
     /** A loop that drains takes no new connection any more. */
     left: {},
     /** Every connection is closed. */
@@ -123,6 +125,8 @@ const kinds = {
     left: { member: trusted<MemberName>(), survivors: trusted<readonly MemberName[]>() },
     /** A message of the loop could not be delivered. */
     returned: { message: trusted<string>(), body: trusted<ReturnedBody>() },
+    /** From its process, where loops listen themselves: take connections from now on. */
+    serve: {},
     /** From its process: take no new connection, finish open requests, close within `deadlineMs`. */
     drain: { deadlineMs: trusted<number>() },
     /** From its process: the thread that it has started with this id has ended, with the error that it threw. */

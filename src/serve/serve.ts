@@ -1,6 +1,7 @@
 // `serve(app, options)`: an unchanged program, or an app that it exports, on processes × event loops.
 
 import { addSource } from '../agent/index.js';
+import { requireNative } from '../native.js';
 import { grantedCores } from '../worker/index.js';
 import { Control } from './control/control.js';
 import type { LoopStatus } from './control/status.js';
@@ -56,8 +57,8 @@ function shareOf({ processes, loops }: FilledServeOptions): number {
 
 /**
  * Serves the program at `app` from several processes and event loops; resolves when all of them
- * listen. Throws `OPTION_INVALID`, `NATIVE_MISSING`; rejects with `SERVE_START_FAILED`,
- * `SERVE_CONTROL_FAILED`.
+ * listen. Throws `OPTION_INVALID`, `NATIVE_MISSING` where an option needs the native core; rejects with
+ * `SERVE_START_FAILED`, `SERVE_CONTROL_FAILED`.
  */
 export async function serve(app: string | URL, options?: ServeOptions): Promise<ServedApp> {
   const filled = fillServeOptions(options);
@@ -65,13 +66,14 @@ export async function serve(app: string | URL, options?: ServeOptions): Promise<
 }
 
 /**
- * With a `mesh` the loops have channels to each other; `title` names the program in the status.
+ * With a `mesh` the loops have channels to each other, over the native core (`NATIVE_MISSING`); `title` names the program in the status.
  */
 export async function serveProgram(
   path: string,
   filled: FilledServeOptions,
   { mesh, title = path }: { mesh?: Mesh; title?: string } = {},
 ): Promise<ServedApp> {
+  if (mesh !== undefined) requireNative();
   const { args, port, isPortGiven, host, unix, serverNames, maxConnections, tls } = filled;
   const listening = { port, isPortGiven, host, unix, serverNames, tls };
   const settings = { path, args, ...listening, maxConnections };

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { waitFor } from '../support/index.js';
 import { begin, bodyOf, portOf } from './client.js';
-import { announced, listens, open, program, skip } from './served.js';
+import { announced, listens, open, program } from './served.js';
 
 const blocked = 'manycore:server:blocked';
 /** In the callback of apps/listens.ts that does not return. */
@@ -16,7 +16,7 @@ async function firstStack(blocks: readonly Record<string, unknown>[]): Promise<s
   return String(first?.stack);
 }
 
-test('a loop that stays blocked is reported with its stack, then replaced', { skip }, async (t) => {
+test('a loop that stays blocked is reported with its stack, then replaced', async (t) => {
   const blocks = announced(t, blocked);
   const server = await open(t, listens, { blockedTimeoutMs: 7000, drainTimeoutMs: 1000 });
   const [pid] = server.pids;
@@ -29,9 +29,7 @@ test('a loop that stays blocked is reported with its stack, then replaced', { sk
   assert.ok(!(await waitFor(() => bodyOf(port))).startsWith(`${pid}:`));
 });
 
-test('a loop with a short limit is reported before it is replaced, too', {
-  skip,
-}, async (t) => {
+test('a loop with a short limit is reported before it is replaced, too', async (t) => {
   const blocks = announced(t, blocked);
   const server = await open(t, listens, { blockedTimeoutMs: 1000, drainTimeoutMs: 1000 });
   const held = await begin(portOf(server), '/?block=60000');
@@ -39,9 +37,7 @@ test('a loop with a short limit is reported before it is replaced, too', {
   assert.match(await firstStack(blocks), placeInListens);
 });
 
-test('a loop that is blocked alone in its process is shown with its stack, and goes on', {
-  skip,
-}, async (t) => {
+test('a loop that is blocked alone in its process is shown with its stack, and goes on', async (t) => {
   const blocks = announced(t, blocked);
   const server = await open(t, listens, { processes: 1, loops: 1 });
   const held = await begin(portOf(server), '/?block=8000');
@@ -51,9 +47,7 @@ test('a loop that is blocked alone in its process is shown with its stack, and g
 });
 
 for (const loops of [1, 2]) {
-  test(`a loop in native code is shown without its stack, ${loops} in its process`, {
-    skip,
-  }, async (t) => {
+  test(`a loop in native code is shown without its stack, ${loops} in its process`, async (t) => {
     const blocks = announced(t, blocked);
     const app = program(
       t,
@@ -68,9 +62,7 @@ for (const loops of [1, 2]) {
   });
 }
 
-test('a supervisor that was busy meanwhile tells of a blocked loop once it comes back', {
-  skip,
-}, async (t) => {
+test('a supervisor that was busy meanwhile tells of a blocked loop once it comes back', async (t) => {
   const blocks = announced(t, blocked);
   const server = await open(t, listens, { processes: 1, loops: 1 });
   const held = await begin(portOf(server), '/?block=11000');
@@ -80,9 +72,7 @@ test('a supervisor that was busy meanwhile tells of a blocked loop once it comes
   await held.body;
 });
 
-test('the stack of a script whose URL holds its text does not repeat the text', {
-  skip,
-}, async (t) => {
+test('the stack of a script whose URL holds its text does not repeat the text', async (t) => {
   const blocks = announced(t, blocked);
   const text = `export const block = (ms) => { const endMs = performance.now() + ms; while (performance.now() < endMs); }; //`;
   const app = program(

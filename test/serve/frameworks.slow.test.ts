@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { cert, key } from './apps/certificate.js';
 import { bodyOf, portOf, secureBody } from './client.js';
-import { open, program, skip } from './served.js';
+import { open, program } from './served.js';
 
 const example = (name: string): string =>
   fileURLToPath(new URL(`../../../examples/frameworks/${name}.js`, import.meta.url));
@@ -34,7 +34,7 @@ for (const [name, words] of [
   ['hono', 'Hono'],
   ['hono-node', 'Hono'],
 ] as const) {
-  test(`${name}: the example answers, and goes on after a reload`, { skip }, async (t) => {
+  test(`${name}: the example answers, and goes on after a reload`, async (t) => {
     process.env['PORT'] = '0';
     t.after(() => delete process.env['PORT']);
     const server = await open(t, example(name), { processes: 1, loops: 2, port: 0 });
@@ -51,7 +51,7 @@ for (const [name, words] of [
 const exported = (framework: string, text: string): string =>
   `import make from ${JSON.stringify(import.meta.resolve(framework))};\n${text}`;
 
-test('an instance of Fastify that is exported listens, or says why not', { skip }, async (t) => {
+test('an instance of Fastify that is exported listens, or says why not', async (t) => {
   const app = exported(
     'fastify',
     `const app = make();
@@ -71,7 +71,7 @@ test('an instance of Fastify that is exported listens, or says why not', { skip 
   });
 });
 
-test('an app of Koa that is exported speaks TLS', { skip }, async (t) => {
+test('an app of Koa that is exported speaks TLS', async (t) => {
   const text = `export default new make().use((context) => { context.body = context.protocol; });`;
   const app = program(t, 'app.mjs', exported('koa', text));
   const files = { cert: join(dirname(app), 'cert.pem'), key: join(dirname(app), 'key.pem') };
@@ -81,7 +81,7 @@ test('an app of Koa that is exported speaks TLS', { skip }, async (t) => {
   assert.equal(await secureBody(portOf(server), 'http/1.1'), 'https');
 });
 
-test('websocket: connections talk to their loops, beside requests', { skip }, async (t) => {
+test('websocket: connections talk to their loops, beside requests', async (t) => {
   process.env['PORT'] = '0';
   t.after(() => delete process.env['PORT']);
   const { WebSocket } = await import('ws');

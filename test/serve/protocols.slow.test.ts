@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import type { ServedApp } from '../../src/serve/index.js';
 import { isRunning, waitFor } from '../support/index.js';
 import { portOf } from './client.js';
-import { open, skip } from './served.js';
+import { open } from './served.js';
 
 const host = '127.0.0.1';
 
@@ -29,7 +29,7 @@ async function exchange(port: number, bytes: string): Promise<string> {
   return await text(socket);
 }
 
-test('requests that come at once are answered in their order', { skip }, async (t) => {
+test('requests that come at once are answered in their order', async (t) => {
   const port = portOf(await openApp(t, 'protocols'));
   const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`;
   const answers = await exchange(
@@ -39,7 +39,7 @@ test('requests that come at once are answered in their order', { skip }, async (
   assert.deepEqual(answers.match(/\/(one|two|three)/g), ['/one', '/two', '/three']);
 });
 
-test('a large upload arrives whole, and trailers come back', { skip }, async (t) => {
+test('a large upload arrives whole, and trailers come back', async (t) => {
   const port = portOf(await openApp(t, 'protocols'));
   const sizeBytes = 8 * 1024 * 1024;
   const sent = request({ port, host, method: 'POST', path: '/upload', agent: false });
@@ -49,7 +49,7 @@ test('a large upload arrives whole, and trailers come back', { skip }, async (t)
   assert.deepEqual(response.trailers, { 'x-checked': 'yes' });
 });
 
-test('events arrive when they are sent', { skip }, async (t) => {
+test('events arrive when they are sent', async (t) => {
   const port = portOf(await openApp(t, 'protocols'));
   const sent = request({ port, host, method: 'POST', path: '/events', agent: false });
   sent.flushHeaders();
@@ -60,7 +60,7 @@ test('events arrive when they are sent', { skip }, async (t) => {
   assert.equal(await text(response), 'data: last\n\n');
 });
 
-test('a connection can be upgraded, and then belongs to the program', { skip }, async (t) => {
+test('a connection can be upgraded, and then belongs to the program', async (t) => {
   const port = portOf(await openApp(t, 'protocols'));
   const headers = { connection: 'Upgrade', upgrade: 'echo' };
   const sent = request({ port, host, headers, agent: false });
@@ -71,7 +71,7 @@ test('a connection can be upgraded, and then belongs to the program', { skip }, 
 });
 
 for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-  test(`a session of ${version} resumes at every loop of every process`, { skip }, async (t) => {
+  test(`a session of ${version} resumes at every loop of every process`, async (t) => {
     const port = portOf(await openApp(t, 'secure', 2));
     const ask = async (session: Buffer | undefined) => {
       const socket = connectTls({
@@ -116,9 +116,7 @@ async function askSlowly(t: TestContext) {
   return { server, client, slow };
 }
 
-test('a reload lets an HTTP/2 client finish its streams and tells it to go', {
-  skip,
-}, async (t) => {
+test('a reload lets an HTTP/2 client finish its streams and tells it to go', async (t) => {
   const { server, client, slow } = await askSlowly(t);
   await text(client.request({ ':path': '/' }));
   const total = (name: 'requests' | 'requestsInFlight') =>
@@ -137,7 +135,7 @@ test('a reload lets an HTTP/2 client finish its streams and tells it to go', {
   await reloaded;
 });
 
-test('an HTTP/2 session without pauses gets GOAWAY before the deadline', { skip }, async (t) => {
+test('an HTTP/2 session without pauses gets GOAWAY before the deadline', async (t) => {
   const { server, client, slow } = await askSlowly(t);
   const gone = once(client, 'goaway');
   const [pid] = server.pids;

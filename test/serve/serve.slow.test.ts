@@ -14,7 +14,7 @@ import { serve } from '../../src/serve/index.js';
 import { grantedCores } from '../../src/worker/index.js';
 import { isRunning, waitFor } from '../support/index.js';
 import { begin, bodyOf, bodyOver, keepBusy, portOf } from './client.js';
-import { folder, listens, open, program, skip } from './served.js';
+import { folder, listens, open, program } from './served.js';
 
 /** Asks until so many different loops have answered. */
 async function loopsThatAnswer(port: number, count: number): Promise<Set<string>> {
@@ -26,7 +26,7 @@ async function loopsThatAnswer(port: number, count: number): Promise<Set<string>
   return found;
 }
 
-test('an unchanged program answers from all loops of all processes', { skip }, async (t) => {
+test('an unchanged program answers from all loops of all processes', async (t) => {
   const server = await open(t, listens, { processes: 2, loops: 2 });
   const found = await loopsThatAnswer(portOf(server), 4);
   assert.equal(found.size, 4);
@@ -34,12 +34,12 @@ test('an unchanged program answers from all loops of all processes', { skip }, a
   assert.deepEqual([...pids].sort(), [...server.pids].sort());
 });
 
-test('with one loop a program runs in the main thread of its process', { skip }, async (t) => {
+test('with one loop a program runs in the main thread of its process', async (t) => {
   const server = await open(t, listens, { processes: 2, loops: 1 });
   for (const body of await loopsThatAnswer(portOf(server), 2)) assert.match(body, /:0$/);
 });
 
-test('a connection goes to a loop that is not blocked', { skip }, async (t) => {
+test('a connection goes to a loop that is not blocked', async (t) => {
   const server = await open(t, listens, { processes: 1, loops: 2 });
   const port = portOf(server);
   const flag = join(folder(t), 'end');
@@ -52,7 +52,7 @@ test('a connection goes to a loop that is not blocked', { skip }, async (t) => {
   assert.ok(!others.has(blockedLoop));
 });
 
-test('a CommonJS program that listens when it is the main module does', { skip }, async (t) => {
+test('a CommonJS program that listens when it is the main module does', async (t) => {
   const app = program(
     t,
     'app.cjs',
@@ -71,19 +71,19 @@ const exports = {
   'a fetch handler': `export default { fetch: () => new Response('exported') };`,
 };
 for (const [what, text] of Object.entries(exports)) {
-  test(`a program that exports ${what} is served`, { skip }, async (t) => {
+  test(`a program that exports ${what} is served`, async (t) => {
     const server = await open(t, program(t, 'app.mjs', text), { port: 0 });
     assert.equal(await bodyOf(portOf(server)), 'exported');
   });
 }
 
-test('an ES module that nothing calls one is loaded as Node does', { skip }, async (t) => {
+test('an ES module that nothing calls one is loaded as Node does', async (t) => {
   const text = `export default (request, response) => response.end('exported');`;
   const server = await open(t, program(t, 'app.js', text), { port: 0 });
   assert.equal(await bodyOf(portOf(server)), 'exported');
 });
 
-test('a server that the program closes costs no connection its place', { skip }, async (t) => {
+test('a server that the program closes costs no connection its place', async (t) => {
   const app = program(
     t,
     'app.mjs',
@@ -104,9 +104,7 @@ test('a server that the program closes costs no connection its place', { skip },
   await waitFor(() => server.status().every(({ openConnections }) => openConnections === 0));
 });
 
-test('a connection that the program resets is closed in the scoreboard, too', {
-  skip,
-}, async (t) => {
+test('a connection that the program resets is closed in the scoreboard, too', async (t) => {
   const app = program(
     t,
     'app.mjs',
@@ -118,9 +116,7 @@ test('a connection that the program resets is closed in the scoreboard, too', {
   await waitFor(() => server.status().every(({ openConnections }) => openConnections === 0));
 });
 
-test('an exported app listens on a Unix socket, whose path goes with the server', {
-  skip,
-}, async (t) => {
+test('an exported app listens on a Unix socket, whose path goes with the server', async (t) => {
   const app = program(t, 'app.mjs', exports['a request listener']);
   const unix = join(dirname(app), 'socket');
   const server = await open(t, app, { unix });
@@ -132,7 +128,7 @@ test('an exported app listens on a Unix socket, whose path goes with the server'
   assert.ok(!existsSync(unix));
 });
 
-test('the loops share the cores among the workers of their pools', { skip }, async (t) => {
+test('the loops share the cores among the workers of their pools', async (t) => {
   const index = fileURLToPath(new URL('../../src/public.js', import.meta.url));
   const app = program(
     t,
@@ -152,7 +148,7 @@ test('the loops share the cores among the workers of their pools', { skip }, asy
   assert.equal(count, 1);
 });
 
-test('a program can listen on two ports, and both are shared', { skip }, async (t) => {
+test('a program can listen on two ports, and both are shared', async (t) => {
   const app = program(
     t,
     'app.mjs',
@@ -166,9 +162,7 @@ test('a program can listen on two ports, and both are shared', { skip }, async (
   assert.deepEqual(await Promise.all(ports.map((port) => bodyOf(port))), ['first', 'second']);
 });
 
-test('a process that is killed is replaced, and the others serve meanwhile', {
-  skip,
-}, async (t) => {
+test('a process that is killed is replaced, and the others serve meanwhile', async (t) => {
   const server = await open(t, listens, { processes: 2, loops: 1 });
   const [killed = 0, other] = server.pids;
   process.kill(killed, 'SIGKILL');
@@ -184,9 +178,7 @@ test('a process that is killed is replaced, and the others serve meanwhile', {
   );
 });
 
-test('a process that gets SIGTERM drains, and is replaced', {
-  skip,
-}, async (t) => {
+test('a process that gets SIGTERM drains, and is replaced', async (t) => {
   const server = await open(t, listens, { processes: 2, loops: 2 });
   const [asked = 0] = server.pids;
   const load = keepBusy(portOf(server), 8, false);
@@ -197,7 +189,7 @@ test('a process that gets SIGTERM drains, and is replaced', {
   assert.deepEqual((await load.stop()).failures, []);
 });
 
-test('a process that gets SIGTERM is replaced while it still answers', { skip }, async (t) => {
+test('a process that gets SIGTERM is replaced while it still answers', async (t) => {
   const server = await open(t, listens, { processes: 1, loops: 2, drainTimeoutMs: 20_000 });
   const [asked = 0] = server.pids;
   const long = await begin(portOf(server), '/?wait=600000');
@@ -208,9 +200,7 @@ test('a process that gets SIGTERM is replaced while it still answers', { skip },
   await assert.rejects(long.body);
 });
 
-test('the path of a Unix socket that a killed server has left is taken over', {
-  skip,
-}, async (t) => {
+test('the path of a Unix socket that a killed server has left is taken over', async (t) => {
   const path = join(folder(t), 'left.sock');
   const app = program(t, 'app.mjs', `export default (q, r) => r.end('here');`);
   const listening = `require('net').createServer().listen(process.argv[1], () => console.log(1))`;
@@ -226,9 +216,7 @@ test('the path of a Unix socket that a killed server has left is taken over', {
   assert.equal(await bodyOver(path), 'here');
 });
 
-test('a loop that ends takes its process out of service, and another starts', {
-  skip,
-}, async (t) => {
+test('a loop that ends takes its process out of service, and another starts', async (t) => {
   const app = program(
     t,
     'app.mjs',
@@ -251,9 +239,7 @@ test('a loop that ends takes its process out of service, and another starts', {
   await waitFor(() => server.status().some(({ lastExit }) => lastExit === 'out of order'));
 });
 
-test('a program that would fork with cluster finds itself a worker of node:cluster, with a number of its own', {
-  skip,
-}, async (t) => {
+test('a program that would fork with cluster finds itself a worker of node:cluster, with a number of its own', async (t) => {
   const app = program(
     t,
     'app.mjs',
@@ -269,9 +255,7 @@ test('a program that would fork with cluster finds itself a worker of node:clust
   assert.ok(found.size === 4 && [...found].every((id) => Number(id) > 0));
 });
 
-test('a server whose processes end again and again is closed, with the reason', {
-  skip,
-}, async (t) => {
+test('a server whose processes end again and again is closed, with the reason', async (t) => {
   const app = program(
     t,
     'app.mjs',
@@ -290,7 +274,7 @@ test('a server whose processes end again and again is closed, with the reason', 
 });
 
 for (const loops of [1, 2]) {
-  test(`a program's handlers of SIGTERM run at its end, ${loops} loops`, { skip }, async (t) => {
+  test(`a program's handlers of SIGTERM run at its end, ${loops} loops`, async (t) => {
     const app = program(
       t,
       'app.mjs',
@@ -311,7 +295,7 @@ for (const loops of [1, 2]) {
   });
 }
 
-test('close() finishes open requests and leaves no process', { skip }, async (t) => {
+test('close() finishes open requests and leaves no process', async (t) => {
   const server = await open(t, listens, { processes: 2, loops: 2 });
   const pids = server.pids;
   const last = await begin(portOf(server), '/?wait=300');
@@ -321,7 +305,7 @@ test('close() finishes open requests and leaves no process', { skip }, async (t)
   await assert.rejects(bodyOf(portOf(server)), { code: 'ECONNREFUSED' });
 });
 
-test("a port that is in use is a failed start with the system's reason", { skip }, async (t) => {
+test("a port that is in use is a failed start with the system's reason", async (t) => {
   const other = createServer().listen(0, '127.0.0.1');
   t.after(() => other.close());
   await new Promise((resolve) => other.once('listening', resolve));
@@ -368,7 +352,7 @@ const failures = {
 } as const;
 for (const [what, [text, message, options]] of Object.entries(failures)) {
   for (const loops of [1, 2]) {
-    test(`a program that ${what} is a failed start, ${loops} loops`, { skip }, async (t) => {
+    test(`a program that ${what} is a failed start, ${loops} loops`, async (t) => {
       const app = program(t, 'app.mjs', text);
       const start = serve(app, { processes: 2, loops, ...options });
       await assert.rejects(start, (error: unknown) => {
@@ -380,7 +364,7 @@ for (const [what, [text, message, options]] of Object.entries(failures)) {
   }
 }
 
-test('unknown options are refused', { skip }, async () => {
+test('unknown options are refused', async () => {
   await assert.rejects(serve(''), { code: 'OPTION_INVALID' });
   await assert.rejects(serve(listens, { processes: 0 }), { code: 'OPTION_INVALID' });
   await assert.rejects(serve(listens, { port: -1 }), { code: 'OPTION_INVALID' });

@@ -11,7 +11,7 @@ import { type ServedApp, type ServeOptions, serve } from '../../src/serve/index.
 
 /** The program of apps/listens.ts. */
 export const listens = fileURLToPath(new URL('./apps/listens.js', import.meta.url));
-export const skip = nativeBinding() === undefined && 'serving needs the native binary';
+export const skip = nativeBinding() === undefined && 'needs the native core';
 
 /** Serves from one process with two loops; ends with the test. */
 export async function open(

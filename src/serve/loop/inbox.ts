@@ -13,6 +13,8 @@ export type Client = number | StreamHandle;
 
 export interface Inbox {
   readonly row: Row;
+  /** Takes connections from now on. Throws the system's error. */
+  begin(): void;
   /**
    * Prepares a socket of which the loop's row will say that it takes connections. Takes `socket` over. Returns
    * 0, or the system's error as libuv's negative number.

@@ -139,6 +139,8 @@ export interface ListeningOptions {
   readonly up: Link<FromLoop>;
   /** Called when a server listens; `hasPort` is false for a path. */
   readonly onListening: (server: unknown, hasPort: boolean) => void;
+  /** Called when no `listen()` of the program waits for its answer any more. */
+  readonly onAllAnswered: () => void;
   /** Called when a connection was closed. */
   readonly onConnectionClosed: () => void;
 }
@@ -198,6 +200,11 @@ export class Listening {
     this.#ownerOf = ownerOf;
   }
 
+  /** True: a `listen()` of the program waits for its answer. */
+  get isPending(): boolean {
+    return this.#pending.size > 0;
+  }
+
   get hasListened(): boolean {
     return this.#lastId > 0;
   }
@@ -245,7 +252,11 @@ export class Listening {
     const answered = this.#pending.get(id);
     this.#pending.delete(id);
     // In a tick of its own: an error of the server's listeners is the program's.
-    if (answered !== undefined) process.nextTick(answered, answer, socket);
+    if (answered === undefined) return;
+    process.nextTick(answered, answer, socket);
+    process.nextTick(() => {
+      if (!this.isPending) this.#options.onAllAnswered();
+    });
   }
 
   #open(

@@ -43,6 +43,8 @@ export class Loop {
   /** Set by programs of manycore itself. */
   #program: LoopProgram | undefined;
   #hasProgramLeft = false;
+  /** True: a server listens. */
+  #hasServer = false;
   #isReady = false;
 
   /** Throws `NATIVE_MISSING`. */
@@ -52,6 +54,9 @@ export class Loop {
     this.#listening = new Listening({
       ...options,
       onListening: (server, hasPort) => this.#listens(server, hasPort),
+      onAllAnswered: () => {
+        if (this.#hasServer) this.#ready();
+      },
       onConnectionClosed: () => this.#drain.noteClosed(),
     });
     this.#row = this.#listening.row;
@@ -142,11 +147,23 @@ export class Loop {
         this.#leases?.orphaned();
         this.#member.orphaned();
         break;
+      case 'serve':
+        this.#serve();
+        break;
       case 'drain':
         this.#leave(message.deadlineMs);
         break;
     }
   };
+
+  #serve(): void {
+    try {
+      this.#listening.inbox.begin();
+      this.#post({ type: 'serving' });
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
 
   #leave(deadlineMs: number): void {
     this.#row.state = 'draining';
@@ -164,7 +181,8 @@ export class Loop {
     this.#drain.addServer(server);
     const { serverNames } = this.#options.app;
     if (serverNames.length > 0 && hasPort) refuseMisdirected(server, serverNames);
-    this.#ready();
+    this.#hasServer = true;
+    if (!this.#listening.isPending) this.#ready();
   }
 
   #ready(): void {

@@ -21,6 +21,8 @@ export class NativeInbox implements Inbox {
     this.row = new Row(this.#native.board(), process, index);
   }
 
+  begin(): void {}
+
   /** The listener thread accepts: the supervisor has sent it the socket. */
   listen(): number {
     return 0;

@@ -1,19 +1,22 @@
 // A loop that listens itself, on its own copies of the supervisor's sockets: the kernel chooses among the loops
 // that wait. A timer writes into the loop's row how long it slept; a loop that is blocked does not write.
 
-import net from 'node:net';
+import { getSystemErrorName } from 'node:util';
 import { setInterval } from '../../lib/index.js';
 import type { Inbox, OnClient } from '../loop/inbox.js';
 import { boardAt, Row } from '../shared/board.js';
 import type { Listenable, SocketHandle } from '../shared/socket-handle.js';
 import { clockMs } from './clock.js';
 import { writeEveryMs } from './rows.js';
+import { createServerHandle } from './server-handle.js';
 
 export class PortableInbox implements Inbox {
   readonly row: Row;
   readonly #onClient: OnClient;
-  /** Open sockets, by number. */
+  /** By number. */
   readonly #sockets = new Map<number, SocketHandle>();
+  /** Backlogs of sockets that wait for `begin`, by number. */
+  #waiting: Map<number, number> | undefined = new Map();
   readonly #timer: NodeJS.Timeout;
   #isHeld = true;
   #dueMs = 0;
@@ -46,9 +49,24 @@ export class PortableInbox implements Inbox {
       this.row.add(boardAt.open, 1);
       this.#onClient(number, client);
     };
-    const error = handle.listen(backlog);
-    if (error === 0) this.#sockets.set(number, handle);
-    else handle.close();
+    this.#sockets.set(number, handle);
+    if (this.#waiting === undefined) return this.#begin(number, backlog);
+    this.#waiting.set(number, backlog);
+    return 0;
+  }
+
+  begin(): void {
+    const waiting = this.#waiting ?? new Map<number, number>();
+    this.#waiting = undefined;
+    for (const [number, backlog] of waiting) {
+      const errno = this.#begin(number, backlog);
+      if (errno !== 0) throw listenError(errno);
+    }
+  }
+
+  #begin(number: number, backlog: number): number {
+    const error = this.#sockets.get(number)?.listen(backlog) ?? 0;
+    if (error !== 0) this.#close(number);
     return error;
   }
 
@@ -96,20 +114,13 @@ export class PortableInbox implements Inbox {
 /** `EINVAL` as libuv's number. */
 const invalidArgument = -22;
 
+function listenError(errno: number): Error {
+  const code = getSystemErrorName(errno);
+  return Object.assign(new Error(`listen ${code}`), { code, errno, syscall: 'listen' });
+}
+
 /** Returns Node's handle of a socket, or the system's error as libuv's negative number. */
 function handleOf(socket: Listenable): SocketHandle | number {
   if (socket.handle !== undefined) return socket.handle;
   return createServerHandle(null, 0, -1, socket.fd);
 }
-
-type CreateServerHandle = (
-  address: string | null,
-  port: number,
-  addressType: number,
-  fd?: number,
-  flags?: number,
-) => SocketHandle | number;
-
-/** As `node:cluster` uses it on every line from 20 to 26 (lib/net.js). It binds, and does not listen. */
-export const createServerHandle: CreateServerHandle = (...given) =>
-  Reflect.apply(Reflect.get(net, '_createServerHandle'), undefined, given);

@@ -75,13 +75,12 @@ export class ChildLink<Body> implements Link<Body> {
 export class ParentLink implements Link {
   readonly #post: Post;
 
-  /** Hides Node's channel from the program, which has none with the native core. */
+  /** Hides Node's `send` from the program, which has none with the native core. */
   constructor(listener: Required<Omit<LinkListener, 'onError'>>) {
     const { send } = process;
     if (send === undefined) throw new CodedError('WORKER_PROTOCOL', 'the process has no channel');
     this.#post = posting((...given: unknown[]) => Reflect.apply(send, process, given));
-    Reflect.deleteProperty(process, 'send');
-    Reflect.deleteProperty(process, 'disconnect');
+    Reflect.deleteProperty(process, 'send'); // Node itself calls `disconnect`
     process.on('internalMessage', (message: unknown, handle: unknown) => {
       const envelope = envelopeIn(message, handle);
       if (envelope !== undefined) listener.onEnvelope(envelope);

@@ -1,6 +1,6 @@
 // The supervisor's side without the native core: handles over Node's own channel to each process, and a
 // scoreboard that their messages fill. Placement is the kernel's, each loop has workers of its own, and a process
-// that was stopped cannot be told from a blocked one.
+// that was stopped counts as blocked.
 
 import { Duplex } from 'node:stream';
 import { blockingThreads } from '../../blocking-pool/index.js';
@@ -35,6 +35,7 @@ export class PortableSystem implements SupervisorSystem {
   /** Throws `NATIVE_MISSING` for options that need the native core. */
   constructor(app: AppSettings, options: FilledServeOptions) {
     refuseNativeOptions(app, options);
+    warnOnce();
     this.rows = rowsOf(createBoard(2 * options.maxProcesses, options.loops.max));
   }
 
@@ -95,6 +96,17 @@ export class PortableSystem implements SupervisorSystem {
   }
 
   async close(): Promise<void> {}
+}
+
+let hasWarned = false;
+
+function warnOnce(): void {
+  if (hasWarned) return;
+  hasWarned = true;
+  process.emitWarning(
+    `the kernel places connections, and each loop has workers of its own: ${messageOf(nativeProblem())}`,
+    { type: 'ManycoreWarning', code: 'NATIVE_MISSING' },
+  );
 }
 
 /** Throws `NATIVE_MISSING`. */

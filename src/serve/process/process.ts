@@ -41,6 +41,9 @@ interface LoopEnd {
   readonly serial: number;
   /** Thread id of the loop's thread; `undefined` in the main thread. */
   readonly threadId: number | undefined;
+  /** True: its program listens. */
+  isPrepared: boolean;
+  /** True: it takes connections. */
   isReady: boolean;
   isDraining: boolean;
   /** True: it takes no new connection any more. */
@@ -201,7 +204,7 @@ export class ServeProcess {
   }
 
   #add(parts: Pick<LoopEnd, 'link' | 'leave' | 'end' | 'index' | 'threadId'>): LoopEnd {
-    const flags = { isReady: false, isDraining: false, hasLeft: false };
+    const flags = { isPrepared: false, isReady: false, isDraining: false, hasLeft: false };
     const ends = { hasEnded: false, hasFailed: false };
     const loop = { ...parts, serial: this.#addLink(parts.link), ...flags, ...ends };
     this.#loops.add(loop);
@@ -215,9 +218,12 @@ export class ServeProcess {
         this.#forwardUp(loop.serial, envelope);
         break;
       case 'ready':
-        loop.isReady = true;
-        this.#startStackThread();
-        this.#serveIfReady();
+        loop.isPrepared = true;
+        if (this.#system.loopsListen) this.#beginIfPrepared();
+        else this.#serves(loop);
+        break;
+      case 'serving':
+        this.#serves(loop);
         break;
       case 'failed':
         this.#failed(loop, message.error);
@@ -237,6 +243,21 @@ export class ServeProcess {
         this.#threads.receive(loop, message);
         break;
     }
+  }
+
+  /** Makes loops that listen themselves take connections, once all initial ones are prepared. */
+  #beginIfPrepared(): void {
+    const waiting = [...this.#loops].filter(({ isReady }) => !isReady);
+    if (!this.#hasServed && !waiting.every(({ isPrepared }) => isPrepared)) return;
+    for (const { isPrepared, link } of waiting) {
+      if (isPrepared) link.post({ body: { type: 'serve' } });
+    }
+  }
+
+  #serves(loop: LoopEnd): void {
+    loop.isReady = true;
+    this.#startStackThread();
+    this.#serveIfReady();
   }
 
   /**

@@ -1,6 +1,7 @@
 // The scoreboard as JavaScript sees it: one row for each event loop of the server, in memory that the
-// supervisor and all processes share; without the native core, in memory of each (portable/rows.ts). crates/core/src/accept/board.rs defines the writer of each
-// word and has the same numbers; test/native/board.test.ts compares the two.
+// supervisor and all processes share; without the native core, in memory of each (portable/rows.ts).
+// crates/core/src/accept/board.rs defines the writer of each word and has the same numbers;
+// test/native/board.test.ts compares the two.
 
 /** Byte offsets: of the header's end, of one row to the next, and of words in a row. */
 export const boardAt = {

@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { remoteServers } from '../../../src/serve/control/remote.js';
 import { openDescriptors } from '../../support/index.js';
 import { ask, bodyOf, portOf } from '../client.js';
-import { folder, listens, open, skip } from '../served.js';
+import { folder, listens, open } from '../served.js';
 
 /** Servers of this test are found in a folder of its own. */
 function ownRuntime(t: TestContext): string {
@@ -22,7 +22,7 @@ function ownRuntime(t: TestContext): string {
   return join(path, 'manycore');
 }
 
-test('a server is found, reloaded and scaled from outside', { skip }, async (t) => {
+test('a server is found, reloaded and scaled from outside', async (t) => {
   const runtime = ownRuntime(t);
   const server = await open(t, listens, { loops: 1, maxProcesses: 2, control: true });
   const [found] = await remoteServers();
@@ -53,7 +53,7 @@ test('a server is found, reloaded and scaled from outside', { skip }, async (t) 
   }
 });
 
-test('two servers of one process are found apart', { skip }, async (t) => {
+test('two servers of one process are found apart', async (t) => {
   ownRuntime(t);
   const servers = [
     await open(t, listens, { loops: 1, control: true }),
@@ -74,7 +74,7 @@ test('a socket that a killed server left behind is removed', async (t) => {
   assert.ok(!existsSync(stale));
 });
 
-test('a runtime folder that others can write to is not trusted', { skip }, async (t) => {
+test('a runtime folder that others can write to is not trusted', async (t) => {
   const runtime = ownRuntime(t);
   mkdirSync(runtime, { mode: 0o700 });
   chmodSync(runtime, 0o777);
@@ -84,7 +84,7 @@ test('a runtime folder that others can write to is not trusted', { skip }, async
   });
 });
 
-test('the status is a page and JSON, which change nothing', { skip }, async (t) => {
+test('the status is a page and JSON, which change nothing', async (t) => {
   const server = await open(t, listens, { status: 0 });
   const port = server.statusPort ?? 0;
   await bodyOf(portOf(server));
@@ -99,9 +99,7 @@ test('the status is a page and JSON, which change nothing', { skip }, async (t) 
   assert.equal((await ask(port, '/reload', undefined, 'POST')).status, 405);
 });
 
-test('an address that is taken is a failed start, with nothing left behind', {
-  skip,
-}, async (t) => {
+test('an address that is taken is a failed start, with nothing left behind', async (t) => {
   const other = createServer().listen(0, '127.0.0.1');
   t.after(() => other.close());
   await new Promise((resolve) => other.once('listening', resolve));

@@ -8,7 +8,7 @@ import { connect as connectTls } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { isRunning, waitFor, withDeadline } from '../../support/index.js';
 import { begin, bodyOf, portOf } from '../client.js';
-import { listens, open, program, skip } from '../served.js';
+import { listens, open, program } from '../served.js';
 
 const app = fileURLToPath(new URL('../apps/kept.js', import.meta.url));
 const get = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
@@ -18,7 +18,7 @@ const upgrade = 'GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpg
 const kinds = ['HTTP', 'HTTPS', 'HTTP/1 of an HTTP/2 server'];
 
 for (const [at, kind] of kinds.entries()) {
-  test(`${kind}: connections that are idle are closed, others are not`, { skip }, async (t) => {
+  test(`${kind}: connections that are idle are closed, others are not`, async (t) => {
     const server = await open(t, app, { loops: 1, drainTimeoutMs: 20_000 });
     const address = server.addresses[at];
     const port = typeof address === 'object' ? address.port : 0;
@@ -42,7 +42,7 @@ for (const [at, kind] of kinds.entries()) {
   });
 }
 
-test('requests that are open at the deadline are cut off', { skip }, async (t) => {
+test('requests that are open at the deadline are cut off', async (t) => {
   const server = await open(t, listens, { loops: 1, drainTimeoutMs: 500 });
   const [left = 0] = server.pids;
   const endless = await begin(portOf(server), '/?wait=3600000');
@@ -67,7 +67,7 @@ async function exchange(socket: Socket, sent: string): Promise<string> {
   return String(answer);
 }
 
-test('requests that are sent ahead in a drain are all answered', { skip }, async (t) => {
+test('requests that are sent ahead in a drain are all answered', async (t) => {
   const text = `import { createServer } from 'node:http';
     createServer((request, response) => {
       const answer = () => response.end('answer to ' + request.url);
@@ -98,7 +98,7 @@ test('requests that are sent ahead in a drain are all answered', { skip }, async
   ]);
 });
 
-test('a program is notified when a drain begins', { skip }, async (t) => {
+test('a program is notified when a drain begins', async (t) => {
   const text = `import { subscribe } from 'node:diagnostics_channel';
     import { createServer } from 'node:http';
     const held = new Set();

@@ -61,7 +61,7 @@ test('a loop holds as many connections as it may, and the next wait', { skip }, 
   held[1]?.leave();
 });
 
-test('a server that does not speak HTTP is not spoken for', { skip }, async (t) => {
+test('a server that does not speak HTTP is not spoken for', async (t) => {
   const app = program(
     t,
     'app.mjs',

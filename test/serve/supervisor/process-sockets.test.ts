@@ -118,3 +118,27 @@ test('a process that takes no descriptor gets no answer, and none stays open', {
   assert.equal(sockets.isEmpty, true);
   assert.equal(openDescriptors().length, before);
 });
+
+test('where loops listen themselves, each gets the handle with its answer, and the process none', async () => {
+  const handle = {
+    fd: 7,
+    onconnection: undefined,
+    listen: () => 0,
+    ref() {},
+    unref() {},
+    close() {},
+  };
+  const sent: Envelope[] = [];
+  const sockets = new ProcessSockets(
+    { listen: async () => bound, of: () => ({ handle }) },
+    0,
+    { post: (envelope: Envelope) => void sent.push(envelope) },
+    () => true,
+  );
+  await sockets.listen(1, 5, query);
+  await sockets.listen(2, 6, query);
+  assert.deepEqual(sent, [
+    { loop: 1, id: 5, body: answer, handle },
+    { loop: 2, id: 6, body: answer, handle },
+  ]);
+});

@@ -10,7 +10,7 @@ import { isRunning, limit, noLimits, waitFor, withDeadline } from '../../support
 import { begin, bodyOf, keepBusy, portOf } from '../client.js';
 import { announced, folder, listens, open, program, skip } from '../served.js';
 
-test('a reload loses no request and replaces every process', { skip }, async (t) => {
+test('a reload loses no request and replaces every process', async (t) => {
   const server = await open(t, listens, { processes: 2, loops: 2 });
   const before = server.pids;
   const load = [keepBusy(portOf(server), 8, true), keepBusy(portOf(server), 8, false)];
@@ -25,7 +25,7 @@ test('a reload loses no request and replaces every process', { skip }, async (t)
   await waitFor(() => before.every((pid) => !isRunning(pid)));
 });
 
-test('a client that connects after a reload gets a new process', { skip }, async (t) => {
+test('a client that connects after a reload gets a new process', async (t) => {
   const server = await open(t, listens, { processes: 2, loops: 1 });
   for (let round = 0; round < 2; round += 1) {
     const before = server.pids;
@@ -38,7 +38,7 @@ test('a client that connects after a reload gets a new process', { skip }, async
   }
 });
 
-test('growing and shrinking under load loses no request', { skip }, async (t) => {
+test('growing and shrinking under load loses no request', async (t) => {
   const server = await open(t, listens, { processes: 1, loops: 1, maxProcesses: 3 });
   const load = [keepBusy(portOf(server), 6, true), keepBusy(portOf(server), 6, false)];
   for (const size of [3, 1, 2, 1]) {
@@ -119,7 +119,7 @@ if (isBroken && threadId !== 1) {
   createServer((request, response) => response.end(String(process.pid))).listen(0, '127.0.0.1');
 }`;
 
-test('a version of which one loop fails is never asked anything', { skip }, async (t) => {
+test('a version of which one loop fails is never asked anything', async (t) => {
   const flag = join(folder(t), 'broken');
   const options = { processes: 1, loops: 2, args: [flag] };
   const server = await open(t, program(t, 'app.mjs', failsInOneLoop), options);

@@ -43,7 +43,7 @@ test('a task that waits behind one of another loop goes where a worker is free',
   for (const { code } of await Promise.all(long)) assert.equal(code, 'TASK_TIMED_OUT');
 });
 
-test('a worker that one loop has to kill takes no task of another along', { skip }, async (t) => {
+test('a worker that one loop has to kill takes no task of another along', async (t) => {
   const server = await openShared(t);
   await sayFromAll(server, 4, 'ms=5');
   const endless = Array.from({ length: workerCount }, () =>
@@ -54,7 +54,7 @@ test('a worker that one loop has to kill takes no task of another along', { skip
   for (const { code } of await Promise.all(others)) assert.equal(code, undefined);
 });
 
-test('time that a task waits behind another loop is not its own', { skip }, async (t) => {
+test('time that a task waits behind another loop is not its own', async (t) => {
   const server = await openShared(t);
   await sayFromAll(server, 4, 'ms=5');
   const long = Array.from({ length: 2 * workerCount }, () => say(server, 'ms=2000'));

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import type { ServedApp } from '../../../src/serve/index.js';
 import { waitFor } from '../../support/index.js';
 import { bodyOf, keepBusy, portOf } from '../client.js';
-import { announced, folder, listens, open, program, skip } from '../served.js';
+import { announced, folder, listens, open, program } from '../served.js';
 
 /** More than the ten quiet ticks after which something is ended. */
 const shrinkMs = 40_000;
@@ -21,7 +21,7 @@ function readyLoops(server: ServedApp): number {
   return server.status().filter(({ state }) => state === 'ready').length;
 }
 
-test('processes come with the load, up to the most, and go one by one', { skip }, async (t) => {
+test('processes come with the load, up to the most, and go one by one', async (t) => {
   const server = await open(t, listens, { processes: { min: 1, max: 3 }, loops: 1, maxSpare: 1 });
   assert.equal(server.pids.length, 1);
   const load = overload(server);
@@ -36,7 +36,7 @@ test('processes come with the load, up to the most, and go one by one', { skip }
   assert.match(await bodyOf(portOf(server)), /:0$/);
 });
 
-test('under perchild the loops of a process come with the load, and go', { skip }, async (t) => {
+test('under perchild the loops of a process come with the load, and go', async (t) => {
   const server = await open(t, listens, {
     plan: 'perchild',
     processes: 1,
@@ -53,7 +53,7 @@ test('under perchild the loops of a process come with the load, and go', { skip 
   assert.match(await bodyOf(portOf(server)), /^\d+:[1-9]$/);
 });
 
-test('under prefork processes of one loop come with the load', { skip }, async (t) => {
+test('under prefork processes of one loop come with the load', async (t) => {
   const server = await open(t, listens, {
     plan: 'prefork',
     processes: { min: 1, max: 2 },
@@ -69,7 +69,7 @@ test('under prefork processes of one loop come with the load', { skip }, async (
   assert.deepEqual((await load.stop()).failures, []);
 });
 
-test('under worker the size stays, whatever the load', { skip }, async (t) => {
+test('under worker the size stays, whatever the load', async (t) => {
   const server = await open(t, listens, { plan: 'worker', processes: 1, loops: 2 });
   const load = overload(server);
   const isBusy = () => server.status().every(({ utilization }) => utilization > 0.7);
@@ -80,7 +80,7 @@ test('under worker the size stays, whatever the load', { skip }, async (t) => {
   assert.deepEqual((await load.stop()).failures, []);
 });
 
-test('under perchild a loop that cannot be added costs the others nothing', { skip }, async (t) => {
+test('under perchild a loop that cannot be added costs the others nothing', async (t) => {
   const app = program(
     t,
     'app.mjs',
@@ -114,7 +114,7 @@ test('under perchild a loop that cannot be added costs the others nothing', { sk
   assert.equal(readyLoops(server), 1);
 });
 
-test('a size that was set stays, and a range follows the load again', { skip }, async (t) => {
+test('a size that was set stays, and a range follows the load again', async (t) => {
   const server = await open(t, listens, { processes: 1, loops: 1, maxProcesses: 3 });
   await server.scale({ min: 1, max: 2 });
   assert.equal(server.pids.length, 1);
@@ -125,9 +125,7 @@ test('a size that was set stays, and a range follows the load again', { skip }, 
   assert.deepEqual((await load.stop()).failures, []);
 });
 
-test('a process is replaced after so many connections, and no request is lost', {
-  skip,
-}, async (t) => {
+test('a process is replaced after so many connections, and no request is lost', async (t) => {
   const server = await open(t, listens, { processes: 1, loops: 1, maxConnectionsPerProcess: 50 });
   const [first = 0] = server.pids;
   const load = keepBusy(portOf(server), 4, false);
@@ -135,7 +133,7 @@ test('a process is replaced after so many connections, and no request is lost', 
   assert.deepEqual((await load.stop()).failures, []);
 });
 
-test('a process that takes too much memory is replaced', { skip }, async (t) => {
+test('a process that takes too much memory is replaced', async (t) => {
   const app = program(
     t,
     'app.mjs',

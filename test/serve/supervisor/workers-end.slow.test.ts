@@ -14,7 +14,7 @@ import { app, openShared, type Said, say, sayFromAll, workerCount, workers } fro
 const cli = fileURLToPath(new URL('../../../src/cli/main.js', import.meta.url));
 
 for (const task of ['forever', 'never']) {
-  test(`workers are free again when the loop of a task is gone (${task})`, { skip }, async (t) => {
+  test(`workers are free again when the loop of a task is gone (${task})`, async (t) => {
     const server = await openShared(t, 1);
     await sayFromAll(server, 2, 'ms=5');
     const lost = Array.from({ length: workerCount }, () =>
