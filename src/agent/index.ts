@@ -1,4 +1,4 @@
-export { agentServers, markAsBlocking, mayBlock } from './own-thread.js';
+export { markAsBlocking, mayBlock, ownServers } from './own-thread.js';
 export { agentNameOf, agentSockets, parseSlice, parseStats } from './protocol.js';
 export { addSource, ownStats } from './sources.js';
 export type {

@@ -1,7 +1,7 @@
 // Facts about this thread that other parts set and its agent reads.
 
 /** Servers of manycore, which may listen in a thread whose program may not. */
-export const agentServers = new WeakSet<object>();
+export const ownServers = new WeakSet<object>();
 
 let isForBlocking = false;
 

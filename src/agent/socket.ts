@@ -6,7 +6,7 @@ import { rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { threadId } from 'node:worker_threads';
 import { onLines, socketPath } from '../lib/index.js';
-import { agentServers, mayBlock } from './own-thread.js';
+import { mayBlock, ownServers } from './own-thread.js';
 import { agentSocket, maxQuestionChars, parseQuestion } from './protocol.js';
 import { type SampleOptions, threadSampler } from './sampler.js';
 import type { SourceStats } from './stats.js';
@@ -32,7 +32,7 @@ export function openSocket(
     serve(connection, sampler, refresh);
   });
   server.on('error', () => {});
-  agentServers.add(server);
+  ownServers.add(server);
   server.listen({ path, exclusive: true });
   server.unref();
   const remove = (): void => {

@@ -25,7 +25,7 @@ export {
   parentBlocks,
   shareBlocks,
 } from './shm/index.js';
-export { overSocket } from './socket/index.js';
+export { overSocket, overStream } from './socket/index.js';
 export type {
   Block,
   BlockStore,

@@ -75,8 +75,8 @@ const kinds = {
     release: {},
     /** Joins the mesh: the loop gets a channel to each other member. */
     join: {},
-    /** Offers a channel to the member `to`. */
-    offer: { to: integerOf, fds: descriptorsOf(memberFdCount) },
+    /** Offers a channel to the member `to`: its descriptors, or, without the native core, the path of a socket. */
+    offer: { to: integerOf, path: optionalTextOf, fds: descriptorsOf(memberFdCount, 0) },
   },
   loopToProcess: {
     /** The program is loaded and listens. */
@@ -117,10 +117,13 @@ const kinds = {
       signal: trusted<string | null>(),
       message: trusted<string | undefined>(),
     },
-    /** Answers `join`: its own name, and the members that it offers channels to. The fd is the arena's. */
+    /**
+     * Answers `join`: its own name, and the members that it offers channels to. The fd is the arena's; without the
+     * native core there is none.
+     */
     members: { self: trusted<MemberName>(), others: trusted<readonly MemberName[]>() },
     /** A channel that another member offers. */
-    offered: { from: trusted<MemberName>() },
+    offered: { from: trusted<MemberName>(), path: trusted<string | undefined>() },
     /** A member has left; all survivors get the same message. */
     left: { member: trusted<MemberName>(), survivors: trusted<readonly MemberName[]>() },
     /** A message of the loop could not be delivered. */
@@ -247,9 +250,9 @@ function rowsIn(value: unknown): readonly (readonly number[])[] {
   throw unknownMessage(fromBelow);
 }
 
-function descriptorsOf(count: number): Reader<readonly number[]> {
+function descriptorsOf(...counts: number[]): Reader<readonly number[]> {
   return (value) => {
-    if (Array.isArray(value) && value.length === count) return value;
+    if (Array.isArray(value) && counts.includes(value.length)) return value;
     throw unknownMessage(fromBelow);
   };
 }

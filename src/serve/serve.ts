@@ -1,7 +1,6 @@
 // `serve(app, options)`: an unchanged program, or an app that it exports, on processes × event loops.
 
 import { addSource } from '../agent/index.js';
-import { requireNative } from '../native.js';
 import { grantedCores } from '../worker/index.js';
 import { Control } from './control/control.js';
 import type { LoopStatus } from './control/status.js';
@@ -66,14 +65,13 @@ export async function serve(app: string | URL, options?: ServeOptions): Promise<
 }
 
 /**
- * With a `mesh` the loops have channels to each other, over the native core (`NATIVE_MISSING`); `title` names the program in the status.
+ * With a `mesh` the loops have channels to each other; `title` names the program in the status.
  */
 export async function serveProgram(
   path: string,
   filled: FilledServeOptions,
   { mesh, title = path }: { mesh?: Mesh; title?: string } = {},
 ): Promise<ServedApp> {
-  if (mesh !== undefined) requireNative();
   const { args, port, isPortGiven, host, unix, serverNames, maxConnections, tls } = filled;
   const listening = { port, isPortGiven, host, unix, serverNames, tls };
   const settings = { path, args, ...listening, maxConnections };

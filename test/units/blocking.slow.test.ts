@@ -64,9 +64,7 @@ test('blocking work is done in order, unless it need not be', { skip }, async (t
   assert.equal(await secondHadBegun(false), true);
 });
 
-test('blocking work that throws or takes too long rejects, and the next is done', {
-  skip,
-}, async (t) => {
+test('blocking work that throws or takes too long rejects, and the next is done', async (t) => {
   const loops = startLoops(t);
   await loops.deploy(({ bus, executeBlocking }: UnitContext) => {
     bus.consumer('fail', async (message) => {

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Deployment, UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
-import { appUrl, skip, startLoops } from './loops.js';
+import { appUrl, startLoops } from './loops.js';
 
 interface Greeting {
   readonly text: string;
@@ -19,7 +19,7 @@ async function loopsOf(deployment: Deployment): Promise<(number | undefined)[]> 
   return (await deployment.status()).map(({ loop }) => loop);
 }
 
-test('a class of a module runs in as many instances as asked for, evenly', { skip }, async (t) => {
+test('a class of a module runs in as many instances as asked for, evenly', async (t) => {
   const loops = startLoops(t, { loops: 2 });
   const deployment = await loops.deploy(appUrl('module'), {
     instances: 8,
@@ -42,9 +42,7 @@ test('a class of a module runs in as many instances as asked for, evenly', { ski
   );
 });
 
-test('a unit may be a function, an object, a class, or a module with start', {
-  skip,
-}, async (t) => {
+test('a unit may be a function, an object, a class, or a module with start', async (t) => {
   const loops = startLoops(t);
   const word = 'captured';
   await loops.deploy(({ bus }: UnitContext) => {
@@ -76,7 +74,7 @@ test('a unit may be a function, an object, a class, or a module with start', {
   assert.equal(ofClass.name, 'Unit');
 });
 
-test('the return value of the start of a module is its stop', { skip }, async (t) => {
+test('the return value of the start of a module is its stop', async (t) => {
   const loops = startLoops(t);
   const gone: unknown[] = [];
   loops.bus.consumer('gone', ({ body }) => {
@@ -88,9 +86,7 @@ test('the return value of the start of a module is its stop', { skip }, async (t
   assert.deepEqual(gone, ['functions']);
 });
 
-test('more instances go where the fewest of their deployment are, fewer leave from the end', {
-  skip,
-}, async (t) => {
+test('more instances go where the fewest of their deployment are, fewer leave from the end', async (t) => {
   const loops = startLoops(t, { loops: 2 });
   const other = await loops.deploy(() => {}, { instances: 1 });
   const deployment = await loops.deploy(() => {}, { instances: 3 });
@@ -112,7 +108,7 @@ test('more instances go where the fewest of their deployment are, fewer leave fr
   assert.deepEqual(await deployment.status(), []);
 });
 
-test('processes limits where instances are', { skip }, async (t) => {
+test('processes limits where instances are', async (t) => {
   const loops = startLoops(t, { loops: 2 });
   const deployment = await loops.deploy(() => {}, { instances: 4, processes: 1 });
   assert.equal(new Set((await deployment.status()).map(({ pid }) => pid)).size, 1);
@@ -120,9 +116,7 @@ test('processes limits where instances are', { skip }, async (t) => {
   assert.equal(new Set((await deployment.status()).map(({ pid }) => pid)).size, 1);
 });
 
-test('undeploy lets handlers end, then calls stop, then removes the instances', {
-  skip,
-}, async (t) => {
+test('undeploy lets handlers end, then calls stop, then removes the instances', async (t) => {
   const loops = startLoops(t);
   const events: unknown[] = [];
   loops.bus.consumer('events', (message) => events.push(message.body));
@@ -149,7 +143,7 @@ test('undeploy lets handlers end, then calls stop, then removes the instances', 
   await assert.rejects(deployment.scale(2), { code: 'UNIT_UNDEPLOYED' });
 });
 
-test('deployments of a unit end with it', { skip }, async (t) => {
+test('deployments of a unit end with it', async (t) => {
   const loops = startLoops(t);
   const parent = await loops.deploy(async ({ deploy }: UnitContext) => {
     const child = await deploy(
@@ -167,7 +161,7 @@ test('deployments of a unit end with it', { skip }, async (t) => {
   await assert.rejects(loops.bus.request('child', 0), { code: 'BUS_NO_HANDLERS' });
 });
 
-test('units talk to units in other loops, and to the program', { skip }, async (t) => {
+test('units talk to units in other loops, and to the program', async (t) => {
   const loops = startLoops(t, { loops: 2 });
   await loops.deploy(appUrl('module'), { instances: 4, config: { greeting: 'hi' } });
   loops.bus.consumer('who', (message) => message.reply(process.pid));
@@ -184,7 +178,7 @@ test('units talk to units in other loops, and to the program', { skip }, async (
   assert.deepEqual(body, { loops: 4, program: process.pid });
 });
 
-test('a thousand units are deployed', { skip }, async (t) => {
+test('a thousand units are deployed', async (t) => {
   const loops = startLoops(t);
   const deployment = await loops.deploy(
     ({ bus, instance }: UnitContext) => {

@@ -12,7 +12,7 @@ import { library } from '../faults/child.js';
 import { childrenOf, isRunning, waitFor } from '../support/index.js';
 import { appUrl, skip, startLoops } from './loops.js';
 
-test('units that are none are refused by name, and nothing stays', { skip }, async (t) => {
+test('units that are none are refused by name, and nothing stays', async (t) => {
   const loops = startLoops(t);
   const invalid = (pattern: RegExp) => ({ code: 'UNIT_INVALID', message: pattern });
   await assert.rejects(loops.deploy('/no/such/unit.js'), invalid(/there is no unit \/no\/such/));
@@ -32,7 +32,7 @@ test('units that are none are refused by name, and nothing stays', { skip }, asy
   assert.deepEqual(loops.deployments, []);
 });
 
-test('wrong numbers and options are refused before anything starts', { skip }, async (t) => {
+test('wrong numbers and options are refused before anything starts', async (t) => {
   const loops = startLoops(t);
   for (const instances of [0, -1, 1.5, Number.NaN, 1e9]) {
     await assert.rejects(
@@ -59,7 +59,7 @@ test('wrong numbers and options are refused before anything starts', { skip }, a
   assert.throws(() => new Loops({ processes: 0 }), { code: 'OPTION_INVALID' });
 });
 
-test('when one instance cannot start, those that did are stopped', { skip }, async (t) => {
+test('when one instance cannot start, those that did are stopped', async (t) => {
   const loops = startLoops(t);
   const stopped: unknown[] = [];
   loops.bus.consumer('stopped', (message) => stopped.push(message.body));
@@ -80,7 +80,7 @@ test('when one instance cannot start, those that did are stopped', { skip }, asy
   assert.equal(typeof (await loops.bus.request('here', 0)).body, 'number');
 });
 
-test('a start that never ends is given up', { skip }, async (t) => {
+test('a start that never ends is given up', async (t) => {
   const loops = startLoops(t);
   const unit = async ({ bus }: UnitContext) => {
     bus.consumer('here', (message) => message.reply(0));
@@ -93,9 +93,7 @@ test('a start that never ends is given up', { skip }, async (t) => {
   await assert.rejects(loops.bus.request('here', 0), { code: 'BUS_NO_HANDLERS' });
 });
 
-test('a stop that throws or never ends is reported, and the instance is gone', {
-  skip,
-}, async (t) => {
+test('a stop that throws or never ends is reported, and the instance is gone', async (t) => {
   const loops = startLoops(t);
   const unit = (how: 'throws' | 'hangs') => ({
     start: ({ bus }: UnitContext) => {
@@ -120,7 +118,7 @@ test('a stop that throws or never ends is reported, and the instance is gone', {
   assert.deepEqual(loops.deployments, []);
 });
 
-test('addresses of manycore are not for units', { skip }, async (t) => {
+test('addresses of manycore are not for units', async (t) => {
   const loops = startLoops(t);
   await loops.start();
   const reserved = { code: 'OPTION_INVALID', message: /manycore's own/ };
@@ -129,7 +127,7 @@ test('addresses of manycore are not for units', { skip }, async (t) => {
   await assert.rejects(loops.bus.request('manycore:loop:1', 0), reserved);
 });
 
-test('a loop process that is killed comes back with its instances', { skip }, async (t) => {
+test('a loop process that is killed comes back with its instances', async (t) => {
   const loops = startLoops(t);
   const deployment = await loops.deploy(
     ({ bus, instance }: UnitContext) => {
@@ -156,7 +154,7 @@ test('a loop process that is killed comes back with its instances', { skip }, as
   assert.equal(new Set(after.map(({ pid }) => pid)).size, 2);
 });
 
-test('closed loops refuse, and leave no process', { skip }, async (t) => {
+test('closed loops refuse, and leave no process', async (t) => {
   const loops = startLoops(t);
   const deployment = await loops.deploy(() => {});
   const [{ pid } = { pid: 0 }] = await deployment.status();
@@ -169,9 +167,7 @@ test('closed loops refuse, and leave no process', { skip }, async (t) => {
   assert.throws(() => process.kill(pid ?? 0, 0), { code: 'ESRCH' });
 });
 
-test('a blocked loop is announced with its units and its place, and delays no other', {
-  skip,
-}, async (t) => {
+test('a blocked loop is announced with its units and its place, and delays no other', async (t) => {
   const blocks: unknown[] = [];
   const note = (message: unknown): void => void blocks.push(message);
   subscribe('manycore:unit:blocked', note);
@@ -192,9 +188,7 @@ test('a blocked loop is announced with its units and its place, and delays no ot
   await loops.bus.request('slept', 0);
 });
 
-test('a blocked loop is announced with the unit whose module it is in, else with all', {
-  skip,
-}, async (t) => {
+test('a blocked loop is announced with the unit whose module it is in, else with all', async (t) => {
   const blocks: unknown[] = [];
   const note = (message: unknown): void => void blocks.push(message);
   subscribe('manycore:unit:blocked', note);
@@ -223,7 +217,7 @@ test('a blocked loop is announced with the unit whose module it is in, else with
   await loops.bus.request('slept', 0);
 });
 
-test('loops leave when the program that started them is killed', { skip }, async (t) => {
+test('loops leave when the program that started them is killed', async (t) => {
   // A reply of a program that is gone must not be waited for for 30 s.
   const program = `import { Loops } from ${JSON.stringify(library)};
     const loops = new Loops({ processes: 2, loops: 2, drainTimeoutMs: 600_000 });

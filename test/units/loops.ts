@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import { nativeBinding } from '../../src/native.js';
 import { Loops, type LoopsOptions } from '../../src/public.js';
 
-export const skip = nativeBinding() === undefined && 'needs the native binary';
+export const skip = nativeBinding() === undefined && 'needs the native core';
 
 /** Two processes with one loop each, unless asked for others. */
 export function startLoops(t: TestContext, options: LoopsOptions = {}): Loops {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Loops, UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
-import { skip, startLoops } from './loops.js';
+import { startLoops } from './loops.js';
 
 interface Counted {
   readonly count: number;
@@ -47,7 +47,7 @@ for (const [how, why] of [
   ['exits', 'it called process\\.exit\\(\\)'],
   ['exhausts', 'Worker terminated due to reaching memory limit'],
 ] as const) {
-  test(`save ${how}: the instance is started again in another thread`, { skip }, async (t) => {
+  test(`save ${how}: the instance is started again in another thread`, async (t) => {
     limitMemory(t, how === 'exhausts');
     const loops = startLoops(t);
     const deployment = await loops.deploy(mortal, { on: 'blocking', config: how });

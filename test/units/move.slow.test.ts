@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Deployment, Loops, UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
-import { appUrl, skip, startLoops } from './loops.js';
+import { appUrl, startLoops } from './loops.js';
 
 /** Counts, reports its calls, and fails where it is configured to. */
 class Counter {
@@ -92,9 +92,7 @@ async function isWhere(deployment: Deployment): Promise<unknown> {
   return [loop, state];
 }
 
-test('an instance goes to another loop with its state, and the old one stops', {
-  skip,
-}, async (t) => {
+test('an instance goes to another loop with its state, and the old one stops', async (t) => {
   const { loops, deployment, log, from, to } = await deployCounter(t);
   assert.deepEqual(await counted(loops), { count: 1, loop: from, instance: 0 });
   await deployment.move(0, to);
@@ -116,7 +114,7 @@ test('an instance goes to another loop with its state, and the old one stops', {
   await assert.rejects(counted(loops), { code: 'BUS_NO_HANDLERS' });
 });
 
-test('handlers at work end before the state is saved', { skip }, async (t) => {
+test('handlers at work end before the state is saved', async (t) => {
   const { loops, deployment, from, to } = await deployCounter(t);
   const slow = loops.bus.request('slow', 300);
   await counted(loops); // it came behind the slow one
@@ -125,7 +123,7 @@ test('handlers at work end before the state is saved', { skip }, async (t) => {
   assert.deepEqual(await counted(loops), { count: 3, loop: to, instance: 0 });
 });
 
-test('a handler that does not end in time keeps the instance where it is', { skip }, async (t) => {
+test('a handler that does not end in time keeps the instance where it is', async (t) => {
   const { loops, deployment, log, from, to } = await deployCounter(t, '', { stopTimeoutMs: 300 });
   const slow = loops.bus.request('slow', 1000);
   await counted(loops);
@@ -145,7 +143,7 @@ test('a handler that does not end in time keeps the instance where it is', { ski
   assert.deepEqual(await counted(loops), { count: 5, loop: to, instance: 0 });
 });
 
-test('numbers that are none are refused, and a deployment that has ended', { skip }, async (t) => {
+test('numbers that are none are refused, and a deployment that has ended', async (t) => {
   const { deployment, from, to } = await deployCounter(t);
   const wrong = (pattern: RegExp) => ({ code: 'OPTION_INVALID', message: pattern });
   await assert.rejects(deployment.move(1, to), wrong(/instance is 1: .* of counter, from 0 to 0/));
@@ -165,7 +163,7 @@ for (const [config, pattern] of [
   ['save hangs', /its handlers and save\(\) have not ended within/],
   ['restore hangs', /restore\(\) has not ended within/],
 ] as const) {
-  test(`${config}: the instance goes on where it was, with all messages`, { skip }, async (t) => {
+  test(`${config}: the instance goes on where it was, with all messages`, async (t) => {
     const options = { startTimeoutMs: 1000, stopTimeoutMs: 1000 };
     const { loops, deployment, from, to } = await deployCounter(t, config, options);
     await counted(loops);
@@ -193,7 +191,7 @@ for (const [config, pattern] of [
 }
 
 for (const what of ['start', 'restore']) {
-  test(`${what} dies: the instance goes on where it was`, { skip }, async (t) => {
+  test(`${what} dies: the instance goes on where it was`, async (t) => {
     const { loops, deployment, from, to } = await deployCounter(t, `${what} dies`);
     await counted(loops);
     const moved = deployment.move(0, to);
@@ -205,7 +203,7 @@ for (const what of ['start', 'restore']) {
   });
 }
 
-test('save dies: the instance is started again, without its state', { skip }, async (t) => {
+test('save dies: the instance is started again, without its state', async (t) => {
   const { loops, deployment, from, to } = await deployCounter(t, 'save dies');
   await counted(loops);
   await assert.rejects(deployment.move(0, to), {
@@ -218,7 +216,7 @@ test('save dies: the instance is started again, without its state', { skip }, as
   await waitFor(async () => (await deployment.status())[0]?.state === 'running');
 });
 
-test('the old loop dies when the new one has the state: that one is kept', { skip }, async (t) => {
+test('the old loop dies when the new one has the state: that one is kept', async (t) => {
   const loops = startLoops(t);
   const restoring = new Promise<() => void>((resolve) => {
     loops.bus.consumer('restoring', (message) => resolve(() => message.reply(0)));
@@ -250,7 +248,7 @@ test('the old loop dies when the new one has the state: that one is kept', { ski
   assert.deepEqual(await counted(loops), { count: 2, loop: to });
 });
 
-test('scale and undeploy during a move take their turn', { skip }, async (t) => {
+test('scale and undeploy during a move take their turn', async (t) => {
   const { loops, deployment, to } = await deployCounter(t);
   const done: string[] = [];
   const note = (what: string) => (): void => void done.push(what);
@@ -264,9 +262,7 @@ test('scale and undeploy during a move take their turn', { skip }, async (t) => 
   await assert.rejects(counted(loops), { code: 'BUS_NO_HANDLERS' });
 });
 
-test('deployments of the old instance end with it; a unit can move its children', {
-  skip,
-}, async (t) => {
+test('deployments of the old instance end with it; a unit can move its children', async (t) => {
   const loops = startLoops(t);
   const parent = await loops.deploy(async ({ bus, deploy, loop }: UnitContext) => {
     const child = await deploy((context: UnitContext) => {
@@ -289,7 +285,7 @@ test('deployments of the old instance end with it; a unit can move its children'
   assert.equal(of, to);
 });
 
-test('a port is never closed while its only server moves', { skip }, async (t) => {
+test('a port is never closed while its only server moves', async (t) => {
   const loops = startLoops(t);
   const deployment = await loops.deploy(appUrl('hello'), { config: { port: 0 } });
   const [address] = await loops.addresses();
@@ -320,9 +316,7 @@ test('a port is never closed while its only server moves', { skip }, async (t) =
   assert.equal(failures.includes('ECONNREFUSED'), false);
 });
 
-test('many senders in many loops lose nothing while a unit goes back and forth', {
-  skip,
-}, async (t) => {
+test('many senders in many loops lose nothing while a unit goes back and forth', async (t) => {
   const loops = startLoops(t, { loops: 2 });
   const log = await loops.deploy(({ bus }: UnitContext) => {
     let seen: [string, number][] = [];

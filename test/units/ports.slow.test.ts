@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { waitFor } from '../support/index.js';
-import { appUrl, skip, startLoops } from './loops.js';
+import { appUrl, startLoops } from './loops.js';
 
 /** Sends so many requests at once, each over a connection of its own; returns the instances that answered. */
 async function answers(port: number, count: number): Promise<string[]> {
@@ -26,7 +26,7 @@ async function start(t: TestContext, instances: number) {
   return { loops, deployment, port: address.port };
 }
 
-test('instances share a port, also those of one loop', { skip }, async (t) => {
+test('instances share a port, also those of one loop', async (t) => {
   const { port } = await start(t, 4);
   const found = new Set<string>();
   await waitFor(async () => {
@@ -36,7 +36,7 @@ test('instances share a port, also those of one loop', { skip }, async (t) => {
   assert.equal(found.size, 4);
 });
 
-test('an instance that ends leaves the port to the others', { skip }, async (t) => {
+test('an instance that ends leaves the port to the others', async (t) => {
   const { deployment, port } = await start(t, 4);
   await deployment.scale(1);
   assert.equal(new Set(await answers(port, 20)).size, 1);
@@ -44,7 +44,7 @@ test('an instance that ends leaves the port to the others', { skip }, async (t) 
   await assert.rejects(answers(port, 1));
 });
 
-test('two deployments have different sockets for port 0', { skip }, async (t) => {
+test('two deployments have different sockets for port 0', async (t) => {
   const { loops, port } = await start(t, 2);
   await loops.deploy(appUrl('hello'), { instances: 2, config: { port: 0 } });
   assert.equal((await loops.addresses()).length, 2);
@@ -94,7 +94,7 @@ for (const [app, processes, loops, keepAlive] of [
   const how = `${app}, ${keepAlive ? 'kept' : 'short'} connections, ${processes} × ${loops} loops`;
   const isLost = app === 'closing' && nodeMajor >= 26 && losesNew;
   test(`no request is lost while instances come and go: ${how}`, {
-    skip: skip || isLost,
+    skip: isLost,
   }, async (t) => {
     const running = startLoops(t, { processes, loops });
     const deployment = await running.deploy(appUrl(app), {

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
-import { appUrl, skip, startLoops } from './loops.js';
+import { appUrl, startLoops } from './loops.js';
 
 /** Blocks its thread for as long as it is asked to, and counts. */
 function blocker({ bus, instance, loop, config }: UnitContext<string>) {
@@ -51,7 +51,7 @@ function noteLosses(t: TestContext): Loss[] {
   return losses;
 }
 
-test('instances block without holding up their loop or each other', { skip }, async (t) => {
+test('instances block without holding up their loop or each other', async (t) => {
   const loops = startLoops(t);
   const stopped: unknown[] = [];
   loops.bus.consumer('stopped', (message) => stopped.push(message.body));
@@ -95,7 +95,7 @@ test('instances block without holding up their loop or each other', { skip }, as
   await assert.rejects(loops.bus.request('count 0', 0), { code: 'BUS_NO_HANDLERS' });
 });
 
-test('a module, a class and nested deploys work in threads as on loops', { skip }, async (t) => {
+test('a module, a class and nested deploys work in threads as on loops', async (t) => {
   const loops = startLoops(t);
   await loops.deploy(appUrl('module'), { config: { greeting: 'hi' }, on: 'blocking' });
   assert.equal((await loops.bus.request<{ text: string }>('greet', 'you')).body.text, 'hi you');
@@ -119,7 +119,7 @@ test('a module, a class and nested deploys work in threads as on loops', { skip 
   await assert.rejects(loops.bus.request('child', 0), { code: 'BUS_NO_HANDLERS' });
 });
 
-test('a failed start in a thread is reported, also that it would listen', { skip }, async (t) => {
+test('a failed start in a thread is reported, also that it would listen', async (t) => {
   const loops = startLoops(t);
   const where: object = { on: 'moon' };
   await assert.rejects(
@@ -144,7 +144,7 @@ test('a failed start in a thread is reported, also that it would listen', { skip
   assert.deepEqual(loops.deployments, []);
 });
 
-test('a thread that never comes back is ended at the deadline of its stop', { skip }, async (t) => {
+test('a thread that never comes back is ended at the deadline of its stop', async (t) => {
   const loops = startLoops(t);
   const deployment = await loops.deploy(blocker, {
     on: 'blocking',
@@ -162,7 +162,7 @@ test('a thread that never comes back is ended at the deadline of its stop', { sk
   assert.deepEqual(loops.deployments, []);
 });
 
-test('a blocked thread is not announced, and its process stays', { skip }, async (t) => {
+test('a blocked thread is not announced, and its process stays', async (t) => {
   const announced: unknown[] = [];
   const note = (message: unknown): void => void announced.push(message);
   for (const name of ['manycore:unit:blocked', 'manycore:server:blocked', 'manycore:server:lost']) {
@@ -177,7 +177,7 @@ test('a blocked thread is not announced, and its process stays', { skip }, async
   assert.deepEqual(announced, []);
 });
 
-test('an instance whose thread dies is started again, its process goes on', { skip }, async (t) => {
+test('an instance whose thread dies is started again, its process goes on', async (t) => {
   const losses = noteLosses(t);
   const loops = startLoops(t);
   const deployment = await loops.deploy(blocker, { on: 'blocking', instances: 2, name: 'fragile' });
@@ -195,7 +195,7 @@ test('an instance whose thread dies is started again, its process goes on', { sk
   assert.deepEqual((await deployment.status()).map(({ pid }) => pid).sort(), pids);
 });
 
-test('an instance whose thread is just started again can be undeployed', { skip }, async (t) => {
+test('an instance whose thread is just started again can be undeployed', async (t) => {
   const loops = startLoops(t);
   for (let round = 0; round < 5; round += 1) {
     const losses = noteLosses(t);
@@ -212,7 +212,7 @@ test('an instance whose thread is just started again can be undeployed', { skip 
   }
 });
 
-test('an instance whose threads die again and again is given up', { skip }, async (t) => {
+test('an instance whose threads die again and again is given up', async (t) => {
   const losses = noteLosses(t);
   const loops = startLoops(t);
   const deployment = await loops.deploy(
@@ -240,7 +240,7 @@ test('an instance whose threads die again and again is given up', { skip }, asyn
   await deployment.undeploy();
 });
 
-test('instances that the next loop cannot start wait for another one', { skip }, async (t) => {
+test('instances that the next loop cannot start wait for another one', async (t) => {
   const losses = noteLosses(t);
   const loops = startLoops(t, { processes: 1 });
   const folder = mkdtempSync(join(tmpdir(), 'manycore-lost-'));
@@ -263,7 +263,7 @@ test('instances that the next loop cannot start wait for another one', { skip },
   assert.equal((await waitFor(() => loops.bus.request('back', 0))).body, 'yes');
 });
 
-test('a process that is killed comes back with its threads', { skip }, async (t) => {
+test('a process that is killed comes back with its threads', async (t) => {
   const loops = startLoops(t);
   const deployment = await loops.deploy(blocker, { on: 'blocking', instances: 2 });
   const [{ pid } = { pid: undefined }] = await deployment.status();
@@ -276,7 +276,7 @@ test('a process that is killed comes back with its threads', { skip }, async (t)
   await loops.bus.request('count 1', 0);
 });
 
-test('an instance in a thread moves with its state', { skip }, async (t) => {
+test('an instance in a thread moves with its state', async (t) => {
   const loops = startLoops(t, { loops: 2 });
   const deployment = await loops.deploy(blocker, { on: 'blocking' });
   let count = 0;

@@ -1,3 +1,3 @@
 // The channel between processes that works everywhere.
 
-export { acceptSocket, offerSocket, overSocket } from './socket.js';
+export { acceptSocket, offerSocket, overSocket, overStream } from './socket.js';

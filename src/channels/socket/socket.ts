@@ -116,6 +116,11 @@ export function overSocket(fd: number, maxFrameBytes?: number): Channel {
   return socketChannel(socketAt(fd), maxFrameBytes);
 }
 
+/** One end over a connected stream, or one that connects; it is then the channel's alone. */
+export function overStream(stream: Duplex, maxFrameBytes?: number): ChannelEnd {
+  return endOf(socketChannel(stream, maxFrameBytes));
+}
+
 function socketAt(fd: number): Net.Socket {
   // Loaded here: a worker over another channel starts faster and smaller without it. Not by the loader of a
   // test runner, which refuses everything once its file is over.

@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { Registry } from 'prom-client';
-import { agentServers } from '../../agent/index.js';
+import { ownServers } from '../../agent/index.js';
 import { CodedError } from '../../errors.js';
 import { integer, messageOf, nodeHttp, ownOptions, string } from '../../lib/index.js';
 import { isLoopback, isOurHost } from '../host-names.js';
@@ -46,7 +46,7 @@ export async function serveMetrics(options: EndpointOptions = {}): Promise<Metri
     } else void answer(request, response, registry);
   });
   server.on('connection', (socket) => socket.unref());
-  agentServers.add(server); // may listen in any thread, unlike servers of the program
+  ownServers.add(server); // may listen in any thread, unlike servers of the program
   await new Promise<void>((resolve, reject) => {
     // After 'listening' this has no effect: an error is a connection that could not be accepted.
     server.on('error', (cause) => reject(listenFailed(host, port, cause)));

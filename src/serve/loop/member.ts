@@ -4,6 +4,7 @@
 import { type ChannelEnd, type MemberName, Members } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
 import { defer, messageOf } from '../../lib/index.js';
+import { acceptOverSocket, type Offer, offerOverSocket } from '../portable/member-sockets.js';
 import type { FromLoop, LoopMessage } from '../protocol.js';
 import type { Link } from '../shared/link.js';
 import { type OnMember, supervisorMember } from '../supervisor/mesh.js';
@@ -15,6 +16,10 @@ export class Member {
   readonly #ends = new Map<number, ChannelEnd>();
   readonly #joined = defer<number>();
   #members: Members | undefined;
+  /** Offers over sockets that are not accepted yet, by member. */
+  readonly #offers = new Map<number, Offer>();
+  /** Members that have left. */
+  readonly #gone = new Set<number>();
   #onMember: OnMember = () => {};
 
   constructor(up: Link<FromLoop>) {
@@ -24,7 +29,8 @@ export class Member {
 
   /**
    * Calls `onMember` for each other member, now and later. Resolves with the loop's own number once it was
-   * called for all that are there. To be called once. Rejects when a channel fails (`NATIVE_REFUSED`).
+   * called for all that are there. To be called once. Rejects when a channel fails (`NATIVE_REFUSED`,
+   * `CHANNEL_UNAVAILABLE`).
    */
   join(onMember: OnMember): Promise<number> {
     this.#onMember = onMember;
@@ -35,10 +41,11 @@ export class Member {
   receive(message: MemberMessage): void {
     switch (message.type) {
       case 'members':
-        this.#join(message.self, message.others, message.fds);
+        if (message.fds.length > 0) this.#join(message.self, message.others, message.fds);
+        else void this.#joinOverSockets(message.self, message.others);
         break;
       case 'offered':
-        this.#accept(message.from, message.fds);
+        this.#accept(message);
         break;
       case 'returned':
         if (message.body.type === 'join') {
@@ -58,6 +65,8 @@ export class Member {
   }
 
   #leave(id: number): void {
+    this.#gone.add(id);
+    this.#offers.get(id)?.withdraw();
     this.#ends.get(id)?.peerExited?.();
     this.#ends.delete(id);
   }
@@ -69,7 +78,7 @@ export class Member {
       for (const other of others) {
         const { end, fds } = members.offer(other);
         this.#add(other.id, end);
-        this.#up.post({ body: { type: 'offer', to: other.id }, fds });
+        this.#up.post({ body: { type: 'offer', to: other.id, path: undefined }, fds });
       }
       this.#joined.resolve(self.id);
     } catch (error) {
@@ -77,9 +86,29 @@ export class Member {
     }
   }
 
-  #accept(from: MemberName, fds: readonly number[]): void {
+  async #joinOverSockets(self: MemberName, others: readonly MemberName[]): Promise<void> {
     try {
-      const end = this.#members?.accept(from, fds);
+      await Promise.all(others.map(({ id }) => this.#offerOverSocket(id)));
+      this.#joined.resolve(self.id);
+    } catch (error) {
+      this.#joined.reject(error);
+    }
+  }
+
+  async #offerOverSocket(to: number): Promise<void> {
+    if (this.#gone.has(to)) return;
+    const offer = await offerOverSocket();
+    this.#offers.set(to, offer);
+    if (this.#gone.has(to)) offer.withdraw();
+    this.#up.post({ body: { type: 'offer', to, path: offer.path } });
+    const end = await offer.end;
+    this.#offers.delete(to);
+    if (end !== undefined) this.#add(to, end);
+  }
+
+  #accept({ from, path, fds }: Extract<MemberMessage, { type: 'offered' }>): void {
+    try {
+      const end = path === undefined ? this.#members?.accept(from, fds) : acceptOverSocket(path);
       if (end !== undefined) this.#add(from.id, end);
     } catch (error) {
       process.emitWarning(`another loop cannot be reached: ${messageOf(error)}`);

@@ -4,7 +4,7 @@
 
 import { Duplex } from 'node:stream';
 import { blockingThreads } from '../../blocking-pool/index.js';
-import { offerChannel } from '../../channels/index.js';
+import { overStream } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
 import { messageOf } from '../../lib/index.js';
 import { nativeProblem } from '../../native.js';
@@ -57,7 +57,6 @@ export class PortableSystem implements SupervisorSystem {
   start(options: StartOptions): Started {
     const { serve, number, listener, onStack } = options;
     const { owner, processes, loops } = serve;
-    const offer = offerChannel('socket', { worker: 'process', spin: false }, maxStackBytes);
     const stdio = loops.max === 1 ? (['ipc', 'pipe'] as const) : (['ipc'] as const);
     const system = { kind: 'portable', processes: this.rows.length } as const;
     try {
@@ -77,7 +76,9 @@ export class PortableSystem implements SupervisorSystem {
       });
       const pipe: unknown = child.stdio?.[stackFd];
       const stackWatch =
-        pipe instanceof Duplex ? new StackWatch(offer.open(pipe).channel, onStack) : undefined;
+        pipe instanceof Duplex
+          ? new StackWatch(overStream(pipe, maxStackBytes).channel, onStack)
+          : undefined;
       return { child, link, stackWatch };
     } catch (error) {
       throw new CodedError('SERVE_START_FAILED', messageOf(error), { cause: error });

@@ -1,11 +1,14 @@
 // The mesh: channels between the loops of a server, as the supervisor sees them. A loop that joins gets
 // numbers in the arena of this process and the list of members, and offers a channel to each of them. Its
-// descriptors go up with the offer and down to the other loop. From then on the two communicate directly, and
-// the supervisor notifies them only when one of them has left. The supervisor's process is a member like any
+// descriptors go up with the offer and down to the other loop; without the native core there is no arena, and the
+// path of a socket goes instead. From then on the two communicate directly, and the supervisor notifies them only
+// when one of them has left. The supervisor's process is a member like any
 // loop. Not here: the messages (bus/), and when whose memory is free (channels/shm/orphan-reclaim.ts).
 
 import { type ChannelEnd, type MemberName, Members } from '../../channels/index.js';
-import type { ToLoop } from '../protocol.js';
+import { nativeBinding } from '../../native.js';
+import { acceptOverSocket } from '../portable/member-sockets.js';
+import type { LoopRequest, ToLoop } from '../protocol.js';
 import { dupFds } from '../shared/dup-fds.js';
 import type { Link } from '../shared/link.js';
 
@@ -22,6 +25,8 @@ interface Member {
   /** The loop's number in its process, which is not used again. */
   readonly loop: number;
 }
+
+type OfferMessage = Extract<LoopRequest, { type: 'offer' }>;
 
 /** Called with each loop's end of the channel to this process. */
 export type OnMember = (id: number, end: ChannelEnd) => void;
@@ -43,15 +48,12 @@ export class Mesh {
   join(process: MemberProcess, loop: number): void {
     if (this.#idOf(process, loop) !== undefined) return;
     const others = this.#names;
-    this.#arena ??= Members.found(() => this.#leaveArena());
+    if (nativeBinding() !== undefined) this.#arena ??= Members.found(() => this.#leaveArena());
     this.#lastId += 1;
-    const self = { id: this.#lastId, owner: this.#arena.takeOwner() };
+    const self = { id: this.#lastId, owner: this.#arena?.takeOwner() ?? 0 };
     this.#members.set(self.id, { name: self, process, loop });
-    process.post({
-      loop,
-      body: { type: 'members', self, others },
-      fds: dupFds([this.#arena.arenaFd]),
-    });
+    const fds = this.#arena === undefined ? [] : dupFds([this.#arena.arenaFd]);
+    process.post({ loop, body: { type: 'members', self, others }, fds });
   }
 
   get #names(): MemberName[] {
@@ -64,18 +66,20 @@ export class Mesh {
     this.#arena = undefined;
   }
 
-  /** Passes a loop's offer on to the member `to`; `fds` stay the caller's. Throws `NATIVE_REFUSED`. */
-  offer(process: MemberProcess, loop: number, to: number, fds: readonly number[]): void {
+  /** Passes a loop's offer on to the member `to`; its `fds` stay the caller's. Throws `NATIVE_REFUSED`. */
+  offer(process: MemberProcess, loop: number, offer: OfferMessage): void {
+    const { to, path, fds } = offer;
     const id = this.#idOf(process, loop);
     const from = id === undefined ? undefined : this.#members.get(id)?.name;
     if (from === undefined) return;
     if (to === supervisorMember) {
-      if (!this.#ends.has(from.id)) this.#accept(from, fds);
+      if (!this.#ends.has(from.id)) this.#accept(from, offer);
       return;
     }
     const other = this.#members.get(to);
     if (other === undefined) return; // the loop has been notified of its end, too
-    other.process.post({ loop: other.loop, body: { type: 'offered', from }, fds: dupFds(fds) });
+    const body: ToLoop = { type: 'offered', from, path };
+    other.process.post({ loop: other.loop, body, fds: dupFds(fds) });
   }
 
   #idOf(process: MemberProcess, loop: number): number | undefined {
@@ -85,8 +89,9 @@ export class Mesh {
     return undefined;
   }
 
-  #accept(from: MemberName, fds: readonly number[]): void {
-    const end = this.#arena?.accept(from, dupFds(fds));
+  #accept(from: MemberName, { path, fds }: OfferMessage): void {
+    const end =
+      path === undefined ? this.#arena?.accept(from, dupFds(fds)) : acceptOverSocket(path);
     if (end === undefined) return;
     this.#ends.set(from.id, end);
     this.#onMember(from.id, end);

@@ -200,7 +200,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
         this.#mesh?.join(this, loop);
         break;
       case 'offer':
-        this.#mesh?.offer(this, loop, message.to, message.fds);
+        this.#mesh?.offer(this, loop, message);
         break;
     }
   }

@@ -2,7 +2,7 @@
 // runs its loop's instance. Not here: when it ends (side-units.ts).
 
 import { Server } from 'node:net';
-import { agentServers, markAsBlocking } from '../../agent/index.js';
+import { markAsBlocking, ownServers } from '../../agent/index.js';
 import { BusLink, createCopy, EventBus } from '../../bus/index.js';
 import { CodedError } from '../../errors.js';
 import { sideProgram } from '../../serve/index.js';
@@ -24,7 +24,7 @@ setLoopBus(bus);
 // Connections are placed on loops, which have time for them.
 const { listen } = Server.prototype;
 Server.prototype.listen = function (this: Server, ...args: unknown[]) {
-  if (agentServers.has(this)) return Reflect.apply(listen, this, args);
+  if (ownServers.has(this)) return Reflect.apply(listen, this, args);
   throw new CodedError(
     'OPTION_INVALID',
     "a unit that is deployed with on: 'blocking' cannot listen: listen in a unit on a loop, which sends requests to this one",
