@@ -1,3 +1,3 @@
-// Imported first by tests of what works without the native core: it is looked for once in each thread.
+// Import for tests of what works without the native core. It comes first: a thread searches the core once.
 
 process.env['MANYCORE_NATIVE'] = 'off';

@@ -1,5 +1,5 @@
-// Where the connections of a loop come from: from the listener thread of its process (native/), or from the
-// listening sockets themselves (portable/).
+// The source of a loop's connections: the listener thread of its process (native/), or the listening sockets
+// themselves (portable/).
 
 import { NativeInbox } from '../native/inbox.js';
 import { PortableInbox } from '../portable/inbox.js';

@@ -53,7 +53,7 @@ class ListenHandle {
   readonly getsockname: ((out: object) => number) | undefined;
   readonly #events: HandleEvents;
   readonly #clients: ClientHandles;
-  /** Its listening socket, where this loop listens itself; the receiver of it takes it over. */
+  /** The listening socket, where this loop listens itself; `takeSocket` passes it on. */
   #socket: Listenable | undefined;
   #server: unknown;
   #isClosed = false;

@@ -1,4 +1,4 @@
-// What a process of a server needs of the system it runs on: with the native core (native/), and by Node alone
+// Needs of a process of a server from the system it runs on: with the native core (native/), and by Node alone
 // (portable/).
 
 import { NativeProcessSystem } from '../native/process-system.js';

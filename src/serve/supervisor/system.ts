@@ -1,4 +1,4 @@
-// What a supervisor needs of the system it runs on: with the native core (native/), and by Node alone (portable/).
+// Needs of a supervisor from the system it runs on: with the native core (native/), and by Node alone (portable/).
 
 import type { ChildProcess } from 'node:child_process';
 import { nativeBinding } from '../../native.js';

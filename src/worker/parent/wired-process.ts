@@ -95,7 +95,7 @@ function start(
 
 export interface ChildOptions
   extends Pick<WiredOptions<unknown>, 'entry' | 'uid' | 'gid' | 'blockingThreads'> {
-  /** Its one argument, sent as JSON. */
+  /** The one argument of the process, sent as JSON. */
   readonly argument: object;
   /** From descriptor 3 on. */
   readonly stdio: readonly (number | 'pipe' | 'ipc')[];
