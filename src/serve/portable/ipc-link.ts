@@ -7,12 +7,13 @@ import type { ChildProcess } from 'node:child_process';
 import { CodedError } from '../../errors.js';
 import { type ArrivedEnvelope, type Envelope, parseEnvelope } from '../protocol.js';
 import type { Link, LinkListener } from '../shared/link.js';
+import type { SocketHandle } from '../shared/socket-handle.js';
 
 /** Node sends messages whose `cmd` begins with `NODE_` to `internalMessage`. */
 const command = 'NODE_MANYCORE';
 
-type Send = NonNullable<ChildProcess['send']>;
-type Handle = Parameters<Send>[1];
+/** As `ChildProcess.send`. */
+type Send = (...given: readonly unknown[]) => unknown;
 
 /** Sends one message, with a handle or none. */
 type Post = (message: object, handle?: unknown) => void;
@@ -21,7 +22,7 @@ function posting(send: Send): Post {
   return (message, handle) => {
     const envelope = { cmd: command, message };
     // `keepOpen`: the handle stays the sender's. An error: the peer is gone, which is reported elsewhere.
-    send(envelope, handle as Handle, { keepOpen: true }, () => {});
+    send(envelope, handle, { keepOpen: true }, () => {});
   };
 }
 
@@ -29,7 +30,11 @@ function envelopeIn(message: unknown, handle: unknown): ArrivedEnvelope | undefi
   const { cmd, message: own }: { cmd?: unknown; message?: unknown } = Object(message);
   if (cmd !== command) return undefined;
   const envelope = parseEnvelope(own);
-  return handle === undefined ? envelope : { ...envelope, handle: handle as Envelope['handle'] };
+  return isSocketHandle(handle) ? { ...envelope, handle } : envelope;
+}
+
+function isSocketHandle(value: unknown): value is SocketHandle {
+  return typeof value === 'object' && value !== null && 'listen' in value;
 }
 
 function split({ fds = [], handle, ...message }: Envelope): [message: object, handle: unknown] {
@@ -44,8 +49,7 @@ export class ChildLink<Body> implements Link<Body> {
   #waiting: Envelope<Body>[] | undefined = [];
 
   constructor(child: ChildProcess, listener: LinkListener) {
-    const send: Send = (...given: unknown[]) => Reflect.apply(child.send, child, given);
-    this.#post = posting(send);
+    this.#post = posting((...given) => Reflect.apply(child.send, child, given));
     child.on('internalMessage', (message: unknown, handle: unknown) => {
       let envelope: ArrivedEnvelope | undefined;
       try {
@@ -79,7 +83,7 @@ export class ParentLink implements Link {
   constructor(listener: Required<Omit<LinkListener, 'onError'>>) {
     const { send } = process;
     if (send === undefined) throw new CodedError('WORKER_PROTOCOL', 'the process has no channel');
-    this.#post = posting((...given: unknown[]) => Reflect.apply(send, process, given));
+    this.#post = posting((...given) => Reflect.apply(send, process, given));
     Reflect.deleteProperty(process, 'send'); // Node itself calls `disconnect`
     process.on('internalMessage', (message: unknown, handle: unknown) => {
       const envelope = envelopeIn(message, handle);

@@ -3,6 +3,7 @@
 // thread, and the main thread can answer the supervisor whatever the program does. Requests of a loop (listen,
 // leases, mesh) go to the supervisor and answers come back unread: `#forwardUp`, `#forwardDown`. The process
 // handles only its own state: which loops serve, threads, drains, the sockets of its listener thread, stacks.
+// Long (over 400 lines), because each message of a loop, and its end, may change that one state.
 
 import { closeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
