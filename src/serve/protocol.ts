@@ -75,8 +75,10 @@ const kinds = {
     release: {},
     /** Joins the mesh: the loop gets a channel to each other member. */
     join: {},
-    /** Offers a channel to the member `to`: its descriptors, or, without the native core, the path of a socket. */
-    offer: { to: integerOf, path: optionalTextOf, fds: descriptorsOf(memberFdCount, 0) },
+    /** Offers a channel to the member `to`. */
+    offer: { to: integerOf, fds: descriptorsOf(memberFdCount) },
+    /** The same without the native core, over the socket at this path. */
+    offerAt: { to: integerOf, path: textOf },
   },
   loopToProcess: {
     /** The program is loaded and listens. */
@@ -250,9 +252,9 @@ function rowsIn(value: unknown): readonly (readonly number[])[] {
   throw unknownMessage(fromBelow);
 }
 
-function descriptorsOf(...counts: number[]): Reader<readonly number[]> {
+function descriptorsOf(count: number): Reader<readonly number[]> {
   return (value) => {
-    if (Array.isArray(value) && counts.includes(value.length)) return value;
+    if (Array.isArray(value) && value.length === count) return value;
     throw unknownMessage(fromBelow);
   };
 }

@@ -53,7 +53,7 @@ export interface ProcessTicket {
   readonly stackFd: number | undefined;
 }
 
-/** With the native core: descriptors that the process inherits, and its wire. */
+/** Descriptors that the process inherits, and its wire; with the native core. */
 export interface NativeProcessTicket {
   readonly kind: 'native';
   readonly channel: unknown;
@@ -64,7 +64,7 @@ export interface NativeProcessTicket {
   readonly activeLeasesFd: number;
 }
 
-/** By Node alone: the process has Node's own channel to the supervisor, and a scoreboard of its own. */
+/** Size of the process's own scoreboard; without the native core. */
 export interface PortableProcessTicket {
   readonly kind: 'portable';
   /** Number of processes in the scoreboard. */

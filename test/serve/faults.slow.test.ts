@@ -290,7 +290,7 @@ async function survives(t: TestContext, loops: number): Promise<void> {
   assert.match(await bodyOf(portOf(server)), /^\d+$/);
 }
 
-test('a supervisor that was blocked takes no process for stopped', { skip }, async (t) => {
+test('a supervisor that was blocked takes no process for stopped', async (t) => {
   const server = await open(t, listens, { processes: 1, loops: 1, blockedTimeoutMs: 1000 });
   const before = server.pids;
   for (let round = 0; round < 3; round += 1) {

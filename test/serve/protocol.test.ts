@@ -31,9 +31,12 @@ const ofLoop: [Envelope, string[]][] = [
   [{ loop: 2, id: 1, body: { type: 'release' } }, []],
   [{ loop: 2, body: { type: 'join' } }, []],
   [{ loop: 2, body: { type: 'offer', to: 4 }, fds: [1, 2, 3] }, ['to']],
+  [{ loop: 2, body: { type: 'offerAt', to: 4, path: '/run/a.sock' } }, ['to', 'path']],
 ];
 const toProcess: [Envelope, string[]][] = [
   [{ body: { type: 'ready' } }, []],
+  [{ body: { type: 'serving' } }, []],
+  [{ body: { type: 'left' } }, []],
   [{ body: { type: 'drained' } }, []],
   [{ body: { type: 'failed', error } }, ['error']],
   [{ id: 1, body: { type: 'startThread', entry: 'file:///a.js', data: { a: 1 } } }, ['entry']],
@@ -46,6 +49,7 @@ const ofProcess: [Envelope, string[]][] = [
   [{ body: { type: 'loopEnded', ended: 3 } }, ['ended']],
   [{ body: { type: 'loopFailed', index: 0, error } }, ['index', 'error']],
   [{ body: { type: 'stack', index: 0, stack: undefined } }, ['index']],
+  [{ body: { type: 'rows', rows: [[0, 2, 7]] } }, ['rows']],
 ];
 
 const receivers = [

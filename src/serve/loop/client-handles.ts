@@ -1,5 +1,6 @@
-// Node's handle of an accepted connection, made from its descriptor where Node has not made it. It reports its end, from which the loop
-// counts its open connections and the bytes that it has sent. On the path of each connection.
+// Node's handle of an accepted connection; made from a descriptor where the native core accepts. It reports its
+// end, from which the loop counts its open connections and the bytes that it has sent. On the path of each
+// connection.
 
 import { Socket } from 'node:net';
 import { bytesSentNatively } from '../../http-apps/index.js';

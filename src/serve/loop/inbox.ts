@@ -16,7 +16,7 @@ export interface Inbox {
   /** Takes connections from now on. Throws the system's error. */
   begin(): void;
   /**
-   * Prepares a socket of which the loop's row will say that it takes connections. Takes `socket` over. Returns
+   * Prepares a socket from which the loop takes connections once its row lists it. Takes `socket` over. Returns
    * 0, or the system's error as libuv's negative number.
    */
   listen(number: number, socket: Listenable | undefined, backlog: number): number;
@@ -26,9 +26,9 @@ export interface Inbox {
   wake(): void;
   /** True: waiting for connections keeps the event loop alive. */
   hold(isHeld: boolean): void;
-  /** True: no connection of a socket comes any more; for one that the row does not list. */
+  /** True: no connection of this socket, which the row does not list, is in transit any more. */
   isDoneWith(number: number): boolean;
-  /** Closes the inbox, unless a connection waits in it (false); for a loop whose row says that it drains. */
+  /** Closes the inbox, unless a connection waits in it (false); for a loop that drains. */
   tryLeave(): boolean;
   close(): void;
 }

@@ -16,6 +16,7 @@ import { Server as TlsServer } from 'node:tls';
 import { nodeHttp } from '../../lib/index.js';
 import type { FromLoop, ListenAnswer, ListenQuery } from '../protocol.js';
 import { boardAt, maxSockets, type Row } from '../shared/board.js';
+import { errnoOf } from '../shared/errno.js';
 import type { Link } from '../shared/link.js';
 import type { Listenable } from '../shared/socket-handle.js';
 import type { AppSettings, LoopSystem } from '../tickets.js';
@@ -23,8 +24,8 @@ import { refuseUnused } from './app.js';
 import { type Client, type Inbox, openInbox } from './inbox.js';
 import { type HandleEvents, ListenHandle, type ListenOwner } from './listen-handle.js';
 
-/** `EADDRINUSE` as libuv's number: the result of a second `listen()` on one socket. */
-const addressInUse = -98;
+/** The result of a second `listen()` on one socket. */
+const addressInUse = errnoOf('EADDRINUSE');
 
 type ServerDone = (errno: number, handle?: ListenHandle) => void;
 
@@ -36,6 +37,8 @@ export interface ListeningOptions {
   readonly up: Link<FromLoop>;
   /** Called when a server listens; `hasPort` is false for a path. */
   readonly onListening: (server: unknown, hasPort: boolean) => void;
+  /** As `LoopOptions.onFirstClient`. */
+  readonly onFirstClient?: () => void;
   /** Called when no `listen()` of the program waits for its answer any more. */
   readonly onAllAnswered: () => void;
   /** Called when a connection was closed. */
@@ -57,6 +60,7 @@ export class Listening {
     (answer: ListenAnswer, socket: Listenable | undefined) => void
   >();
   #lastId = 0;
+  #hasClient = false;
   #bytesWritten = 0;
   /** The part of the program that owns its servers, but for those of which `#ownerOf` returns another. */
   readonly #program: ListenOwner = { group: '' };
@@ -226,7 +230,7 @@ export class Listening {
     });
   }
 
-  /** Publishes to the listener thread from which sockets this loop takes connections. */
+  /** Publishes to the inbox from which sockets this loop takes connections. */
   #publish(): void {
     let bits = 0;
     for (const number of this.#handles.keys()) {
@@ -241,6 +245,10 @@ export class Listening {
   }
 
   #connect(number: number, client: Client): void {
+    if (!this.#hasClient) {
+      this.#hasClient = true;
+      this.#options.onFirstClient?.();
+    }
     const handle = this.#nextHandle(number);
     if (handle === undefined) {
       // The program has closed the server since this was placed.

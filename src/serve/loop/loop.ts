@@ -26,6 +26,8 @@ export interface LoopOptions {
   readonly app: AppSettings;
   /** To the process. */
   readonly up: Link<FromLoop>;
+  /** Called before the first connection: its request may end the process. */
+  readonly onFirstClient?: () => void;
   /** Called when every connection is closed after a drain. */
   readonly onDrained: () => void;
 }

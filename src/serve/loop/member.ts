@@ -1,6 +1,7 @@
 // A loop as a member of its server's mesh: offers a channel to each member that is there when it joins, and
 // accepts the offers of later ones. Not here: the list of members (mesh.ts), the messages (bus/).
 
+import { setTimeout as wait } from 'node:timers/promises';
 import { type ChannelEnd, type MemberName, Members } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
 import { defer, messageOf } from '../../lib/index.js';
@@ -8,6 +9,9 @@ import { acceptOverSocket, type Offer, offerOverSocket } from '../portable/membe
 import type { FromLoop, LoopMessage } from '../protocol.js';
 import type { Link } from '../shared/link.js';
 import { type OnMember, supervisorMember } from '../supervisor/mesh.js';
+
+/** Maximum wait of a joining loop for one other, in ms. */
+const blockedPeerMs = 2000;
 
 type MemberMessage = Extract<LoopMessage, { type: 'members' | 'offered' | 'left' | 'returned' }>;
 
@@ -78,7 +82,7 @@ export class Member {
       for (const other of others) {
         const { end, fds } = members.offer(other);
         this.#add(other.id, end);
-        this.#up.post({ body: { type: 'offer', to: other.id, path: undefined }, fds });
+        this.#up.post({ body: { type: 'offer', to: other.id }, fds });
       }
       this.#joined.resolve(self.id);
     } catch (error) {
@@ -100,10 +104,13 @@ export class Member {
     const offer = await offerOverSocket();
     this.#offers.set(to, offer);
     if (this.#gone.has(to)) offer.withdraw();
-    this.#up.post({ body: { type: 'offer', to, path: offer.path } });
-    const end = await offer.end;
-    this.#offers.delete(to);
-    if (end !== undefined) this.#add(to, end);
+    this.#up.post({ body: { type: 'offerAt', to, path: offer.path } });
+    const added = offer.end.then((end) => {
+      this.#offers.delete(to);
+      if (end !== undefined) this.#add(to, end);
+    });
+    // A loop that is blocked connects later.
+    await Promise.race([added, wait(blockedPeerMs, undefined, { ref: false })]);
   }
 
   #accept({ from, path, fds }: Extract<MemberMessage, { type: 'offered' }>): void {

@@ -4,6 +4,7 @@
 
 import { callNative, type NativeRouter, requireNative } from '../../native.js';
 import type { BoundAddress, ListenQuery } from '../protocol.js';
+import { errnoOf } from '../shared/errno.js';
 
 /** A listening socket. */
 interface OpenedSocket {
@@ -31,8 +32,7 @@ interface OpenedPort {
   readonly router: NativeRouter;
 }
 
-/** `EADDRINUSE` as libuv's number. */
-const addressInUse = -98;
+const addressInUse = errnoOf('EADDRINUSE');
 
 const ports = new Map<string, SharedPort>();
 

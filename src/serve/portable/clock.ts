@@ -4,7 +4,7 @@ import { hrtime } from 'node:process';
 
 const nsPerMs = 1_000_000n;
 
-/** In ms; wraps after 49 days, and is never 0. */
+/** Returns the time in ms, which wraps after 49 days and is never 0. */
 export function clockMs(): number {
   return Number(BigInt.asUintN(32, hrtime.bigint() / nsPerMs)) || 1;
 }

@@ -5,6 +5,7 @@ import { getSystemErrorName } from 'node:util';
 import { setInterval } from '../../lib/index.js';
 import type { Inbox, OnClient } from '../loop/inbox.js';
 import { boardAt, Row } from '../shared/board.js';
+import { errnoOf } from '../shared/errno.js';
 import type { Listenable, SocketHandle } from '../shared/socket-handle.js';
 import { clockMs } from './clock.js';
 import { writeEveryMs } from './rows.js';
@@ -13,12 +14,11 @@ import { createServerHandle } from './server-handle.js';
 export class PortableInbox implements Inbox {
   readonly row: Row;
   readonly #onClient: OnClient;
-  /** By number. */
+  /** Handles, by number of the socket. */
   readonly #sockets = new Map<number, SocketHandle>();
   /** Backlogs of sockets that wait for `begin`, by number. */
   #waiting: Map<number, number> | undefined = new Map();
   readonly #timer: NodeJS.Timeout;
-  #isHeld = true;
   #dueMs = 0;
 
   constructor(board: SharedArrayBuffer, process: number, index: number, onClient: OnClient) {
@@ -89,9 +89,8 @@ export class PortableInbox implements Inbox {
   }
 
   hold(isHeld: boolean): void {
-    this.#isHeld = isHeld;
     for (const handle of this.#sockets.values()) {
-      if (this.#isHeld) handle.ref();
+      if (isHeld) handle.ref();
       else handle.unref();
     }
   }
@@ -111,8 +110,7 @@ export class PortableInbox implements Inbox {
   }
 }
 
-/** `EINVAL` as libuv's number. */
-const invalidArgument = -22;
+const invalidArgument = errnoOf('EINVAL');
 
 function listenError(errno: number): Error {
   const code = getSystemErrorName(errno);
@@ -122,5 +120,5 @@ function listenError(errno: number): Error {
 /** Returns Node's handle of a socket, or the system's error as libuv's negative number. */
 function handleOf(socket: Listenable): SocketHandle | number {
   if (socket.handle !== undefined) return socket.handle;
-  return createServerHandle(null, 0, -1, socket.fd);
+  return socket.fd < 0 ? invalidArgument : createServerHandle(null, 0, -1, socket.fd);
 }

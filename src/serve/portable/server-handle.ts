@@ -1,5 +1,5 @@
 // Node's function for handles of listening sockets. It is not documented; `node:cluster` uses it in this way on
-// every line from 20 to 26 (lib/net.js), and the tests of servers, run on each line, hold it to it.
+// every line from 20 to 26 (lib/net.js). The tests of servers run on each line.
 
 import net from 'node:net';
 import type { SocketHandle } from '../shared/socket-handle.js';

@@ -92,7 +92,13 @@ export class PortableSystem implements SupervisorSystem {
     if (message.type !== 'rows') return false;
     const rows = this.rows[number] ?? [];
     writeWords(rows, message.rows);
-    for (const row of rows) this.#writtenAt.set(row, row.get(boardAt.idleWrittenAt));
+    const nowMs = clockMs();
+    for (const row of rows) {
+      const writtenAt = row.get(boardAt.idleWrittenAt);
+      this.#writtenAt.set(row, writtenAt);
+      // This process may have been late itself.
+      if (nowMs - writtenAt <= lateMs) row.set(boardAt.pingedSince, 0);
+    }
     return true;
   }
 
@@ -116,6 +122,8 @@ function refuseNativeOptions(app: AppSettings, options: FilledServeOptions): voi
     serverNames: app.serverNames.length > 0,
     listenFds: options.listenFds.length > 0,
     'placement: reuseport': options.placement === 'reuseport',
+    // A thread there has no access to the handles of its process.
+    'loops: more than 1': process.platform === 'win32' && options.loops.max > 1,
   };
   for (const [name, isGiven] of Object.entries(needed)) {
     if (!isGiven) continue;

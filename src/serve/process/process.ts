@@ -1,4 +1,4 @@
-// One process of a server, from inside: its listener thread, its loops, and the way between them and the
+// One process of a server, from inside: its loops, and the way between them and the
 // supervisor. With one loop the program runs in the main thread, as under `node`; with more, each loop is a
 // thread, and the main thread can answer the supervisor whatever the program does. Requests of a loop (listen,
 // leases, mesh) go to the supervisor and answers come back unread: `#forwardUp`, `#forwardDown`. The process
@@ -131,8 +131,11 @@ export class ServeProcess {
   /** Forwards a message of the supervisor to its loop, if that has not ended. */
   #forwardDown(loop: number, envelope: ArrivedEnvelope): void {
     const link = this.#links.get(loop);
-    if (link === undefined) closeFds(envelope.fds);
-    else link.post(envelope);
+    if (link !== undefined) link.post(envelope);
+    else {
+      closeFds(envelope.fds);
+      envelope.handle?.close();
+    }
   }
 
   #post(body: FromProcess): void {
@@ -165,6 +168,7 @@ export class ServeProcess {
     const loop = new Loop({
       ...this.#loopOptions(0),
       up: { post: ({ id = 0, fds = [], body }) => this.#receiveFromLoop(end, { id, fds, body }) },
+      onFirstClient: () => this.#system.wake(),
       onDrained: () => {},
     });
     // Later, as in a thread: the loop may be in the middle of a message of its own.
@@ -288,6 +292,7 @@ export class ServeProcess {
       this.#post({ type: 'loopFailed', index: loop.index, error });
       return;
     }
+    this.#system.wake(); // the supervisor reads whether it has served
     this.#post({ type: 'failed', error });
     this.#drain(this.#ticket.drainTimeoutMs);
   }

@@ -10,9 +10,9 @@ import type { LoopSystem, ProcessTicket } from '../tickets.js';
 export interface ProcessSystem {
   /** The scoreboard. */
   readonly board: ArrayBufferLike;
-  /** To the supervisor. */
+  /** The link to the supervisor. */
   readonly up: Link & { unref(): void };
-  /** For the tickets of its loops. */
+  /** The part of its loops' tickets. */
   readonly ofLoops: LoopSystem;
   /** True: each loop listens itself; false: a listener thread accepts for all. */
   readonly loopsListen: boolean;
@@ -23,7 +23,7 @@ export interface ProcessSystem {
   wake(): void;
   /** Returns a message of the supervisor as a thread of this process can get it. */
   forThread(envelope: Envelope<ToLoop>): Envelope<ToLoop>;
-  /** For a process whose loops have ended. */
+  /** Ends the listener thread; the loops have ended. */
   close(): void;
 }
 

@@ -1,6 +1,6 @@
 // Links between supervisor, processes and loops: each carries envelopes (protocol.ts) with their descriptors.
-// The native calls on the way of a message are here and in `ControlSocket` alone. A system without them needs
-// another `Link` between processes: one that sends handles over Node's own IPC channel, for example.
+// The native calls on the way of a message are here and in `ControlSocket` alone. Without the native core
+// portable/ipc-link.ts is the link between processes.
 //
 // Contract of a link:
 // 1. Envelopes arrive in the order in which they were posted, each with its own descriptors.

@@ -26,7 +26,7 @@ interface Member {
   readonly loop: number;
 }
 
-type OfferMessage = Extract<LoopRequest, { type: 'offer' }>;
+type OfferMessage = Extract<LoopRequest, { type: 'offer' | 'offerAt' }>;
 
 /** Called with each loop's end of the channel to this process. */
 export type OnMember = (id: number, end: ChannelEnd) => void;
@@ -68,7 +68,7 @@ export class Mesh {
 
   /** Passes a loop's offer on to the member `to`; its `fds` stay the caller's. Throws `NATIVE_REFUSED`. */
   offer(process: MemberProcess, loop: number, offer: OfferMessage): void {
-    const { to, path, fds } = offer;
+    const { to, fds } = offer;
     const id = this.#idOf(process, loop);
     const from = id === undefined ? undefined : this.#members.get(id)?.name;
     if (from === undefined) return;
@@ -78,6 +78,7 @@ export class Mesh {
     }
     const other = this.#members.get(to);
     if (other === undefined) return; // the loop has been notified of its end, too
+    const path = offer.type === 'offer' ? undefined : offer.path;
     const body: ToLoop = { type: 'offered', from, path };
     other.process.post({ loop: other.loop, body, fds: dupFds(fds) });
   }
@@ -89,9 +90,11 @@ export class Mesh {
     return undefined;
   }
 
-  #accept(from: MemberName, { path, fds }: OfferMessage): void {
+  #accept(from: MemberName, offer: OfferMessage): void {
     const end =
-      path === undefined ? this.#arena?.accept(from, dupFds(fds)) : acceptOverSocket(path);
+      offer.type === 'offer'
+        ? this.#arena?.accept(from, dupFds(offer.fds))
+        : acceptOverSocket(offer.path);
     if (end === undefined) return;
     this.#ends.set(from.id, end);
     this.#onMember(from.id, end);

@@ -138,7 +138,12 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
     );
     this.#stackWatch = stackWatch;
     child.once('error', (error) => this.#end({ exitCode: null, signal: null }, error));
-    child.once('exit', (exitCode, signal) => this.#end({ exitCode, signal }, undefined));
+    child.once('exit', (exitCode, signal) => {
+      const end = (): void => this.#end({ exitCode, signal }, undefined);
+      // Messages over Node's channel, if there is one, come first.
+      if (child.connected) child.once('disconnect', end);
+      else end();
+    });
     this.#path = options.app.path;
     this.#limitStart(this.#startTimeoutMs);
   }
@@ -200,6 +205,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
         this.#mesh?.join(this, loop);
         break;
       case 'offer':
+      case 'offerAt':
         this.#mesh?.offer(this, loop, message);
         break;
     }

@@ -7,6 +7,7 @@ import { CodedError } from '../../errors.js';
 import { messageOf } from '../../lib/index.js';
 import type { BoundAddress, ListenAnswer, ListenQuery } from '../protocol.js';
 import { maxSockets } from '../shared/board.js';
+import { errnoOf } from '../shared/errno.js';
 import type { Listenable } from '../shared/socket-handle.js';
 
 export interface OpenSocket {
@@ -39,9 +40,8 @@ interface BoundSocket {
   readonly ticketKeys: string | undefined;
 }
 
-/** Error numbers of libuv: `EMFILE`, `EINVAL`. */
-const tooManyFiles = -24;
-const invalidArgument = -22;
+const tooManyFiles = errnoOf('EMFILE');
+const invalidArgument = errnoOf('EINVAL');
 
 export class Sockets {
   readonly #opener: SocketOpener;
