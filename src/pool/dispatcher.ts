@@ -38,7 +38,7 @@ import { Reclaimer, reclaimAfterMs } from './tasks/reclaim.js';
 import { StreamReader } from './tasks/stream.js';
 import { type CoreBudget, PoolCores } from './workers/budget.js';
 import { exitedError, type WorkerExitedError } from './workers/exit-error.js';
-import { LastStep } from './workers/last-step.js';
+import { hasNeighbours, LastStep } from './workers/last-step.js';
 import { LoadWatch } from './workers/load-watch.js';
 import type { TaskOwner, TaskWorker, WorkerManager } from './workers/worker-manager.js';
 
@@ -519,8 +519,10 @@ export class Dispatcher implements TaskOwner {
       worker,
     );
     this.pump();
+    const wasBehind = hasNeighbours(worker);
     startTimer(this.#options.graceMs, () => {
-      if (worker.has(task)) this.#lastStep.begin(task, worker, !this.#cancelled.has(task));
+      if (!worker.has(task)) return;
+      this.#lastStep.begin(task, worker, !this.#cancelled.has(task), wasBehind);
     })?.unref();
   }
 

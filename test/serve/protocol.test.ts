@@ -81,17 +81,20 @@ for (const [whose, parse, valid] of receivers) {
   });
 
   test(`a message of ${whose} with a field that is missing or of another kind is refused`, () => {
-    const kinds = fc.constantFrom<unknown>(undefined, null, -2, 0.5, {}, [], true);
+    const kinds = [undefined, null, -2, 0.5, {}, [], true];
     const fields = valid.flatMap(([envelope, names]) =>
       ['type', ...names].map((name) => [envelope, name] as const),
     );
-    fc.assert(
-      fc.property(fc.constantFrom(...fields), kinds, ([envelope, name], value) => {
-        const wrong = name === 'error' && typeof value === 'object' ? null : value; // {} is one
+    for (const [envelope, name] of fields) {
+      for (const wrong of kinds) {
+        const isRight =
+          (name === 'error' && wrong instanceof Object) ||
+          (name === 'rows' && Array.isArray(wrong));
         const body = { ...Object(envelope.body), [name]: wrong };
-        assert.throws(() => parse({ ...envelope, body }), { code: 'WORKER_PROTOCOL' });
-      }),
-    );
+        if (isRight) parse({ ...envelope, body });
+        else assert.throws(() => parse({ ...envelope, body }), { code: 'WORKER_PROTOCOL' });
+      }
+    }
   });
 }
 

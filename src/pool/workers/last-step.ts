@@ -8,16 +8,19 @@ import type { Task } from '../task.js';
 import type { TaskWorker } from './worker-manager.js';
 
 /** Maximum time for a worker to prove that its event loop turns, in ms. */
-const answerMs = 1_000;
+const defaultAnswerMs = 1_000;
 
 export interface LastStepOptions {
   readonly neighbourGraceMs: number;
+  /** Default: 1,000. */
+  readonly answerMs?: number;
   /** Called when the worker gets no more tasks and no longer counts as one of the pool's. */
   readonly onCondemned: (worker: TaskWorker) => void;
 }
 
 export class LastStep {
   readonly #options: LastStepOptions;
+  readonly #answerMs: number;
   /** Workers that are to end, with the name of the blamed task. */
   readonly #condemned = new WeakMap<TaskWorker, string>();
   /** Condemned workers that were killed: others end by themselves before. */
@@ -25,17 +28,19 @@ export class LastStep {
 
   constructor(options: LastStepOptions) {
     this.#options = options;
+    this.#answerMs = options.answerMs ?? defaultAnswerMs;
   }
 
   /**
    * Ends `worker`: `blamed` goes on after its grace time, or has not begun because the worker reads
-   * nothing.
+   * nothing. `wasBehind`: it had neighbours when the grace time began.
    */
-  begin(blamed: Task, worker: TaskWorker, hasBegun: boolean): void {
-    if (!hasBegun && hasNeighbours(worker) && !worker.isLoading) {
-      // A neighbour blocks the loop, which may end.
-      startTimer(answerMs, () => {
-        if (worker.has(blamed)) this.begin(blamed, worker, hasBegun);
+  begin(blamed: Task, worker: TaskWorker, hasBegun: boolean, wasBehind: boolean): void {
+    const isBehind = hasNeighbours(worker);
+    if (!hasBegun && (isBehind || wasBehind) && !worker.isLoading) {
+      // A neighbour blocks the loop, which may end; after the last one the worker has time to answer.
+      startTimer(this.#answerMs, () => {
+        if (worker.has(blamed)) this.begin(blamed, worker, hasBegun, isBehind);
       })?.unref();
       return;
     }
@@ -49,7 +54,7 @@ export class LastStep {
     void worker.requestMemory().then(() => {
       turns = true;
     });
-    startTimer(answerMs, () => {
+    startTimer(this.#answerMs, () => {
       if (!turns) this.#kill(worker);
     })?.unref();
     startTimer(this.#options.neighbourGraceMs, () => this.#kill(worker))?.unref();
@@ -73,6 +78,7 @@ export class LastStep {
   }
 }
 
-function hasNeighbours(worker: TaskWorker): boolean {
+/** True: tasks run in it beside those that were given up. */
+export function hasNeighbours(worker: Pick<TaskWorker, 'inFlight' | 'abandoned'>): boolean {
   return worker.inFlight > worker.abandoned.size;
 }
