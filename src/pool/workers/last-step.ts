@@ -12,8 +12,6 @@ const defaultAnswerMs = 1_000;
 
 export interface LastStepOptions {
   readonly neighbourGraceMs: number;
-  /** Default: 1,000. */
-  readonly answerMs?: number;
   /** Called when the worker gets no more tasks and no longer counts as one of the pool's. */
   readonly onCondemned: (worker: TaskWorker) => void;
 }
@@ -26,9 +24,10 @@ export class LastStep {
   /** Condemned workers that were killed: others end by themselves before. */
   readonly #killed = new WeakSet<TaskWorker>();
 
-  constructor(options: LastStepOptions) {
+  /** `answerMs`: as `defaultAnswerMs`. */
+  constructor(options: LastStepOptions, answerMs = defaultAnswerMs) {
     this.#options = options;
-    this.#answerMs = options.answerMs ?? defaultAnswerMs;
+    this.#answerMs = answerMs;
   }
 
   /**

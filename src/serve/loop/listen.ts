@@ -38,7 +38,7 @@ export interface ListeningOptions {
   /** Called when a server listens; `hasPort` is false for a path. */
   readonly onListening: (server: unknown, hasPort: boolean) => void;
   /** As `LoopOptions.onFirstClient`. */
-  readonly onFirstClient?: () => void;
+  readonly onFirstClient: (() => void) | undefined;
   /** Called when no `listen()` of the program waits for its answer any more. */
   readonly onAllAnswered: () => void;
   /** Called when a connection was closed. */

@@ -27,7 +27,7 @@ export interface LoopOptions {
   /** To the process. */
   readonly up: Link<FromLoop>;
   /** Called before the first connection: its request may end the process. */
-  readonly onFirstClient?: () => void;
+  readonly onFirstClient: (() => void) | undefined;
   /** Called when every connection is closed after a drain. */
   readonly onDrained: () => void;
 }

@@ -14,7 +14,7 @@ function startLoop(ticket: LoopTicket): void {
   const up = new WireLink<FromLoop>(acceptChannel(ticket.channel).channel, threadPort, {
     onEnvelope: (envelope) => loop.receive(envelope),
   });
-  const loop = new Loop({ ...ticket, up, onDrained: () => up.unref() });
+  const loop = new Loop({ ...ticket, up, onFirstClient: undefined, onDrained: () => up.unref() });
   void loop.start();
 }
 

@@ -24,7 +24,7 @@ function make(neighbours: number) {
       worker.state = 'ended';
     },
   };
-  const lastStep = new LastStep({ neighbourGraceMs: 60_000, onCondemned: () => {}, answerMs: 5 });
+  const lastStep = new LastStep({ neighbourGraceMs: 60_000, onCondemned: () => {} }, 5);
   const begin = (wasBehind: boolean) =>
     Reflect.apply<LastStep, Parameters<Begin>, void>(lastStep.begin, lastStep, [
       blamed,
