@@ -37,7 +37,7 @@ export interface ListeningOptions {
   readonly up: Link<FromLoop>;
   /** Called when a server listens; `hasPort` is false for a path. */
   readonly onListening: (server: unknown, hasPort: boolean) => void;
-  /** As `LoopOptions.onFirstClient`. */
+  /** Called before the first connection (`LoopOptions`). */
   readonly onFirstClient: (() => void) | undefined;
   /** Called when no `listen()` of the program waits for its answer any more. */
   readonly onAllAnswered: () => void;

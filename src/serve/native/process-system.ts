@@ -10,7 +10,7 @@ import { privateFd } from '../shared/dup-fds.js';
 import { type LinkListener, socketPort, WireLink } from '../shared/link.js';
 import type { LoopSystem, NativeProcessTicket, ProcessTicket } from '../tickets.js';
 
-/** Time for exit handlers after a drain, in ms, twice: of the supervisor and of this process. */
+/** Time after the deadline of a drain until the main thread is ended, whatever it does, in ms. */
 const exitGraceMs = 10_000;
 
 export class NativeProcessSystem implements ProcessSystem {

@@ -168,7 +168,7 @@ function addressBehind(fd: number, given: number): Promise<BoundAddress> {
       const message = `descriptor ${given} is no listening socket: ${messageOf(cause)}`;
       reject(new CodedError('OPTION_INVALID', message, { cause }));
     });
-    // As in `#open`: nothing is accepted before the next turn of the event loop.
+    // Nothing is accepted before the next turn of the event loop.
     server.listen({ fd, exclusive: true }, () => {
       const address = addressOf(server.address());
       server.close();

@@ -12,7 +12,7 @@ import type { SocketHandle } from '../shared/socket-handle.js';
 /** Node sends messages whose `cmd` begins with `NODE_` to `internalMessage`. */
 const command = 'NODE_MANYCORE';
 
-/** As `ChildProcess.send`. */
+/** The method `send` of a `ChildProcess`, or of `process`. */
 type Send = (...given: readonly unknown[]) => unknown;
 
 /** Sends one message, with a handle or none. */

@@ -1,8 +1,8 @@
-// One process of a server, from inside: its loops, and the way between them and the
-// supervisor. With one loop the program runs in the main thread, as under `node`; with more, each loop is a
-// thread, and the main thread can answer the supervisor whatever the program does. Requests of a loop (listen,
-// leases, mesh) go to the supervisor and answers come back unread: `#forwardUp`, `#forwardDown`. The process
-// handles only its own state: which loops serve, threads, drains, the sockets of its listener thread, stacks.
+// One process of a server, from inside: its loops, and the way between them and the supervisor. With one loop the
+// program runs in the main thread, as under `node`; with more, each loop is a thread, and the main thread can
+// answer the supervisor whatever the program does. Requests of a loop (listen, leases, mesh) go to the supervisor
+// and answers come back unread: `#forwardUp`, `#forwardDown`. The process handles only its own state: which loops
+// serve, threads, drains, the sockets of its listener thread, stacks.
 // Long (over 400 lines), because each message of a loop, and its end, may change that one state.
 
 import { closeSync } from 'node:fs';

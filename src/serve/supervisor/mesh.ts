@@ -2,8 +2,8 @@
 // numbers in the arena of this process and the list of members, and offers a channel to each of them. Its
 // descriptors go up with the offer and down to the other loop; without the native core there is no arena, and the
 // path of a socket goes instead. From then on the two communicate directly, and the supervisor notifies them only
-// when one of them has left. The supervisor's process is a member like any
-// loop. Not here: the messages (bus/), and when whose memory is free (channels/shm/orphan-reclaim.ts).
+// when one of them has left. The supervisor's process is a member like any loop. Not here: the messages (bus/), and
+// when whose memory is free (channels/shm/orphan-reclaim.ts).
 
 import { type ChannelEnd, type MemberName, Members } from '../../channels/index.js';
 import { nativeBinding } from '../../native.js';

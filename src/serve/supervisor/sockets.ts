@@ -54,7 +54,7 @@ export class Sockets {
     this.#opener = opener;
   }
 
-  /** As `SocketOpener.inherit`. */
+  /** Adds inherited sockets (`SocketOpener.inherit`). */
   inherit(fds: readonly number[]): Promise<void> {
     return this.#opener.inherit(fds);
   }
@@ -71,7 +71,7 @@ export class Sockets {
     return this.#all.map(({ socket }) => socket.address);
   }
 
-  /** As `OpenSocket.of`, of the socket with this number. */
+  /** Returns the socket with this number and queue (`OpenSocket.of`). */
   of(number: number, queue: number): Listenable {
     const bound = this.#bound[number];
     if (bound === undefined) throw new CodedError('INTERNAL_STATE', `there is no socket ${number}`);
