@@ -225,6 +225,21 @@ test('modules are loaded late in known places only', () => {
   assert.deepEqual([...found].sort(), Object.keys(loadsLate).sort());
 });
 
+test('handlers are given to an object, never assigned to its fields', () => {
+  const assigned: string[] = [];
+  for (const file of sourceFiles()) {
+    walk(file, (node, source) => {
+      if (!ts.isBinaryExpression(node)) return;
+      const { left, operatorToken } = node;
+      const isAssignment = operatorToken.kind === ts.SyntaxKind.EqualsToken;
+      if (!isAssignment || !ts.isPropertyAccessExpression(left)) return;
+      const isOwn = left.expression.kind === ts.SyntaxKind.ThisKeyword;
+      if (/^on[A-Z]/.test(left.name.text) && !isOwn) assigned.push(place(node, source));
+    });
+  }
+  assert.deepEqual(assigned, []);
+});
+
 test('a file of more than 400 lines says in its opening comment why', () => {
   const files = [
     ...sourceFiles(),

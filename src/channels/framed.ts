@@ -8,7 +8,7 @@
 import { CodedError } from '../errors.js';
 import { errorOf, nextTick } from '../lib/index.js';
 import { FrameBatch, FrameParser, type FrameSink } from './frames.js';
-import type { BodyWriter, Channel, ChannelKind, FrameListener, SendOutcome } from './types.js';
+import type { BodyWriter, Channel, ChannelHandlers, ChannelKind, SendOutcome } from './types.js';
 
 /** A batch buffer, in bytes; a fuller batch is written at once. */
 const batchBytes = 64 * 1024;
@@ -50,9 +50,7 @@ function raiseLater(error: unknown): void {
 
 export class FramedChannel implements Channel {
   readonly kind: ChannelKind;
-  onFrame: FrameListener;
-  onDrain: () => void;
-  onClose: (error: Error | undefined) => void;
+  #handlers: ChannelHandlers;
   readonly #carrier: Carrier;
   readonly #batch: FrameBatch;
   readonly #parser: FrameParser;
@@ -80,9 +78,7 @@ export class FramedChannel implements Channel {
     maxBodyBytes?: number,
   ) {
     this.kind = kind;
-    this.onFrame = () => {};
-    this.onDrain = () => {};
-    this.onClose = () => {};
+    this.#handlers = { onFrame: () => {}, onDrain: () => {}, onClose: () => {} };
     this.#batch = new FrameBatch(Buffer.allocUnsafeSlow(batchBytes));
     this.#spare = [];
     this.#giveBack = (bytes) => this.#keep(bytes);
@@ -99,7 +95,7 @@ export class FramedChannel implements Channel {
       onFrame: (frameKind, task, target, body) => {
         if (this.#hasClosed) return;
         try {
-          this.onFrame(frameKind, task, target, body);
+          this.#handlers.onFrame(frameKind, task, target, body);
         } catch (error) {
           raiseLater(error);
         }
@@ -112,6 +108,10 @@ export class FramedChannel implements Channel {
       onRoom: () => this.#drain(),
       onEnd: (cause) => this.#takeEnd(cause),
     });
+  }
+
+  handle(handlers: Partial<ChannelHandlers>): void {
+    this.#handlers = { ...this.#handlers, ...handlers };
   }
 
   get sentBytes(): number {
@@ -197,7 +197,7 @@ export class FramedChannel implements Channel {
     if (this.#carrier.queuedBytes + this.#batch.sizeBytes > drainedBytes) return;
     this.#wantsDrain = false;
     try {
-      this.onDrain();
+      this.#handlers.onDrain();
     } catch (error) {
       raiseLater(error);
     }
@@ -235,7 +235,7 @@ export class FramedChannel implements Channel {
     this.#hasClosed = true;
     if (this.#sentGoodbye && !this.#isOver) this.#end();
     try {
-      this.onClose(error);
+      this.#handlers.onClose(error);
     } catch (thrown) {
       raiseLater(thrown);
     }

@@ -20,6 +20,15 @@ export type SendOutcome = 'sent' | 'full' | 'refused' | 'closed';
 /** The reader is valid only during the call; `kind`, `task`, `target` are int32. */
 export type FrameListener = (kind: number, task: number, target: number, body: ByteReader) => void;
 
+/** Handlers of a channel's events. */
+export interface ChannelHandlers {
+  readonly onFrame: FrameListener;
+  /** There is room again after a `full`. */
+  readonly onDrain: () => void;
+  /** Called once, when nothing more will arrive; `error` is set when it was not an orderly close. */
+  readonly onClose: (error: Error | undefined) => void;
+}
+
 /**
  * The contract. Each number is a test of the conformance suite.
  *
@@ -43,10 +52,8 @@ export interface Channel {
   /** Bytes of the frames so far, with headers, without the blocks that they refer to. */
   readonly sentBytes: number;
   readonly receivedBytes: number;
-  onFrame: FrameListener;
-  onDrain: () => void;
-  /** Called once, when nothing more will arrive; `error` is set when it was not an orderly close. */
-  onClose: (error: Error | undefined) => void;
+  /** Sets handlers; those that are left out stay. What comes before there is one is dropped. */
+  handle(handlers: Partial<ChannelHandlers>): void;
   trySend<T>(
     kind: number,
     task: number,
@@ -120,17 +127,24 @@ export interface BlockStore {
   takeBack(block: Block, count: number): void;
   returnAll(): void;
   /**
-   * Returns the memory of a block that the peer lent. When it is not held here any more, `onUnused` is called
-   * with the number of references received, to be sent to the peer.
+   * Returns the memory of a block that the peer lent. When it is not held here any more, the handler of
+   * `handleUnused` is called with the number of references received, to be sent to the peer.
    */
   borrow(block: Block, isShared: boolean): ArrayBuffer;
   /** Bytes borrowed so far. */
   readonly borrowedBytes: number;
-  onUnused: (block: Block, count: number) => void;
+  handleUnused(onUnused: (block: Block, count: number) => void): void;
 }
 
 /** A step that a member has done for one that has ended (channels/shm/orphan-reclaim.ts). */
 export type RefTransferStep = 'transferred' | 'settled';
+
+/** Handlers of what is to be sent to the peer, in order. */
+export interface RefTransferHandlers {
+  /** This thread's references to the block. */
+  readonly onInherit: (block: Block, count: number) => void;
+  readonly onStep: (member: number, step: RefTransferStep) => void;
+}
 
 /**
  * Transfer of a dead member's references to blocks, between two other members (event loops of one arena).
@@ -138,9 +152,7 @@ export type RefTransferStep = 'transferred' | 'settled';
  * member. Absent on a channel to a worker.
  */
 export interface RefTransfer {
-  /** Both are to be sent to the peer, in order: this thread's references to the block, and its steps. */
-  onInherit: (block: Block, count: number) => void;
-  onStep: (member: number, step: RefTransferStep) => void;
+  handle(handlers: RefTransferHandlers): void;
   /** Both are called with what the peer has sent. */
   inherit(block: Block, count: number): void;
   receiveStep(member: number, step: RefTransferStep): void;

@@ -35,13 +35,15 @@ export class Wire<Message extends object> {
 
   constructor(channel: Channel, listener: WireListener) {
     this.#channel = channel;
-    channel.onFrame = (_kind, _task, _target, body) => {
-      const bytes = body.copy(body.limit - body.position);
-      listener.onMessage(parsed(bytes.toString('utf8')));
-    };
-    channel.onDrain = () => this.#flush();
-    channel.onClose = (error) =>
-      listener.onClose?.(hasCode(error, 'CHANNEL_FRAME_CORRUPT') ? error : undefined);
+    channel.handle({
+      onFrame: (_kind, _task, _target, body) => {
+        const bytes = body.copy(body.limit - body.position);
+        listener.onMessage(parsed(bytes.toString('utf8')));
+      },
+      onDrain: () => this.#flush(),
+      onClose: (error) =>
+        listener.onClose?.(hasCode(error, 'CHANNEL_FRAME_CORRUPT') ? error : undefined),
+    });
     channel.ref();
   }
 

@@ -115,28 +115,29 @@ export class Link {
     this.#writePacked = (writer, packed) => this.codec.writePacked(writer, packed);
     this.#writeCall = (writer, call) => this.#writeCallBody(writer, call);
     this.#events = events;
-    this.#channel.onFrame = (kind, task, target, body) => this.#receive(kind, task, target, body);
     const closed = (error?: Error) => ({
       kind: undefined,
       task: 0,
       deliver: () => this.#closed(error),
     });
-    this.#channel.onClose = (error) => this.#afterHeld(closed(error));
-    this.#channel.onDrain = () => {
-      if (this.#flushOutbox()) events.onDrain();
-    };
+    this.#channel.handle({
+      onFrame: (kind, task, target, body) => this.#receive(kind, task, target, body),
+      onDrain: () => {
+        if (this.#flushOutbox()) events.onDrain();
+      },
+      onClose: (error) => this.#afterHeld(closed(error)),
+    });
     this.#announceBlocks(end);
   }
 
   #announceBlocks({ blocks, refTransfer }: ChannelEnd): void {
-    if (blocks !== undefined) {
-      blocks.onUnused = (block, count) => this.#postBlock(frame.release, block, count);
-    }
-    if (refTransfer === undefined) return;
-    refTransfer.onInherit = (block, count) => this.#postBlock(frame.inherit, block, count);
-    refTransfer.onStep = (member, step) => {
-      this.#enqueue(() => this.#channel.trySend(frame[step], 0, member, writeRaw, noBytes));
-    };
+    blocks?.handleUnused((block, count) => this.#postBlock(frame.release, block, count));
+    refTransfer?.handle({
+      onInherit: (block, count) => this.#postBlock(frame.inherit, block, count),
+      onStep: (member, step) => {
+        this.#enqueue(() => this.#channel.trySend(frame[step], 0, member, writeRaw, noBytes));
+      },
+    });
   }
 
   /** Handles the end of the channel, after everything from the peer was read. */

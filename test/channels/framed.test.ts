@@ -52,11 +52,13 @@ function given(): Given {
     return carrier;
   });
   const calls: string[] = [];
-  channel.onFrame = (kind) => calls.push(`frame ${kind}`);
-  channel.onClose = (error) => {
-    calls.push(error !== undefined && 'code' in error ? String(error.code) : 'orderly');
-  };
-  channel.onDrain = () => calls.push('drain');
+  channel.handle({
+    onFrame: (kind) => calls.push(`frame ${kind}`),
+    onClose: (error) => {
+      calls.push(error !== undefined && 'code' in error ? String(error.code) : 'orderly');
+    },
+    onDrain: () => calls.push('drain'),
+  });
   const arrive = listeners[0];
   assert.ok(arrive);
   return { channel, carrier, arrive, calls };
@@ -83,10 +85,12 @@ test('frames behind a goodbye are not delivered, nor is a second goodbye', () =>
 
 test('destroy() in a listener silences the rest of the piece, the end and the failure', () => {
   const { arrive, calls, channel, carrier } = given();
-  channel.onFrame = () => {
-    calls.push('frame');
-    channel.destroy();
-  };
+  channel.handle({
+    onFrame: () => {
+      calls.push('frame');
+      channel.destroy();
+    },
+  });
   arrive.onBytes(stream(1, 2, 0));
   arrive.onBytes(Buffer.alloc(16, 0xfd));
   arrive.onRoom();
@@ -98,7 +102,7 @@ test('destroy() in a listener silences the rest of the piece, the end and the fa
 test('the end without a goodbye is reported once, with its cause', () => {
   const { arrive, channel } = given();
   const errors: (Error | undefined)[] = [];
-  channel.onClose = (error) => errors.push(error);
+  channel.handle({ onClose: (error) => errors.push(error) });
   const cause = new Error('broken pipe');
   arrive.onEnd(cause);
   arrive.onEnd(undefined);

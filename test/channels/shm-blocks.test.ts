@@ -18,11 +18,11 @@ function openStores(t: TestContext) {
   const { blocks: theirs } = worker;
   assert.ok(mine && theirs);
   const unused: [Block, number][] = [];
-  theirs.onUnused = (block, count) => {
+  theirs.handleUnused((block, count) => {
     unused.push([block, count]);
     mine.takeBack(block, count);
-  };
-  mine.onUnused = (block, count) => theirs.takeBack(block, count);
+  });
+  mine.handleUnused((block, count) => theirs.takeBack(block, count));
   return { mine, theirs, unused };
 }
 
@@ -158,10 +158,12 @@ test('frames larger than the ring pass between small ones, in order', async (t) 
   const [parent, worker] = openPair(t, { ringBytes: 4096 });
   const seen: number[] = [];
   const last: string[] = [];
-  worker.channel.onFrame = (_kind, task, _target, body) => {
-    seen.push(task);
-    last.push(readText(body));
-  };
+  worker.channel.handle({
+    onFrame: (_kind, task, _target, body) => {
+      seen.push(task);
+      last.push(readText(body));
+    },
+  });
   const sizes = [3, 2000, 5, 1 << 20, 0, 1008, 1009, 3 << 20, 7];
   parent.channel.ref();
   for (const [task, size] of sizes.entries()) {

@@ -17,20 +17,22 @@ const raw = (writer: ByteWriter, body: Buffer): boolean => {
   return true;
 };
 
-channel.onFrame = (kind, task, target, body) => {
-  if (waiting.length === 0 && channel.trySend(kind, task, target, copy, body) === 'sent') return;
-  waiting.push({ kind, task, target, body: body.copy(body.limit - body.position) });
-};
-channel.onDrain = () => {
-  for (;;) {
-    const next = waiting[0];
-    if (next === undefined) return;
-    if (channel.trySend(next.kind, next.task, next.target, raw, next.body) !== 'sent') return;
-    waiting.shift();
-  }
-};
-channel.onClose = () => {
-  channel.unref();
-  channel.close();
-};
+channel.handle({
+  onFrame: (kind, task, target, body) => {
+    if (waiting.length === 0 && channel.trySend(kind, task, target, copy, body) === 'sent') return;
+    waiting.push({ kind, task, target, body: body.copy(body.limit - body.position) });
+  },
+  onDrain: () => {
+    for (;;) {
+      const next = waiting[0];
+      if (next === undefined) return;
+      if (channel.trySend(next.kind, next.task, next.target, raw, next.body) !== 'sent') return;
+      waiting.shift();
+    }
+  },
+  onClose: () => {
+    channel.unref();
+    channel.close();
+  },
+});
 channel.ref();

@@ -25,8 +25,10 @@ for (const [title, forge] of forgeries) {
   test(`${title} ends the channel with SEGMENT_CORRUPT`, async (t) => {
     const [parent, worker] = openPair(t, { ringBytes: 4096 });
     const closes: unknown[] = [];
-    worker.channel.onClose = (error) => closes.push(error);
-    worker.channel.onFrame = () => assert.fail('a forged frame was delivered');
+    worker.channel.handle({
+      onClose: (error) => closes.push(error),
+      onFrame: () => assert.fail('a forged frame was delivered'),
+    });
     worker.channel.ref();
     assert.equal(parent.channel.trySend(1, 2, 3, writeText, 'whole'), 'sent');
     forge(worker.memory.words, worker.requestAt >> 2);
@@ -40,7 +42,7 @@ for (const [title, forge] of forgeries) {
 test('a forged head ends the writing side with SEGMENT_CORRUPT, outside of trySend', async (t) => {
   const [parent, worker] = openPair(t, { ringBytes: 1024 });
   const closes: unknown[] = [];
-  parent.channel.onClose = (error) => closes.push(error);
+  parent.channel.handle({ onClose: (error) => closes.push(error) });
   Atomics.store(worker.memory.words, wordAt.requestHead, 12345);
   const outcomes = new Set<string>();
   for (let i = 0; i < 100; i++) outcomes.add(parent.channel.trySend(0, i, 0, writeText, 'x'));
@@ -57,10 +59,12 @@ test('random numbers anywhere in the segment never harm the process', async (t) 
     const [parent, worker] = openPair(t, { ringBytes: 1024 });
     let outcome = 'open';
     for (const end of [parent, worker]) {
-      end.channel.onClose = (error) => {
-        assert.ok(error === undefined || hasCode(error, 'SEGMENT_CORRUPT'), String(error));
-        if (outcome !== 'corrupt') outcome = error === undefined ? 'closed' : 'corrupt';
-      };
+      end.channel.handle({
+        onClose: (error) => {
+          assert.ok(error === undefined || hasCode(error, 'SEGMENT_CORRUPT'), String(error));
+          if (outcome !== 'corrupt') outcome = error === undefined ? 'closed' : 'corrupt';
+        },
+      });
       end.channel.ref();
     }
     const { words } = parent.memory;

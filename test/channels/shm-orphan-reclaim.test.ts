@@ -117,9 +117,11 @@ class Loop {
     const blocks = new ShmBlocks(this.table, countAll);
     const refTransfer = new MemberRefTransfer(peer.name, blocks, this.reclaim);
     const send = (frame: Frame): void => void peer.inboxOf(this).push(frame);
-    blocks.onUnused = (block, count) => send({ type: 'release', block, count });
-    refTransfer.onInherit = (block, count) => send({ type: 'inherit', block, count });
-    refTransfer.onStep = (member, type) => send({ type, member });
+    blocks.handleUnused((block, count) => send({ type: 'release', block, count }));
+    refTransfer.handle({
+      onInherit: (block, count) => send({ type: 'inherit', block, count }),
+      onStep: (member, type) => send({ type, member }),
+    });
     this.lines.set(peer.name.id, {
       blocks,
       refTransfer,

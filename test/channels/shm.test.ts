@@ -8,16 +8,20 @@ test('a frame that a child process echoes comes back whole', async (t) => {
   const { channel, exited } = openWithChild(t, './shm-echo.js');
   channel.ref();
   const received: unknown[] = [];
-  channel.onFrame = (kind, task, target, body) => {
-    received.push([kind, task, target, readText(body)]);
-  };
+  channel.handle({
+    onFrame: (kind, task, target, body) => {
+      received.push([kind, task, target, readText(body)]);
+    },
+  });
   assert.equal(channel.trySend(1, -2, 3, writeText, 'hello'), 'sent');
   await until(() => received.length === 1, 'the echo');
   assert.deepEqual(received, [[1, -2, 3, 'hello']]);
   let closed: unknown = 'not yet';
-  channel.onClose = (error) => {
-    closed = error;
-  };
+  channel.handle({
+    onClose: (error) => {
+      closed = error;
+    },
+  });
   channel.close();
   await exited;
   await until(() => closed !== 'not yet', 'the close');
@@ -27,7 +31,9 @@ test('a frame that a child process echoes comes back whole', async (t) => {
 test('frames pass in order in both directions between two ends of one thread', async (t) => {
   const [parent, worker] = openPair(t, { ringBytes: 1024 });
   const seen: string[] = [];
-  worker.channel.onFrame = (_kind, task, _target, body) => seen.push(`${task}${readText(body)}`);
+  worker.channel.handle({
+    onFrame: (_kind, task, _target, body) => seen.push(`${task}${readText(body)}`),
+  });
   parent.channel.ref();
   let sent = 0;
   const sendAll = (): void => {
@@ -37,7 +43,7 @@ test('frames pass in order in both directions between two ends of one thread', a
       sent++;
     }
   };
-  parent.channel.onDrain = sendAll;
+  parent.channel.handle({ onDrain: sendAll });
   sendAll();
   await until(() => seen.length === 1000, 'a thousand frames');
   const expected = Array.from({ length: 1000 }, (_, i) => `${i}${'x'.repeat(i % 100)}`);
@@ -49,12 +55,16 @@ test('ref() and unref() call native code only for what lasts until the loop slee
   const { native } = eventLoop();
   const settle = t.mock.method(native, 'settleRefs');
   const answered: number[] = [];
-  worker.channel.onFrame = (_kind, task) => worker.channel.trySend(0, task, 0, writeText, '');
-  parent.channel.onFrame = (_kind, task) => {
-    parent.channel.unref();
-    answered.push(task);
-    if (task < 100) ask(task + 1);
-  };
+  worker.channel.handle({
+    onFrame: (_kind, task) => worker.channel.trySend(0, task, 0, writeText, ''),
+  });
+  parent.channel.handle({
+    onFrame: (_kind, task) => {
+      parent.channel.unref();
+      answered.push(task);
+      if (task < 100) ask(task + 1);
+    },
+  });
   const ask = (task: number): void => {
     parent.channel.ref();
     parent.channel.trySend(0, task, 0, writeText, '');
@@ -67,9 +77,11 @@ test('ref() and unref() call native code only for what lasts until the loop slee
 test('a large frame that the receiver may not map ends the channel with NATIVE_REFUSED', async (t) => {
   const [parent, worker] = openPair(t);
   let closed: Error | undefined;
-  worker.channel.onClose = (error) => {
-    closed = error;
-  };
+  worker.channel.handle({
+    onClose: (error) => {
+      closed = error;
+    },
+  });
   assert.equal(parent.channel.trySend(0, 0, 0, writeText, 'x'.repeat(100_000)), 'sent');
   process.env['MANYCORE_REFUSE'] = 'mapping';
   t.after(() => {
@@ -90,12 +102,14 @@ test('each of several peers that close at once is reported, also when listeners 
   t.after(() => process.setUncaughtExceptionCaptureCallback(null));
   for (const [index, [parent, worker]] of pairs.entries()) {
     parent.channel.ref();
-    worker.channel.onClose = () => {
-      closed.add(index);
-      parent.channel.destroy();
-      worker.channel.destroy();
-      if (index % 2 === 0) throw new Error(`${index}`);
-    };
+    worker.channel.handle({
+      onClose: () => {
+        closed.add(index);
+        parent.channel.destroy();
+        worker.channel.destroy();
+        if (index % 2 === 0) throw new Error(`${index}`);
+      },
+    });
   }
   for (const [parent] of pairs) parent.channel.close();
   try {

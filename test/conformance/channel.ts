@@ -112,9 +112,11 @@ export function testChannel(subject: Subject): void {
     const opened = open(t, subject);
     const body = Buffer.alloc(10_000);
     let drains = 0;
-    opened.channel.onDrain = () => {
-      drains += 1;
-    };
+    opened.channel.handle({
+      onDrain: () => {
+        drains += 1;
+      },
+    });
     assert.equal(opened.channel.trySend(ask.stall, 0, 0, writeBytes, Buffer.alloc(0)), 'sent');
     let sentFrames = 0;
     const fill = (): string => {
@@ -217,10 +219,12 @@ export function testChannel(subject: Subject): void {
   check('6. destroy() inside a listener is the last that is heard', async (t) => {
     const opened = open(t, subject);
     let calls = 0;
-    opened.channel.onFrame = () => {
-      calls += 1;
-      opened.channel.destroy();
-    };
+    opened.channel.handle({
+      onFrame: () => {
+        calls += 1;
+        opened.channel.destroy();
+      },
+    });
     await opened.send(ask.flood, 5000, 10);
     await waitFor(() => calls > 0, deadlineMs, 'a frame');
     opened.kill();
@@ -256,13 +260,15 @@ export function testChannel(subject: Subject): void {
     let isSending = false;
     let calledInside = 0;
     let calls = 0;
-    opened.channel.onFrame = () => {
-      calls += 1;
-      if (isSending) calledInside += 1;
-    };
-    opened.channel.onDrain = () => {
-      if (isSending) calledInside += 1;
-    };
+    opened.channel.handle({
+      onFrame: () => {
+        calls += 1;
+        if (isSending) calledInside += 1;
+      },
+      onDrain: () => {
+        if (isSending) calledInside += 1;
+      },
+    });
     const body = Buffer.alloc(1000);
     let sentFrames = 0;
     for (let turn = 0; turn < 50; turn += 1) {
@@ -281,9 +287,11 @@ export function testChannel(subject: Subject): void {
     const opened = open(t, subject);
     let inner: string | undefined;
     let drains = 0;
-    opened.channel.onDrain = () => {
-      drains += 1;
-    };
+    opened.channel.handle({
+      onDrain: () => {
+        drains += 1;
+      },
+    });
     const nested: typeof writeBytes = (writer, value) => {
       inner = opened.channel.trySend(ask.echo, 2, 0, writeBytes, value);
       return writeBytes(writer, value);

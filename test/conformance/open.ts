@@ -101,15 +101,17 @@ export function open(t: TestContext, { kind, worker }: Subject, startsUnref = fa
   const frames: Frame[] = [];
   const closes: string[] = [];
   let drained = (): void => {};
-  channel.onFrame = (frameKind, task, target, body) => {
-    frames.push({ kind: frameKind, task, target, body: body.copy(body.limit - body.position) });
-  };
-  channel.onDrain = () => drained();
-  channel.onClose = (error) => {
-    closes.push(
-      error === undefined ? 'orderly' : 'code' in error ? String(error.code) : error.message,
-    );
-  };
+  channel.handle({
+    onFrame: (frameKind, task, target, body) => {
+      frames.push({ kind: frameKind, task, target, body: body.copy(body.limit - body.position) });
+    },
+    onDrain: () => drained(),
+    onClose: (error) => {
+      closes.push(
+        error === undefined ? 'orderly' : 'code' in error ? String(error.code) : error.message,
+      );
+    },
+  });
   channel.ref();
   return {
     ...started,

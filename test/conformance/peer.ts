@@ -135,13 +135,15 @@ function runPeer(ticket: unknown, startsUnref: boolean): void {
       plainFrames += 1;
     },
   };
-  channel.onFrame = (kind, task, target, body) => acts[kind]?.(task, target, body);
-  channel.onDrain = sendWaiting;
-  channel.onClose = (error) => {
-    if (error !== undefined) return;
-    count();
-    channel.close();
-  };
+  channel.handle({
+    onFrame: (kind, task, target, body) => acts[kind]?.(task, target, body),
+    onDrain: sendWaiting,
+    onClose: (error) => {
+      if (error !== undefined) return;
+      count();
+      channel.close();
+    },
+  });
   if (!startsUnref) channel.ref();
 }
 

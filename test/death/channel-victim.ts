@@ -40,11 +40,13 @@ const writeBody = (writer: ByteWriter, bytes: Buffer): boolean => {
   return true;
 };
 
-channel.onFrame = (kind, task, target, body: ByteReader) => {
-  const bytes = body.copy(body.limit - body.position);
-  channel.trySend(kind, task, target, writeBody, bytes);
-};
-channel.onClose = () => {
-  channel.close();
-};
+channel.handle({
+  onFrame: (kind, task, target, body: ByteReader) => {
+    const bytes = body.copy(body.limit - body.position);
+    channel.trySend(kind, task, target, writeBody, bytes);
+  },
+  onClose: () => {
+    channel.close();
+  },
+});
 channel.ref();

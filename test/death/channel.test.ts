@@ -38,8 +38,10 @@ async function runVictim(step: number, side: 'before' | 'after'): Promise<Outcom
   child.once('exit', () => end.peerExited());
   const received: string[] = [];
   const closes: unknown[] = [];
-  end.channel.onFrame = (_kind, task, _target, body) => received.push(`${task}${readText(body)}`);
-  end.channel.onClose = (error) => closes.push(error);
+  end.channel.handle({
+    onFrame: (_kind, task, _target, body) => received.push(`${task}${readText(body)}`),
+    onClose: (error) => closes.push(error),
+  });
   end.channel.ref();
   sendTexts(end);
   await until(() => received.length === texts.length || closes.length > 0, `step ${step}`);

@@ -166,7 +166,9 @@ test('a sender that gets no more mappings gets an error, and goes on', needsNati
     const offer = offerShm({ worker: 'thread', spin: false });
     const [{ channel }, worker] = [offer.open(), acceptShm(offer.ticket)];
     const sizes = [];
-    worker.channel.onFrame = (kind, task, target, body) => sizes.push(body.limit - body.position);
+    worker.channel.handle({
+      onFrame: (kind, task, target, body) => sizes.push(body.limit - body.position),
+    });
     const send = (sizeBytes) => channel.trySend(0, 0, 0, (writer, bytes) => {
       writer.raw(bytes);
       return true;

@@ -106,7 +106,9 @@ test('the binary loads and unloads in twenty worker threads that talk over a cha
       const parent = offer.open();
       const worker = acceptShm(offer.ticket);
       worker.blocks.allocate(100000);
-      worker.channel.onFrame = (kind) => { parentPort.postMessage(kind); parentPort.close(); };
+      worker.channel.handle({
+        onFrame: (kind) => { parentPort.postMessage(kind); parentPort.close(); },
+      });
       worker.channel.ref();
       parent.channel.trySend(7, 0, 0, () => true, undefined);
     });`;
@@ -130,7 +132,7 @@ test('a thread that leaves its channels open ends by itself, the binary loaded o
         const parent = offer.open();
         const worker = acceptShm(offer.ticket);
         parent.channel.trySend(7, 0, 0, () => true, undefined);
-        worker.channel.onFrame = () => process.exit(0);
+        worker.channel.handle({ onFrame: () => process.exit(0) });
       });`)};
     for (let round = 0; round < 3; round++) {
       const worker = new Worker(work, { eval: true });

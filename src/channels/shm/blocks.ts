@@ -2,7 +2,8 @@
 // outstanding, and every peer it was lent to has given it back. A block of another owner is given back in the
 // same way, to the peer through which it came first; references that others lend meanwhile at once. So
 // holders form a tree whose root is the owner: no two hold a block for each other, and the death of a peer is
-// one call. Not here: memory and offsets (crates/core/src/{arena,slab}.rs), the messages (worker/protocol),
+// one call. Long (over 400 lines), because a block's states are changed in one table.
+// Not here: memory and offsets (crates/core/src/{arena,slab}.rs), the messages (worker/protocol),
 // blocks that came through an event loop that has ended (orphan-reclaim.ts).
 
 import { CodedError } from '../../errors.js';
@@ -190,7 +191,7 @@ export class BlockTable {
     if (isShared) entry.isShared = true; // not set for one that this thread only stands in for
     const buffer = entry.buffer?.deref() ?? this.#makeBuffer(entry);
     if (isCounted && entry.via === via) entry.receivedCount++;
-    else if (isCounted) via.onUnused(block, 1);
+    else if (isCounted) via.reportUnused(block, 1);
     return buffer;
   }
 
@@ -230,7 +231,7 @@ export class BlockTable {
     if (entry.isOwn) {
       callNative(() => this.native.free(offset));
     } else {
-      entry.via?.onUnused(entry.block, entry.receivedCount);
+      entry.via?.reportUnused(entry.block, entry.receivedCount);
       const leaving = this.#leavingOf(owner);
       if (this.#leaving.has(leaving)) this.#retireWhenUnused(leaving);
     }
@@ -316,7 +317,7 @@ export class BlockTable {
       this.#entries.set(keyOf(block), new Entry(block, false, false, undefined));
       return;
     }
-    entry.via?.onUnused(block, entry.receivedCount);
+    entry.via?.reportUnused(block, entry.receivedCount);
     entry.via = undefined;
   }
 }
@@ -344,8 +345,8 @@ export function countOfWorker(worker: number, isParent: boolean): Counting {
 /** The blocks of one channel: those of its arena, lent to its peer and borrowed from it. */
 export class ShmBlocks implements BlockStore {
   readonly thresholdBytes = thresholdBytes;
-  onUnused: (block: Block, count: number) => void = ignore;
   borrowedBytes = 0;
+  #onUnused: (block: Block, count: number) => void = ignore;
   readonly #table: BlockTable;
   readonly #counts: Counting | undefined;
 
@@ -353,6 +354,14 @@ export class ShmBlocks implements BlockStore {
   constructor(table: BlockTable, counts?: Counting) {
     this.#table = table;
     this.#counts = counts;
+  }
+
+  handleUnused(onUnused: (block: Block, count: number) => void): void {
+    this.#onUnused = onUnused;
+  }
+
+  reportUnused(block: Block, count: number): void {
+    this.#onUnused(block, count);
   }
 
   place(view: Uint8Array): Block | undefined {

@@ -7,7 +7,7 @@ import { CodedError } from '../../errors.js';
 import { errorOf, setImmediate } from '../../lib/index.js';
 import type { NativeSegment } from '../../native.js';
 import type { ByteReader } from '../bytes.js';
-import type { BodyWriter, Channel, FrameListener, SendOutcome } from '../types.js';
+import type { BodyWriter, Channel, ChannelHandlers, FrameListener, SendOutcome } from '../types.js';
 import type { EventLoop } from './event-loop.js';
 import {
   parentWords,
@@ -46,9 +46,7 @@ export interface ShmChannelParts {
 
 export class ShmChannel implements Channel {
   readonly kind = 'shm';
-  onFrame: FrameListener = ignore;
-  onDrain: () => void = ignore;
-  onClose: (error: Error | undefined) => void = ignore;
+  #handlers: ChannelHandlers = { onFrame: ignore, onDrain: ignore, onClose: ignore };
   readonly #words: Int32Array;
   readonly #writer: RingWriter;
   readonly #reader: RingReader;
@@ -121,7 +119,7 @@ export class ShmChannel implements Channel {
   /** Refuses a body writer that sends while its own frame is half written. */
   #refuseNested(): 'full' {
     setImmediate(() => {
-      if (this.#isAttached) this.onDrain();
+      if (this.#isAttached) this.#handlers.onDrain();
     });
     return 'full';
   }
@@ -160,7 +158,7 @@ export class ShmChannel implements Channel {
     if (this.#isPeerDone || !this.#isAttached) return;
     // Read before the ring: what the peer sent before it closed is then in the ring.
     const peerState = Atomics.load(this.#words, this.#at.peerState);
-    const outcome = this.#reader.drain(this.onFrame, this.#onSpill, framesPerPump);
+    const outcome = this.#reader.drain(this.#handlers.onFrame, this.#onSpill, framesPerPump);
     if (!this.#isAttached) return;
     if (outcome === 'corrupt') {
       this.#fail(`a cursor or size of the incoming ring is ${this.#reader.corruptValue}`);
@@ -169,7 +167,7 @@ export class ShmChannel implements Channel {
     if (this.#reader.makeRoom()) this.#wakePeer();
     if (this.#writer.takeRoom() && this.#wantsRoom) {
       this.#wantsRoom = false;
-      this.onDrain();
+      this.#handlers.onDrain();
     }
     const isPeerClosed = peerState === sideState.closed || peerState === sideState.gone;
     if (outcome === 'empty' && (isPeerClosed || this.#hasPeerExited)) {
@@ -185,7 +183,7 @@ export class ShmChannel implements Channel {
       this.#failWith(errorOf(error));
       return;
     }
-    this.onFrame(kind, task, target, found);
+    this.#handlers.onFrame(kind, task, target, found);
   };
 
   #finishReceiving(isOrderly: boolean, isGone: boolean): void {
@@ -196,7 +194,7 @@ export class ShmChannel implements Channel {
       ? undefined
       : new CodedError('CHANNEL_CLOSED', 'the peer ended without closing the channel');
     if (!this.#isSending) this.#detach();
-    this.onClose(error);
+    this.#handlers.onClose(error);
   }
 
   /**
@@ -222,6 +220,10 @@ export class ShmChannel implements Channel {
       // Again while a limit or a listener that threw has left frames.
       if (this.#isAttached && !this.#isPeerDone) setImmediate(() => this.#drainAfterExit());
     }
+  }
+
+  handle(handlers: Partial<ChannelHandlers>): void {
+    this.#handlers = { ...this.#handlers, ...handlers };
   }
 
   // Written here, applied when the loop is about to sleep: each call refs and each answer unrefs, and a call
@@ -257,7 +259,7 @@ export class ShmChannel implements Channel {
   #failWith(error: Error): void {
     if (this.#isPeerDone) return;
     this.destroy();
-    this.onClose(error);
+    this.#handlers.onClose(error);
   }
 
   /** Fails after `trySend`, in which no listener may run. */

@@ -15,7 +15,7 @@
 // those have ended. Not here: the membership (serve/supervisor/mesh.ts), counts of references (blocks.ts).
 
 import { callNative } from '../../native.js';
-import type { Block, RefTransfer, RefTransferStep } from '../types.js';
+import type { Block, RefTransfer, RefTransferHandlers, RefTransferStep } from '../types.js';
 import { type BlockTable, memberOf, type ShmBlocks } from './blocks.js';
 
 /** An event loop that has channels to others over one arena. */
@@ -33,8 +33,7 @@ export class MemberRefTransfer implements RefTransfer {
   readonly id: number;
   readonly owner: number;
   readonly blocks: ShmBlocks;
-  onInherit: (block: Block, count: number) => void = ignore;
-  onStep: (member: number, step: RefTransferStep) => void = ignore;
+  handlers: RefTransferHandlers = { onInherit: ignore, onStep: ignore };
   isReadToEnd = false;
   readonly #reclaim: OrphanReclaim;
 
@@ -43,6 +42,10 @@ export class MemberRefTransfer implements RefTransfer {
     this.owner = owner;
     this.blocks = blocks;
     this.#reclaim = reclaim;
+  }
+
+  handle(handlers: RefTransferHandlers): void {
+    this.handlers = handlers;
   }
 
   inherit(block: Block, count: number): void {
@@ -176,7 +179,7 @@ export class OrphanReclaim {
       for (const block of this.table.blocksVia(dead.blocks)) {
         const successor = this.#successorOf(block);
         const count = this.table.reroute(block, successor?.blocks);
-        successor?.onInherit(block, count);
+        successor?.handlers.onInherit(block, count);
       }
     }
     this.#announce(member, 'transferred');
@@ -185,7 +188,7 @@ export class OrphanReclaim {
   #announce(member: DeadMember, step: RefTransferStep): void {
     member.state = step;
     for (const each of member.end?.others ?? []) {
-      if (!this.#hasEnded(each)) this.#transfers.get(each)?.onStep(member.id, step);
+      if (!this.#hasEnded(each)) this.#transfers.get(each)?.handlers.onStep(member.id, step);
     }
   }
 

@@ -1,8 +1,7 @@
 // The workers of a node as a count: each is lent to a pool, runs a durable task, or is free.
 
 export class Slots {
-  /** Called after a worker was taken or returned. */
-  onChange: () => void = () => {};
+  #onChange: () => void = () => {};
   readonly count: number;
   #used = 0;
   #waiting: (() => void)[] = [];
@@ -15,11 +14,16 @@ export class Slots {
     return this.#used < this.count;
   }
 
+  /** Sets what is called after a worker was taken or returned. */
+  handleChange(onChange: () => void): void {
+    this.#onChange = onChange;
+  }
+
   /** Returns whether a worker was free. */
   take(): boolean {
     if (!this.isFree) return false;
     this.#used += 1;
-    this.onChange();
+    this.#onChange();
     return true;
   }
 
@@ -28,7 +32,7 @@ export class Slots {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const resolve of waiting) resolve();
-    this.onChange();
+    this.#onChange();
   }
 
   /** Resolves when a worker is free. */

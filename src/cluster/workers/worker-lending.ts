@@ -55,7 +55,7 @@ export class WorkerLending {
     this.#options = options;
     this.#slots = slots;
     this.#drainTimeoutMs = drainTimeoutMs;
-    slots.onChange = () => this.#listen();
+    slots.handleChange(() => this.#listen());
     this.#listen();
   }
 

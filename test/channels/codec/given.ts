@@ -50,7 +50,6 @@ export function roundTrip(value: unknown, codec = plainCodec): unknown {
 export class HeapBlocks implements BlockStore {
   readonly thresholdBytes = 1000;
   readonly borrowedBytes = 0;
-  onUnused = (): void => {};
   /** Memory by offset; its holders are the sender's holds and the references of peers. */
   readonly memory = new Map<number, ArrayBuffer>();
   holds = 0;
@@ -58,6 +57,8 @@ export class HeapBlocks implements BlockStore {
   isFull = false;
   readonly #shared = new Map<ArrayBufferLike, number>();
   #nextOffset = 0;
+
+  handleUnused(): void {}
 
   #add(buffer: ArrayBuffer): number {
     const offset = this.#nextOffset;
