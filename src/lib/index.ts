@@ -63,6 +63,7 @@ export {
   numberOption,
   type Read,
   type Readers,
+  readGiven,
   readOptions,
 } from './input/options.js';
 export {

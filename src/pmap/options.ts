@@ -13,7 +13,7 @@ import {
   type Readers,
   readOptions,
 } from '../lib/index.js';
-import { Pool } from '../pool/index.js';
+import { type Pool, poolOption } from '../pool/index.js';
 
 /** An array over a buffer: its items reach workers without being copied when the buffer is `shared()`. */
 export type TypedArray =
@@ -84,10 +84,7 @@ export interface FillOptions extends MapOptions {
 const maxItems = 2 ** 31 - 1;
 
 const mapReaders = {
-  pool: (name, pool) => {
-    if (pool === undefined || pool instanceof Pool) return pool;
-    throw invalid(name, pool, 'a Pool that this copy of manycore made');
-  },
+  pool: poolOption,
   channel: (name, channel: MapChannel = 'auto', { pool }) => {
     oneOf(name, channel, ['auto', 'shm', 'socket', 'memory', 'inline']);
     if (pool === undefined || channel === 'auto' || channel === 'inline') return channel;

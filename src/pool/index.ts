@@ -1,4 +1,4 @@
-export { parallel, poolFor, type RunOptions, run, warm } from './calls/default.js';
+export { parallel, poolFor, poolOption, type RunOptions, run, warm } from './calls/default.js';
 export { parallelEvents } from './calls/parallel-events.js';
 export { type ChunkCall, ChunkFailure, type PinnedFunction } from './calls/pinned.js';
 export type { HistogramSummary } from './histogram.js';

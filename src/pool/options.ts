@@ -17,13 +17,12 @@ import {
   integerOption,
   invalid,
   isMainRealm,
-  number,
   numberOption,
-  oneOf,
   ownOf,
   ownOptions,
   type Read,
   type Readers,
+  readGiven,
   readOptions,
   string,
   strings,
@@ -230,55 +229,31 @@ hintAt('pool', Object.keys(poolReaders));
 
 export interface FilledPoolOptions extends Omit<Read<typeof poolReaders>, 'size'>, PoolSize {}
 
-export interface FilledCallOptions {
-  readonly whenBusy: 'queue' | 'inline' | 'reject';
+export const callReaders = {
+  whenBusy: choiceOption(['queue', 'inline', 'reject']),
   /** `Infinity`: none. */
-  readonly timeoutMs: number;
+  timeoutMs: numberOption(Infinity, 0),
   /** `Infinity`: none. */
-  readonly maxQueueMs: number;
-  readonly signal: AbortSignal | undefined;
-  readonly onReport: ReportListener | undefined;
-  readonly priority: number;
-  readonly retry: number;
-  readonly key: string | number | undefined;
+  maxQueueMs: numberOption(Infinity, 0),
+  signal: (_, signal) => abortSignal(signal),
+  onReport: (_, __, given) => fillReport(given),
+  priority: numberOption(0, -Infinity),
+  retry: integerOption(0, 0, Number.MAX_SAFE_INTEGER),
+  key: (_, __, given) => fillKey(given),
+  transfer: (_, __, given) => fillTransfer(given),
+  durable: (_, __, given) => fillDurable(given),
+} satisfies Readers<CallOptions>;
+hintAt('call', Object.keys(callReaders));
+
+export interface FilledCallOptions extends Read<typeof callReaders> {
   /** For `runOnEach`: the worker that runs it. */
   readonly workerId: number | undefined;
-  readonly transfer: readonly Transferable[];
-  readonly durable: { readonly id: string | undefined } | undefined;
 }
 
 export const callDefaults: FilledCallOptions = Object.freeze({
-  whenBusy: 'queue',
-  timeoutMs: Infinity,
-  maxQueueMs: Infinity,
-  signal: undefined,
-  onReport: undefined,
-  priority: 0,
-  retry: 0,
-  key: undefined,
+  ...readOptions('the call options', {}, callReaders),
   workerId: undefined,
-  transfer: noTransfer,
-  durable: undefined,
 });
-
-const callOptionNames: ReadonlySet<string> = new Set([
-  'whenBusy',
-  'timeoutMs',
-  'maxQueueMs',
-  'signal',
-  'onReport',
-  'priority',
-  'retry',
-  'key',
-  'transfer',
-  'durable',
-  'pool',
-]);
-
-hintAt(
-  'call',
-  Object.keys(callDefaults).filter((name) => name !== 'workerId'),
-);
 
 /** Checks the user's options and fills in the defaults. Throws `OPTION_INVALID`. */
 export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
@@ -290,25 +265,9 @@ export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
   return { ...others, ...size };
 }
 
-/**
- * Checks and fills the options of one call, as `fillPoolOptions`. Written out instead of a table of readers: it
- * is on the way of each call with options.
- */
+/** Checks and fills the options of one call, as `fillPoolOptions`. */
 export function fillCallOptions(options: CallOptions = {}): FilledCallOptions {
-  const given = ownOptions('the call options', options, callOptionNames);
-  return {
-    whenBusy: oneOf('whenBusy', given.whenBusy ?? 'queue', ['queue', 'inline', 'reject']),
-    timeoutMs: number('timeoutMs', given.timeoutMs ?? Infinity, 0),
-    maxQueueMs: number('maxQueueMs', given.maxQueueMs ?? Infinity, 0),
-    signal: abortSignal(given.signal),
-    onReport: fillReport(given),
-    priority: number('priority', given.priority ?? 0, -Infinity),
-    retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),
-    key: fillKey(given),
-    workerId: undefined,
-    transfer: fillTransfer(given),
-    durable: fillDurable(given),
-  };
+  return readGiven('the call options', options, callReaders, callDefaults);
 }
 
 /**

@@ -13,6 +13,7 @@ import {
   task,
 } from '../../src/public.js';
 import { Gate, openPool, ways } from '../pool/calls/ways.js';
+import { membersOf } from '../support/option-names.js';
 import { library, runProgram } from './child.js';
 
 const poolOptions: [name: string, value: unknown][] = [
@@ -47,8 +48,13 @@ const poolOptions: [name: string, value: unknown][] = [
   ['env', { PATH: 1 }],
   ['affinity', 'all'],
   ['setup', 'connect()'],
+  ['teardown', {}],
+  ['onOutput', 'log'],
+  ['cluster', {}],
   ['startTimeoutMs', 0],
+  ['startRetryMs', -1],
   ['graceMs', -1],
+  ['neighbourGraceMs', '1 s'],
   ['workers', 2],
   ['timeoutMs', 2],
 ];
@@ -67,12 +73,18 @@ const callOptions: [name: string, value: unknown][] = [
   ['timeoutMs', -1],
   ['timeoutMs', '100'],
   ['timeoutMs', Number.NaN],
+  ['maxQueueMs', -1],
   ['signal', {}],
   ['signal', new AbortController()],
   ['priority', 'high'],
   ['priority', Number.NaN],
   ['retry', -1],
   ['retry', 0.5],
+  ['onReport', 'log'],
+  ['key', {}],
+  ['transfer', new ArrayBuffer(1)],
+  ['transfer', [1]],
+  ['durable', { id: '' }],
   ['retries', 1],
 ];
 for (const [name, value] of callOptions) {
@@ -85,6 +97,48 @@ for (const [name, value] of callOptions) {
     assert.throws(() => Reflect.apply(parallel, undefined, [() => 1, { [name]: value }]), check);
   });
 }
+
+for (const [type, table] of [
+  ['PoolOptions', poolOptions],
+  ['CallOptions', callOptions],
+] as const) {
+  test(`each of ${type} has a wrong value above`, () => {
+    const tried = new Set(table.map(([name]) => name));
+    const members = membersOf('src/pool/options.ts', type);
+    assert.ok(members.length > 5);
+    assert.deepEqual(
+      members.filter((name) => !tried.has(name)),
+      [],
+    );
+  });
+}
+
+test('an option that is wrong beside others is named, in any order', (t) => {
+  const pool = openPool(t, { size: 1 });
+  const pairs = [
+    [{ key: 'a', whenBusy: 'inline' }, 'whenBusy'],
+    [{ transfer: [new ArrayBuffer(1)], retry: 1 }, 'retry'],
+    [{ transfer: [new ArrayBuffer(1)], whenBusy: 'inline' }, 'whenBusy'],
+    [{ key: 'a', durable: true }, 'key'],
+    [{ durable: true, priority: 1 }, 'priority'],
+    [{ durable: true, maxQueueMs: 1 }, 'maxQueueMs'],
+    [{ onReport: () => {}, durable: true }, 'onReport'],
+  ] as const;
+  for (const [options, name] of pairs) {
+    const message = new RegExp(`^${name} is `);
+    for (const given of [options, Object.fromEntries(Object.entries(options).reverse())]) {
+      assert.throws(() => pool.with(given), { code: 'OPTION_INVALID', message });
+    }
+  }
+});
+
+test('a call of a pool takes no other pool', (t) => {
+  const pool = openPool(t, { size: 1 });
+  assert.throws(() => Reflect.apply(pool.with, pool, [{ pool }]), {
+    code: 'OPTION_INVALID',
+    message: /^there is no "pool" in the call options/,
+  });
+});
 
 for (const value of [null, 5, 'fast', []]) {
   test(`options that are ${JSON.stringify(value)} are OPTION_INVALID`, (t) => {

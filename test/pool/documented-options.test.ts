@@ -1,20 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import ts from 'typescript';
+import { membersOf } from '../support/option-names.js';
 import { readRepositoryFile } from '../support/repository.js';
 
-const sources = 'src/pool/options.ts';
 const page = readRepositoryFile('docs/guide/pool.md');
-
-/** The members of an interface of the options. */
-function membersOf(name: string): string[] {
-  const source = ts.createSourceFile(sources, readRepositoryFile(sources), ts.ScriptTarget.ES2023);
-  const found = source.statements.filter(ts.isInterfaceDeclaration);
-  const members = found.find((each) => each.name.text === name)?.members ?? [];
-  return members.map((each) =>
-    each.name !== undefined && ts.isIdentifier(each.name) ? each.name.text : '',
-  );
-}
 
 function rowsBelow(heading: string): string[] {
   const [, section = ''] = page.split(`\n## ${heading}\n`);
@@ -27,7 +16,7 @@ for (const [type, heading] of [
   ['CallOptions', 'Options of a call'],
 ] as const) {
   test(`the guide has each option of ${type}, in their order`, () => {
-    const members = membersOf(type);
+    const members = membersOf('src/pool/options.ts', type);
     assert.ok(members.length > 5);
     assert.deepEqual(rowsBelow(heading), members);
   });

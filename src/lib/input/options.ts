@@ -61,6 +61,30 @@ export function readOptions(
   return read;
 }
 
+/**
+ * As `readOptions`, for options on the way of each call: calls the readers of what is given, and takes the rest
+ * from `defaults`. So a reader must return its default for `undefined`, whatever else is given.
+ */
+export function readGiven<Options extends object, Defaults extends object>(
+  what: string,
+  options: Options,
+  table: Readers<Options>,
+  defaults: Defaults,
+): Defaults;
+export function readGiven(
+  what: string,
+  options: Readonly<Record<string, unknown>>,
+  table: AnyTable,
+  defaults: object,
+): object {
+  const { names } = keptOf.get(table) ?? keep(table);
+  const given = ownOptions(what, options, names);
+  // As there, assignments to a copy with all properties.
+  const read: Record<string, unknown> = { ...defaults };
+  for (const name of Object.keys(given)) read[name] = table[name]?.(name, given[name], given);
+  return read;
+}
+
 export const booleanOption = (fallback: boolean) => (name: string, value?: boolean) =>
   boolean(name, value ?? fallback);
 

@@ -11,13 +11,16 @@ import {
   notFunction,
   optionsAlone,
   ownOf,
+  type Read,
+  type Readers,
+  readGiven,
 } from '../../lib/index.js';
 import { isInsideWorker } from '../../worker/index.js';
 import {
   type CallOptions,
   callDefaults,
+  callReaders,
   type FilledCallOptions,
-  fillCallOptions,
   realmOptions,
 } from '../options.js';
 import { Pool, type TaskResult } from '../pool.js';
@@ -27,6 +30,17 @@ import { callInline } from './inline.js';
 export interface RunOptions extends CallOptions {
   readonly pool?: Pool | undefined;
 }
+
+export function poolOption(name: string, pool: Pool | undefined): Pool | undefined {
+  if (pool === undefined || pool instanceof Pool) return pool;
+  throw invalid(name, pool, 'a Pool that this copy of manycore made');
+}
+
+const runReaders = { ...callReaders, pool: poolOption } satisfies Readers<RunOptions>;
+
+interface FilledRunOptions extends FilledCallOptions, Read<typeof runReaders> {}
+
+const runDefaults: FilledRunOptions = Object.freeze({ ...callDefaults, pool: undefined });
 
 let shared: Pool | undefined;
 
@@ -81,20 +95,16 @@ function callOn(
 }
 
 /** Throws `OPTION_INVALID`. */
-function fillRunOptions(options: RunOptions = {}): {
-  filled: FilledCallOptions;
-  pool: Pool | undefined;
-} {
-  const filled = fillCallOptions(options);
-  const given = ownOf(options);
-  const { pool } = given;
-  if (pool !== undefined && !(pool instanceof Pool)) {
-    throw invalid('pool', pool, 'a Pool that this copy of manycore made');
+function fillRunOptions(options: RunOptions = {}): FilledRunOptions {
+  const filled = readGiven('the call options', options, runReaders, runDefaults);
+  if (filled.durable !== undefined && filled.pool === undefined) {
+    throw invalid(
+      'durable',
+      ownOf(options).durable,
+      'used with a pool: { pool: new Pool({ cluster }) }',
+    );
   }
-  if (filled.durable !== undefined && pool === undefined) {
-    throw invalid('durable', given.durable, 'used with a pool: { pool: new Pool({ cluster }) }');
-  }
-  return { filled, pool };
+  return filled;
 }
 
 /** Runs `fn(...args)` in a worker of the default pool; see `Pool.run`. */
@@ -111,10 +121,10 @@ run.with = runWithOptions;
 function runWithOptions(options: RunOptions): typeof run;
 function runWithOptions(options: RunOptions, ...more: unknown[]): typeof run {
   optionsAlone('run.with(options)(fn, …)', more);
-  const { filled, pool } = fillRunOptions(options);
+  const filled = fillRunOptions(options);
   const runWith: typeof run = Object.assign(
     <A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>> =>
-      callOn(pool, fn, args, filled),
+      callOn(filled.pool, fn, args, filled),
     { with: run.with },
   );
   return runWith;
@@ -128,9 +138,9 @@ export function parallel<A extends unknown[], R>(
   fn: (...args: A) => R,
   options: RunOptions = {},
 ): (...args: A) => Promise<TaskResult<R>> {
-  const { filled, pool } = fillRunOptions(options);
+  const filled = fillRunOptions(options);
   if (typeof fn !== 'function') throw notFunction('what should run', fn);
-  const parallelFn = (...args: A): Promise<TaskResult<R>> => callOn(pool, fn, args, filled);
+  const parallelFn = (...args: A): Promise<TaskResult<R>> => callOn(filled.pool, fn, args, filled);
   for (const key of ['name', 'length']) {
     const own = descriptorOf(fn, key);
     if (own !== undefined) defineOwn(parallelFn, key, own);
