@@ -1,6 +1,6 @@
 // npm run check: every check that runs no tests; CI runs the same. `npm run check -- types lint` runs only
-// those steps. The models and valgrind are the last step here, and a command of their own, npm run
-// check:native.
+// those steps. Those of cargo run beside the others, and the last one beside both. The models and valgrind are the last step here, and a
+// command of their own, npm run check:native.
 import { existsSync } from 'node:fs';
 import { checkLock } from './lib/check-lock.mjs';
 import { checkPackage } from './lib/check-package.mjs';
@@ -46,14 +46,21 @@ const steps = [
     check: () => run(process.execPath, ['scripts/evidence.mjs', '--check'], capture),
   },
   { name: 'docs', check: () => tool('typedoc', '--treatWarningsAsErrors', '--logLevel', 'Warn') },
-  { name: 'rust-format', needs: needsCargo, check: () => cargo(['fmt', '--all', '--check']) },
+  {
+    name: 'rust-format',
+    chain: 'cargo',
+    needs: needsCargo,
+    check: () => cargo(['fmt', '--all', '--check']),
+  },
   {
     name: 'clippy',
+    chain: 'cargo',
     needs: needsCargo,
     check: () => cargo(['clippy', '--workspace', '--all-targets', '--', '-D', 'warnings']),
   },
   {
     name: 'rust-docs',
+    chain: 'cargo',
     needs: needsCargo,
     check: () =>
       cargo(['doc', '--workspace', '--no-deps', '--document-private-items'], {
@@ -62,11 +69,13 @@ const steps = [
   },
   {
     name: 'rust-targets',
+    chain: 'cargo',
     needs: async () => (await needsCargo()) ?? (await needsTargets()),
     check: checkTargets,
   },
   {
     name: 'native',
+    chain: 'native',
     needs: needsCargo,
     check: () => run(process.execPath, ['scripts/check-native.mjs'], capture),
   },

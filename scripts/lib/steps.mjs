@@ -1,10 +1,11 @@
-// Runs a list of checks, one after the other. Prints one line each, and the output of those that fail.
+// Runs checks, those of each chain in order and the chains side by side. Prints one line for each check when it
+// has ended, and the output of those that fail.
 import { stripVTControlCharacters } from 'node:util';
 
 /**
- * Runs `steps`, `{ name, check, needs? }`, in order: those named in `wanted`, or all for an empty list.
- * `check` resolves to `{ status, output }` and may add `note`. `needs` may resolve to a reason why the step
- * cannot run here. Resolves to the number of steps that failed.
+ * Runs `steps`, `{ name, check, needs?, chain? }`: those named in `wanted`, or all for an empty list. Steps of the
+ * same `chain` follow each other. `check` resolves to `{ status, output }` and may add `note`. `needs` may resolve
+ * to a reason why the step cannot run here. Resolves to the number of steps that failed.
  */
 export async function runSteps(steps, wanted = []) {
   const unknown = wanted.filter((name) => !steps.some((step) => step.name === name));
@@ -15,23 +16,32 @@ export async function runSteps(steps, wanted = []) {
     return unknown.length;
   }
   const chosen = steps.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+  const chains = [...new Set(chosen.map(({ chain }) => chain))];
   const failed = [];
-  for (const { name, check, needs } of chosen) {
-    const missing = await needs?.();
-    if (missing) {
-      print('left out', name, missing);
-      continue;
-    }
-    const started = performance.now();
-    const { status, output, note = '' } = await check();
-    const seconds = `${((performance.now() - started) / 1000).toFixed(1)} s`;
-    print(status === 0 ? 'ok' : 'FAILED', name, `${seconds.padStart(7)}  ${note}`.trimEnd());
-    if (status === 0) continue;
-    failed.push(name);
-    console.log(stripVTControlCharacters(output).trimEnd().replace(/^/gm, '    '));
-  }
+  await Promise.all(
+    chains.map(async (chain) => {
+      for (const step of chosen) {
+        if (step.chain === chain && !(await passes(step))) failed.push(step.name);
+      }
+    }),
+  );
   if (failed.length > 0) console.log(`\nfailed: ${failed.join(', ')}`);
   return failed.length;
+}
+
+/** True also for a step that is left out. */
+async function passes({ name, check, needs }) {
+  const missing = await needs?.();
+  if (missing) {
+    print('left out', name, missing);
+    return true;
+  }
+  const started = performance.now();
+  const { status, output, note = '' } = await check();
+  const seconds = `${((performance.now() - started) / 1000).toFixed(1)} s`;
+  print(status === 0 ? 'ok' : 'FAILED', name, `${seconds.padStart(7)}  ${note}`.trimEnd());
+  if (status !== 0) console.log(stripVTControlCharacters(output).trimEnd().replace(/^/gm, '    '));
+  return status === 0;
 }
 
 function print(outcome, name, text) {
