@@ -168,7 +168,7 @@ export class ServeProcess {
     const loop = new Loop({
       ...this.#loopOptions(0),
       up: { post: ({ id = 0, fds = [], body }) => this.#receiveFromLoop(end, { id, fds, body }) },
-      onFirstClient: () => this.#system.wake(),
+      onFirstClient: this.#system.loopsListen ? () => this.#system.wake() : undefined,
       onDrained: () => {},
     });
     // Later, as in a thread: the loop may be in the middle of a message of its own.
