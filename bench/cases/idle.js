@@ -36,10 +36,10 @@ export default {
     await countCalls(caller('add'), 64, { warmMs: 100, windowMs: 200 });
     const countTimers = caller('countTimers');
     const inWorkers = await Promise.all([countTimers(), countTimers()]);
+    await new Promise((resolve) => setTimeout(resolve, settleMs));
     const inCaller = process
       .getActiveResourcesInfo()
       .filter((kind) => kind === 'Timeout' || kind === 'Immediate').length;
-    await new Promise((resolve) => setTimeout(resolve, settleMs));
     const pids = [process.pid, ...descendants()];
     const sum = (read) => pids.reduce((total, pid) => total + read(pid), 0);
     // The ticks are read last before and first after: the other readings would be counted.
