@@ -1,6 +1,6 @@
 // npm run check: every check that runs no tests; CI runs the same. `npm run check -- types lint` runs only
-// those steps. Those of cargo run beside the others, and the last one beside both. The models and valgrind are the last step here, and a
-// command of their own, npm run check:native.
+// those steps. Those of cargo run beside the others. The models and valgrind run beside both, and are a command
+// of their own, npm run check:native.
 import { existsSync } from 'node:fs';
 import { checkLock } from './lib/check-lock.mjs';
 import { checkPackage } from './lib/check-package.mjs';

@@ -23,7 +23,7 @@ export type FrameListener = (kind: number, task: number, target: number, body: B
 /** Handlers of a channel's events. */
 export interface ChannelHandlers {
   readonly onFrame: FrameListener;
-  /** There is room again after a `full`. */
+  /** Called when there is room again after a `full`. */
   readonly onDrain: () => void;
   /** Called once, when nothing more will arrive; `error` is set when it was not an orderly close. */
   readonly onClose: (error: Error | undefined) => void;
@@ -46,13 +46,14 @@ export interface ChannelHandlers {
  * 9. A listener that throws does not lose or repeat the frames behind it.
  * 10. An open channel keeps the event loop alive only between `ref()` and `unref()`; it starts `unref`.
  * 11. It counts the bytes of frames, whatever became of the channel.
+ * 12. `handle` replaces the handlers that it gets and keeps the others; an event without one is dropped.
  */
 export interface Channel {
   readonly kind: ChannelKind;
   /** Bytes of the frames so far, with headers, without the blocks that they refer to. */
   readonly sentBytes: number;
   readonly receivedBytes: number;
-  /** Sets handlers; those that are left out stay. What comes before there is one is dropped. */
+  /** Replaces the handlers that are given, and keeps the others. An event without a handler is dropped. */
   handle(handlers: Partial<ChannelHandlers>): void;
   trySend<T>(
     kind: number,
@@ -133,6 +134,7 @@ export interface BlockStore {
   borrow(block: Block, isShared: boolean): ArrayBuffer;
   /** Bytes borrowed so far. */
   readonly borrowedBytes: number;
+  /** Sets the handler of `borrow`. */
   handleUnused(onUnused: (block: Block, count: number) => void): void;
 }
 
@@ -141,8 +143,9 @@ export type RefTransferStep = 'transferred' | 'settled';
 
 /** Handlers of what is to be sent to the peer, in order. */
 export interface RefTransferHandlers {
-  /** This thread's references to the block. */
+  /** Called with this thread's references to a block. */
   readonly onInherit: (block: Block, count: number) => void;
+  /** Called with each step of this thread for `member`. */
   readonly onStep: (member: number, step: RefTransferStep) => void;
 }
 
@@ -152,6 +155,7 @@ export interface RefTransferHandlers {
  * member. Absent on a channel to a worker.
  */
 export interface RefTransfer {
+  /** Sets the handlers, before anything can arrive. */
   handle(handlers: RefTransferHandlers): void;
   /** Both are called with what the peer has sent. */
   inherit(block: Block, count: number): void;

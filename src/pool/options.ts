@@ -229,6 +229,7 @@ hintAt('pool', Object.keys(poolReaders));
 
 export interface FilledPoolOptions extends Omit<Read<typeof poolReaders>, 'size'>, PoolSize {}
 
+/** Readers of the options of a call; see `readGiven`. */
 export const callReaders = {
   whenBusy: choiceOption(['queue', 'inline', 'reject']),
   /** `Infinity`: none. */

@@ -304,6 +304,21 @@ export function testChannel(subject: Subject): void {
     assert.equal(opened.frames[0]?.body.toString(), 'outer');
   });
 
+  check('12. handle() keeps the handlers that it does not get', async (t) => {
+    const opened = open(t, subject);
+    let kinds = 0;
+    opened.channel.handle({
+      onFrame: () => {
+        kinds += 1;
+      },
+    });
+    await opened.send(ask.echo, 1);
+    await waitFor(() => kinds === 1, deadlineMs, 'the echo');
+    assert.equal(opened.frames.length, 0, 'the handler before is replaced');
+    await opened.send(ask.close);
+    assert.equal(await opened.closed(), 'orderly', 'the others are kept');
+  });
+
   check(
     '9. a listener that throws loses and repeats nothing, and its error surfaces',
     async (t) => {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
+import { callDefaults, callReaders } from '../../src/pool/options.js';
 import {
   Pool,
   parallel,
@@ -132,11 +133,32 @@ test('an option that is wrong beside others is named, in any order', (t) => {
   }
 });
 
+test('the default of an option of a call depends on no other option', () => {
+  const valid = {
+    whenBusy: 'queue',
+    timeoutMs: 5,
+    maxQueueMs: 5,
+    signal: AbortSignal.timeout(60_000),
+    onReport: () => {},
+    priority: 1,
+    retry: 1,
+    key: 'a',
+    transfer: [new ArrayBuffer(1)],
+    durable: true,
+  };
+  assert.deepEqual(Object.keys(valid).sort(), Object.keys(callReaders).sort());
+  for (const [name, reader] of Object.entries(callReaders)) {
+    const others = { ...valid, [name]: undefined };
+    const read: unknown = Reflect.apply(reader, undefined, [name, undefined, others]);
+    assert.deepEqual(read, Reflect.get(callDefaults, name), name);
+  }
+});
+
 test('a call of a pool takes no other pool', (t) => {
   const pool = openPool(t, { size: 1 });
   assert.throws(() => Reflect.apply(pool.with, pool, [{ pool }]), {
     code: 'OPTION_INVALID',
-    message: /^there is no "pool" in the call options/,
+    message: /^there is no "pool" in the call options: .*; a pool runs its own calls: run\.with\(/,
   });
 });
 

@@ -52,10 +52,14 @@ const load = `const { Pool, parallel, parallelEvents, pmap, run } = await import
 
 const use = `
   const said = [];
-  said.push(await run((a) => a, 1), await run.with({})((a) => a, 2), await parallel((a) => a)(3));
+  const call = {
+    whenBusy: 'queue', timeoutMs: 60000, maxQueueMs: 60000, signal: undefined, onReport() {}, priority: 0, retry: 0, key: 'k',
+  };
+  said.push(await run((a) => a, 1), await run.with(call)((a) => a, 2), await parallel((a) => a)(3));
   for (const options of [undefined, {}, { size: { min: 1 } }, { worker: 'thread' }]) {
     const pool = new Pool(options);
-    said.push(await pool.run((a) => a, 4), await pool.with({}).run((a) => a, 5));
+    said.push(await pool.run((a) => a, 4), await pool.with(call).run((a) => a, 5));
+    await pool.with({ transfer: [], durable: false }).run((a) => a, 5);
     said.push(...await pmap([6], (a) => a, { pool }), ...await pmap([7], (a) => a, {}));
     await pool.close();
     await pool.close({});

@@ -360,6 +360,7 @@ export class ShmBlocks implements BlockStore {
     this.#onUnused = onUnused;
   }
 
+  /** Calls the handler of `handleUnused`. */
   reportUnused(block: Block, count: number): void {
     this.#onUnused(block, count);
   }

@@ -33,7 +33,7 @@ export class MemberRefTransfer implements RefTransfer {
   readonly id: number;
   readonly owner: number;
   readonly blocks: ShmBlocks;
-  handlers: RefTransferHandlers = { onInherit: ignore, onStep: ignore };
+  #handlers: RefTransferHandlers = { onInherit: ignore, onStep: ignore };
   isReadToEnd = false;
   readonly #reclaim: OrphanReclaim;
 
@@ -45,7 +45,15 @@ export class MemberRefTransfer implements RefTransfer {
   }
 
   handle(handlers: RefTransferHandlers): void {
-    this.handlers = handlers;
+    this.#handlers = handlers;
+  }
+
+  reportInherit(block: Block, count: number): void {
+    this.#handlers.onInherit(block, count);
+  }
+
+  reportStep(member: number, step: RefTransferStep): void {
+    this.#handlers.onStep(member, step);
   }
 
   inherit(block: Block, count: number): void {
@@ -179,7 +187,7 @@ export class OrphanReclaim {
       for (const block of this.table.blocksVia(dead.blocks)) {
         const successor = this.#successorOf(block);
         const count = this.table.reroute(block, successor?.blocks);
-        successor?.handlers.onInherit(block, count);
+        successor?.reportInherit(block, count);
       }
     }
     this.#announce(member, 'transferred');
@@ -188,7 +196,7 @@ export class OrphanReclaim {
   #announce(member: DeadMember, step: RefTransferStep): void {
     member.state = step;
     for (const each of member.end?.others ?? []) {
-      if (!this.#hasEnded(each)) this.#transfers.get(each)?.handlers.onStep(member.id, step);
+      if (!this.#hasEnded(each)) this.#transfers.get(each)?.reportStep(member.id, step);
     }
   }
 

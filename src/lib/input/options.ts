@@ -62,15 +62,14 @@ export function readOptions(
 }
 
 /**
- * As `readOptions`, for options on the way of each call: calls the readers of what is given, and takes the rest
- * from `defaults`. So a reader must return its default for `undefined`, whatever else is given.
+ * Reads `options` as `readOptions` does, but calls only the readers of given options and takes the rest from
+ * `defaults`. A reader must therefore return its default for `undefined`, whatever else is given.
  */
-export function readGiven<Options extends object, Defaults extends object>(
-  what: string,
-  options: Options,
-  table: Readers<Options>,
-  defaults: Defaults,
-): Defaults;
+export function readGiven<
+  Options extends object,
+  Table extends Readers<Options>,
+  Defaults extends Read<Table>,
+>(what: string, options: Options, table: Table, defaults: Defaults): Defaults;
 export function readGiven(
   what: string,
   options: Readonly<Record<string, unknown>>,
@@ -79,7 +78,7 @@ export function readGiven(
 ): object {
   const { names } = keptOf.get(table) ?? keep(table);
   const given = ownOptions(what, options, names);
-  // As there, assignments to a copy with all properties.
+  // Assigns to a copy with all properties, as `readOptions`.
   const read: Record<string, unknown> = { ...defaults };
   for (const name of Object.keys(given)) read[name] = table[name]?.(name, given[name], given);
   return read;

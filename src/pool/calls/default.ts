@@ -31,6 +31,7 @@ export interface RunOptions extends CallOptions {
   readonly pool?: Pool | undefined;
 }
 
+/** Reader of an option `pool`. */
 export function poolOption(name: string, pool: Pool | undefined): Pool | undefined {
   if (pool === undefined || pool instanceof Pool) return pool;
   throw invalid(name, pool, 'a Pool that this copy of manycore made');

@@ -9,6 +9,7 @@ import {
   integerOption,
   numberOption,
   type Readers,
+  readGiven,
   readOptions,
 } from '../../../src/lib/index.js';
 import { hasCode } from '../../../src/public.js';
@@ -72,6 +73,36 @@ for (const [wrong, message] of [
   });
 }
 
+/** Readers whose defaults do not depend on other options. */
+const { twice: _, ...plainReaders } = readers;
+const plainDefaults = Object.freeze({ ...readOptions('the options', {}, plainReaders), more: 1 });
+
+test('readGiven has the defaults for what is missing, and leaves them as they are', () => {
+  const onEnd = () => {};
+  const cases: Omit<Options, 'twice'>[] = [
+    {},
+    { size: undefined },
+    { size: 9 },
+    { limit: 0, kind: 'fancy', onEnd },
+  ];
+  for (const given of cases) {
+    const read = readGiven('the options', given, plainReaders, plainDefaults);
+    const wanted = { ...readOptions('the options', given, plainReaders), more: 1 };
+    assert.deepEqual(read, wanted);
+    assert.ok(!Object.isFrozen(read) && plainDefaults.size === 2);
+  }
+});
+
+test('readGiven refuses as readOptions does', () => {
+  for (const wrong of [{ size: 10 }, { kind: 'odd' }, { onend: 1 }, { more: 2 }, null, [], 5]) {
+    assert.throws(
+      () =>
+        Reflect.apply(readGiven, undefined, ['the options', wrong, plainReaders, plainDefaults]),
+      { code: 'OPTION_INVALID' },
+    );
+  }
+});
+
 test('nothing is read from Object.prototype, and no setter on it is called', (t) => {
   let calls = 0;
   t.after(() => {
@@ -89,4 +120,8 @@ test('nothing is read from Object.prototype, and no setter on it is called', (t)
   assert.equal(calls, 0);
   assert.deepEqual({ ...read }, defaults);
   assert.ok(Object.hasOwn(read, 'size') && Object.hasOwn(read, 'kind'));
+  const plain: Omit<Options, 'twice'> = { kind: 'plain' };
+  const given = readGiven('the options', plain, plainReaders, plainDefaults);
+  assert.equal(calls, 0);
+  assert.deepEqual({ ...given }, { ...plainDefaults });
 });
