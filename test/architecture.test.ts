@@ -272,6 +272,18 @@ test('the map in ARCHITECTURE.md names every folder of src/, and no path that is
   );
 });
 
+test('each arrow between parts in ARCHITECTURE.md is an import', () => {
+  const [, diagram = ''] = readRepositoryFile('ARCHITECTURE.md').split('flowchart TD');
+  const arrows = [...(diagram.split('```')[0] ?? '').matchAll(/^ *(\w+)(?:\[.*?\])? --> (.*)$/gm)];
+  assert.ok(arrows.length > 8);
+  const imported = new Set(crossings.map(({ from, to }) => `${partOf(from)} --> ${partOf(to)}`));
+  const wrong = arrows
+    .flatMap(([, from, to = '']) => to.split(' & ').map((each) => [from, /\w+/.exec(each)?.[0]]))
+    .map((parts) => parts.join(' --> '))
+    .filter((arrow) => !imported.has(arrow));
+  assert.deepEqual(wrong, []);
+});
+
 test('the layer table in ARCHITECTURE.md is the one held here', () => {
   const rows = readRepositoryFile('ARCHITECTURE.md').matchAll(/^\| (\d+) \| ([a-z, -]+) \|/gm);
   const table = [...rows].flatMap(([, layer, parts = '']) =>

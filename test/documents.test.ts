@@ -45,6 +45,15 @@ test('every link between the documents leads to a file and a heading that are th
   assert.deepEqual(broken, []);
 });
 
+test('the sidebar of the site has every guide and design page', () => {
+  const config = readRepositoryFile('docs/.vitepress/config.mts');
+  for (const folder of ['guide', 'design']) {
+    const shown = [...config.matchAll(new RegExp(`\\b${folder}\\('[^']*', '([^']+)'\\)`, 'g'))];
+    const names = filesBelow(`docs/${folder}`, '.md').map((page) => posix.basename(page, '.md'));
+    assert.deepEqual(shown.map(([, name]) => name).sort(), names.sort());
+  }
+});
+
 test('every npm script that a document names exists', () => {
   const manifest: unknown = JSON.parse(readRepositoryFile('package.json'));
   assert.ok(typeof manifest === 'object' && manifest !== null && 'scripts' in manifest);

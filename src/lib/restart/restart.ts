@@ -1,6 +1,7 @@
 // Limits restarts after failures. Delays double from failure to failure (exponential backoff). After too many
 // failures in a row the supervisor gives up, and callers get an error (restart intensity of Erlang/OTP's
-// supervisors). Pure: the caller owns clock and timer.
+// supervisors). Pure: the caller owns clock and timer. Not here: starts of a pool's workers, which are limited by
+// time (patience.ts).
 
 export interface RestartOptions {
   /** Delay after the first failure, in ms; it doubles with each further one. */

@@ -28,7 +28,7 @@ const soundMs = 10_000;
 const watchEveryMs = 1000;
 /** Time for processes to answer `ring` in the scoreboard, in ms. */
 const settleMs = 50;
-/** Later after the ring this process was delayed itself: the scoreboard may be stale. In ms. */
+/** A check so long after its ring is skipped: this process was late, and the scoreboard may be stale. In ms. */
 const lateMs = 1000;
 /** Pause after a recycling whose new process failed, in ms. */
 const recycleRestMs = 30_000;

@@ -2,7 +2,7 @@
 // (sd_notify(3)). Both use environment variables, which are removed, so that started programs do not get
 // them.
 
-import { callNative, requireNative } from '../../../native.js';
+import { callNative, nativeProblem, requireNative } from '../../../native.js';
 
 const firstFd = 3;
 
@@ -24,8 +24,15 @@ export interface Notifier {
 export function notifier(): Notifier {
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: watchdogUs, WATCHDOG_PID: pid } = process.env;
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete process.env[name];
+  const problem = socket === undefined ? undefined : nativeProblem();
+  if (problem !== undefined) {
+    process.emitWarning(`systemd gets no messages: ${problem.message}; use Type=exec`, {
+      type: 'ManycoreWarning',
+      code: problem.code,
+    });
+  }
   const say = (...lines: string[]): void => {
-    if (socket === undefined) return;
+    if (socket === undefined || problem !== undefined) return;
     // Without systemd the server goes on.
     try {
       callNative(() => requireNative().sendDatagram(socket, lines.join('\n')));
