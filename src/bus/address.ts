@@ -2,6 +2,7 @@
 // `const price = bus.address<Item, number>('price')`. The program promises the types; nothing is checked when
 // a message arrives.
 
+import { checkFunction } from '../lib/index.js';
 import type { Consumer } from './delivery/consumer.js';
 import type { BusMessage, ReplyRequestOptions } from './delivery/message.js';
 import type { Bus, ConsumerOptions, Handler, SendOptions } from './types.js';
@@ -26,6 +27,7 @@ export class BusAddress<Request, Reply> {
     handler: (body: Request, message: BusMessage<Request>) => Reply | Promise<Reply>,
     options?: ConsumerOptions,
   ): Consumer {
+    checkFunction('handler', handler);
     return this.consumer(
       async (message) => message.reply(await handler(message.body, message)),
       options,

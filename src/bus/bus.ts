@@ -27,6 +27,7 @@ import type { BusParts } from './event-bus.js';
 import type { BusCodec, Registration } from './filters/codecs.js';
 import type { Interceptors } from './filters/interceptors.js';
 import { messageTrace, tracedHeaders } from './filters/trace.js';
+import { busOptions } from './options.js';
 import { reservedPrefix } from './reserved.js';
 import type { Scope } from './scope.js';
 import {
@@ -67,8 +68,12 @@ export class ScopedBus implements Bus {
   #register(
     address: string,
     handler: Handler<never>,
-    { maxBuffered = defaultMaxBuffered, isLocal = false }: ConsumerOptions = {},
+    options: ConsumerOptions | undefined,
   ): Consumer {
+    const { maxBuffered = defaultMaxBuffered, isLocal = false }: ConsumerOptions = busOptions(
+      'consumer',
+      options,
+    );
     const { receivers, handOffs, local } = this.#parts;
     const scope = this.#scope;
     this.#check(address);
@@ -100,8 +105,9 @@ export class ScopedBus implements Bus {
     if (state.isClosed) throw busClosed();
   }
 
-  publish(address: string, body: unknown, options: SendOptions = {}): boolean {
-    const message = this.#message(address, body, options, true, undefined);
+  publish(address: string, body: unknown, options?: SendOptions): boolean {
+    const given = busOptions('send', options);
+    const message = this.#message(address, body, given, true, undefined);
     if (message !== undefined) {
       this.#publish(message);
       this.#parts.state.sent += 1;
@@ -138,8 +144,9 @@ export class ScopedBus implements Bus {
     if (isFirst) sendToPeers();
   }
 
-  send(address: string, body: unknown, options: SendOptions = {}): boolean {
-    const message = this.#message(address, body, options, false, undefined);
+  send(address: string, body: unknown, options?: SendOptions): boolean {
+    const given = busOptions('send', options);
+    const message = this.#message(address, body, given, false, undefined);
     if (message === undefined) return this.#parts.receivers.hasRoom;
     const transport = this.#send(message);
     return transport.hasRoom && this.#parts.local.hasRoom;
@@ -175,11 +182,12 @@ export class ScopedBus implements Bus {
   async request<Body = unknown>(
     address: string,
     body: unknown,
-    options: SendOptions & ReplyRequestOptions = {},
+    options?: SendOptions & ReplyRequestOptions,
   ): Promise<BusMessage<Body>> {
-    const request = this.#parts.requests.open(address, options);
+    const given = busOptions('request', options);
+    const request = this.#parts.requests.open(address, given);
     try {
-      const message = this.#message(address, body, options, false, request);
+      const message = this.#message(address, body, given, false, request);
       if (message !== undefined) this.#send(message);
     } catch (error) {
       request.fail(error);
@@ -193,7 +201,8 @@ export class ScopedBus implements Bus {
 
   async openStream(address: string, options?: StreamOptions): Promise<Duplex> {
     this.#check(address);
-    const stream = await openStream(this.#streams, address, options);
+    const given = busOptions('request', options);
+    const stream = await openStream(this.#streams, address, given);
     return this.#scope?.keep(stream) ?? stream;
   }
 

@@ -4,6 +4,7 @@
 import { CodedError } from '../../errors.js';
 import { announcements, integer, invalid, messageOf } from '../../lib/index.js';
 import { noRequester } from '../errors.js';
+import { busOptions } from '../options.js';
 
 /** Names are case-sensitive. */
 export type BusHeaders = Readonly<Record<string, string>>;
@@ -17,6 +18,9 @@ export const codecHeader = 'manycore-codec';
 /** Returns a checked and frozen copy. Throws `OPTION_INVALID`. */
 export function headersOf(given: BusHeaders | undefined): BusHeaders {
   if (given === undefined) return noHeaders;
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw invalid('headers', given, 'an object of texts');
+  }
   for (const [name, value] of Object.entries(given)) {
     if (typeof value !== 'string') throw invalid(`headers.${name}`, value, 'a text');
     if (name === codecHeader) throw invalid('headers', name, 'names other than this reserved one');
@@ -140,8 +144,9 @@ export class BusMessage<Body = unknown> {
    * Replies to a request; does nothing for other messages. Throws `BUS_REPLIED` the second time,
    * `BUS_CODEC_FAILED`, or the error of a body that cannot travel: then no reply was sent.
    */
-  reply(body: unknown, options: ReplyOptions = {}): void {
-    this.#answer({ isDone: true, ...this.#encoded(body, options), waiter: undefined });
+  reply(body: unknown, options?: ReplyOptions): void {
+    const given = busOptions('reply', options);
+    this.#answer({ isDone: true, ...this.#encoded(body, given), waiter: undefined });
   }
 
   #encoded(body: unknown, { headers, codec }: ReplyOptions): Content {
@@ -152,10 +157,11 @@ export class BusMessage<Body = unknown> {
    * Replies to a request, and waits for a reply to that. Rejects as `request` does, with `BUS_NO_HANDLERS`
    * where no requester waits, and with what `reply` throws.
    */
-  async replyAndRequest(body: unknown, options: ReplyRequestOptions = {}): Promise<BusMessage> {
-    const content = this.#encoded(body, options);
+  async replyAndRequest(body: unknown, options?: ReplyRequestOptions): Promise<BusMessage> {
+    const given = busOptions('replyAndRequest', options);
+    const content = this.#encoded(body, given);
     if (this.#waiter === undefined) throw noRequester(this.address);
-    const request = this.#asker.open(this.address, options);
+    const request = this.#asker.open(this.address, given);
     try {
       this.#answer({ isDone: true, ...content, waiter: request });
     } catch (error) {

@@ -3,6 +3,7 @@
 import { CodedError } from '../../errors.js';
 import {
   abortError,
+  abortSignal,
   clearTimeout,
   integer,
   startTimer,
@@ -41,6 +42,7 @@ export class Requests implements Asker {
   open(address: string, { timeoutMs = defaultTimeoutMs, signal }: ReplyRequestOptions): Request {
     if (this.#state.isClosed) throw busClosed();
     integer('timeoutMs', timeoutMs, 1, maxTimeoutMs);
+    abortSignal(signal);
     if (signal?.aborted) throw abortError(signal);
     const request = new Request(address, { asker: this, all: this.#waiting, timeoutMs, signal });
     this.#waiting.add(request);

@@ -3,7 +3,7 @@
 // the arguments of `run` do (context/).
 
 import { CodedError } from '../../errors.js';
-import { checkFunction, messageOf, string } from '../../lib/index.js';
+import { checkFunction, invalid, messageOf, string } from '../../lib/index.js';
 import { type Content, codecHeader } from '../delivery/message.js';
 
 export interface BusCodec<Value = unknown, Encoded = unknown> {
@@ -49,6 +49,9 @@ export class Codecs {
 
   /** Throws `OPTION_INVALID`. */
   add<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration {
+    if (typeof codec !== 'object' || codec === null) {
+      throw invalid('codec', codec, 'an object with name, encode and decode');
+    }
     const { type } = codec;
     const encode = checkFunction('codec.encode', codec.encode);
     const decode = checkFunction('codec.decode', codec.decode);

@@ -11,7 +11,7 @@ import {
   Registry,
 } from 'prom-client';
 import { CodedError } from '../../errors.js';
-import { ownOptions, string } from '../../lib/index.js';
+import { invalid, ownOptions, string } from '../../lib/index.js';
 import { metricDefinitions, prometheusName } from './definitions.js';
 import { readProgram } from './reading.js';
 import type { DurationSample, MetricDefinition } from './scopes.js';
@@ -33,6 +33,9 @@ export interface MetricsRegistry {
  * added then.
  */
 export function registerMetrics(registry: MetricsRegistry, options: MetricsOptions = {}): void {
+  if (typeof Object(registry).registerMetric !== 'function') {
+    throw invalid('registry', registry, 'a Registry of prom-client');
+  }
   const given = ownOptions('the options of registerMetrics', options, new Set(['prefix']));
   const prefix = prefixOf(given.prefix);
   const all = metricDefinitions.map((definition) => ({

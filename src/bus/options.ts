@@ -1,0 +1,27 @@
+// Checks of the options of bus calls, as to their names; values are checked where they are used. A message
+// without options costs one comparison.
+
+import { ownOptions } from '../lib/index.js';
+
+const ofReply = ['headers', 'codec'] as const;
+const ofRequest = ['timeoutMs', 'signal'] as const;
+
+/** Option names, by the call that takes them. */
+const names = {
+  send: new Set([...ofReply, 'local']),
+  request: new Set([...ofReply, 'local', ...ofRequest]),
+  reply: new Set(ofReply),
+  replyAndRequest: new Set([...ofReply, ...ofRequest]),
+  consumer: new Set(['maxBuffered', 'isLocal']),
+} satisfies Record<string, ReadonlySet<string>>;
+
+const none = Object.freeze({});
+
+/** Returns what `options` of a call have themselves. Throws `OPTION_INVALID` for an unknown name. */
+export function busOptions<Options extends object>(
+  call: keyof typeof names,
+  options: Options | undefined,
+): Partial<Options>;
+export function busOptions(call: keyof typeof names, options: object | undefined): object {
+  return options === undefined ? none : ownOptions(`the options of ${call}`, options, names[call]);
+}
