@@ -375,11 +375,18 @@ type Loaded =
 
 let loaded: Loaded | undefined;
 
+function remedy(): string {
+  if (process.env['MANYCORE_NATIVE']) return 'Unset MANYCORE_NATIVE to load the installed one';
+  return (
+    `On Linux npm installs @manycore/${platformName()} beside this package, without --omit=optional; in a ` +
+    'checkout with Rust "npm run build:native" makes it'
+  );
+}
+
 function missing(reason: string, cause?: unknown): Loaded {
   const message =
     `the native binary does not load (${reason}): shared memory is off, other channels work. ` +
-    (prototypeRemedy(cause) ??
-      'On Linux with Rust installed "npm run build:native" in the package makes it');
+    (prototypeRemedy(cause) ?? remedy());
   return { problem: new CodedError('NATIVE_MISSING', message, { cause }) };
 }
 

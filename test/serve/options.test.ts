@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { hasCode } from '../../src/errors.js';
 import { fillServeOptions } from '../../src/serve/options.js';
 import { ownerOf } from '../../src/serve/supervisor/owner.js';
 
@@ -38,3 +39,20 @@ test('PORT counts where it is a port', (t) => {
     assert.equal(fillServeOptions().port, port);
   }
 });
+
+for (const [wrong, hint] of [
+  ['instances', 'did you mean processes?'],
+  ['max_memory_restart', 'did you mean maxRssBytes?'],
+  ['kill_timeout', 'did you mean drainTimeoutMs?'],
+  ['listen_timeout', 'did you mean startTimeoutMs?'],
+  ['exec_mode', 'plan; processes and loops set the numbers'],
+  ['autorestart', 'a process that ends is always replaced'],
+  ['drainTimeout', 'did you mean drainTimeoutMs?'],
+] as const) {
+  test(`option ${wrong} of another process manager is named with its equivalent`, () => {
+    assert.throws(
+      () => Reflect.apply(fillServeOptions, undefined, [{ [wrong]: 1 }]),
+      (error) => hasCode(error, 'OPTION_INVALID') && error.message.endsWith(`; ${hint}`),
+    );
+  });
+}

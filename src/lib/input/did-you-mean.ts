@@ -187,6 +187,25 @@ function placeOf(bare: string, text: string, names: ReadonlySet<string>): string
   return `${bare} is an option of a map: pmap(items, fn, { ${text} })`;
 }
 
+/** Options of PM2's configuration, by what `serve` has instead. */
+const ofPm2: Readonly<Record<string, string>> = {
+  autorestart: 'a process that ends is always replaced',
+  cwd: 'start the supervisor in the folder',
+  exec_mode: 'plan; processes and loops set the numbers',
+  exp_backoff_restart_delay: 'delays between restarts always double',
+  instances: 'processes',
+  interpreter_args: 'nodeFlags of manycore.config.json',
+  kill_timeout: 'drainTimeoutMs',
+  listen_timeout: 'startTimeoutMs',
+  max_memory_restart: 'maxRssBytes',
+  max_restarts: 'a server ends by itself after failures in a row',
+  node_args: 'nodeFlags of manycore.config.json',
+  restart_delay: 'delays between restarts always double',
+  script: 'app',
+  wait_ready: 'a process is ready when its program listens',
+  watch: 'reloadOnChange, or manycore serve --reload-on-change',
+};
+
 /** The end of the error for the option `name`; '' without a near name. `names` are the right ones. */
 export function hintFor(name: string, names: ReadonlySet<string>): string {
   if (names.has('concurrentTasksPerWorker') || names.has('retry')) {
@@ -195,6 +214,11 @@ export function hintFor(name: string, names: ReadonlySet<string>): string {
     if (names.has(bare)) return `; did you mean ${text}?`;
     const wayOut = entry(waysOut, name) ?? placeOf(bare, text, names);
     if (wayOut !== undefined) return `; ${wayOut}`;
+  }
+  if (names.has('drainTimeoutMs')) {
+    const instead = entry(ofPm2, name);
+    if (instead !== undefined)
+      return names.has(instead) ? `; did you mean ${instead}?` : `; ${instead}`;
   }
   const near = nearest(name, names);
   return near === undefined ? '' : `; did you mean ${near}?`;

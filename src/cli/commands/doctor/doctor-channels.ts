@@ -25,7 +25,8 @@ function native(): Finding[] {
         state: 'missing',
         detail: nativeProblem()?.message ?? 'not loaded',
         cost: 'calls work over sockets, where a short one takes much longer',
-        remedy: 'npm run build:native builds it, with Rust installed',
+        remedy:
+          'npm installs it on Linux, without --omit=optional; in a checkout npm run build:native builds it',
       },
     ];
   }
