@@ -57,7 +57,10 @@ function entriesOf(read: ReadAt, head: number, others: ReadonlySet<number>): num
   return 0;
 }
 
-/** Follows the list backwards; the `next` of each entry must be the entry visited before. */
+/**
+ * Follows the list backwards; the `next` of each entry must be the entry visited before. An entry that is met a
+ * second time was taken and queued anew meanwhile: the list has changed.
+ */
 function walk(
   read: ReadAt,
   head: number,
@@ -66,11 +69,14 @@ function walk(
   let from = head;
   let entry = entryAt(read, head, false)?.previous ?? 0;
   let count = 0;
+  const visited = new Set<number>();
   // The list of a pool that is still starting is not initialised: it counts as empty.
   while (entry !== head && entry !== 0 && count < maxJobs) {
     const isJob = !others.has(entry);
     const found = entryAt(read, entry, isJob);
-    if (found?.next !== from || found.isDone) return { count, isWhole: false };
+    const hasChanged = visited.has(entry) || found?.next !== from;
+    if (hasChanged || found === undefined || found.isDone) return { count, isWhole: false };
+    visited.add(entry);
     if (isJob) count += 1;
     from = entry;
     entry = found.previous;

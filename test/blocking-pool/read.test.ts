@@ -64,8 +64,9 @@ test('values read during changes never exceed what can exist', {
     const { threads, idleThreads, waitingJobs = -1 } = readBlockingPool(pid);
     assert.equal(threads, 4);
     assert.ok(idleThreads >= 0 && idleThreads <= 4, String(idleThreads));
-    // 50 jobs exist: one that is taken and queued anew during the walk counts twice.
-    assert.ok(waitingJobs >= 0 && waitingJobs <= 100, String(waitingJobs));
+    // 50 jobs exist. One that is taken and queued anew during the walk counts again where its entry has another
+    // address, so a walk that was interrupted counts some more. A torn address would lead to thousands.
+    assert.ok(waitingJobs >= 0 && waitingJobs <= 1000, String(waitingJobs));
   }
 });
 
