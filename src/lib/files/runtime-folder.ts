@@ -1,6 +1,7 @@
 // The folder in which the programs of a user are found, each by a socket: private, so that nobody else can
 // ask them, stop them or stand in for one. The XDG Base Directory Specification names it; where it is not
-// set, a folder in the system's temporary folder, which must be ours. Not here: what is asked over the sockets (serve, agent).
+// set, a folder in the system's temporary folder, which must be ours. Not here: what is asked over the sockets
+// (serve, agent).
 
 import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,7 @@
 // Limits how long failing starts are repeated. Failures are counted in waves: workers that start together fail
 // together, of one cause, so the number of cores does not matter. Repetition ends by time, or after a number of
-// equal failures that cannot pass. Delays double from wave to wave (exponential backoff). Pure: the caller owns clock and timer. Not
-// here: counts without time (restart.ts).
+// equal failures that cannot pass. Delays double from wave to wave (exponential backoff). Pure: the caller owns
+// clock and timer. Not here: counts without time (restart.ts).
 
 export interface PatienceOptions {
   /** Delay after the first wave, in ms; it doubles with each further one. */
