@@ -195,7 +195,7 @@ export interface NativeTracedRecord {
   /** True: a child process that has not yet started a program of its own. */
   readonly isStarting: boolean;
   readonly tasks: number;
-  /** CPU time of those of its tasks that have ended. */
+  /** CPU time of those of its tasks that have ended, since the start of each. */
   readonly runNs: number;
   readonly name: string;
   readonly calls: readonly NativeTracedCall[];

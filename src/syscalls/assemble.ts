@@ -113,8 +113,9 @@ function lineOf(
   const isSampled = method === 'counters';
   const counted = countedCalls(records, method, names);
   const calls = isSampled ? joinCalls([foundCalls(seen, names), counted]) : counted;
+  // Records count from the start of the thread.
   const endedNs = records.reduce((total, { runNs }) => total + runNs, 0);
-  const runNs = Math.max(endedNs, seen?.runNs ?? 0);
+  const runNs = Math.max(endedNs - (seen?.runBeforeNs ?? 0), seen?.runNs ?? 0);
   const times = method === 'ebpf' ? timesByCalls(runNs, records) : seen?.times;
   const ended = records.some(({ isEnded }) => isEnded);
   return {

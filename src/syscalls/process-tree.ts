@@ -26,11 +26,11 @@ export interface SeenThread {
   readonly tid: number;
   readonly name: string;
   readonly hasEnded: boolean;
-  /** True: it existed when the trace began. */
-  readonly isOlder: boolean;
   /** CPU time since the trace began. */
   readonly times: CpuTimes;
   readonly runNs: number;
+  /** CPU time before the trace began. */
+  readonly runBeforeNs: number;
   readonly samples: number;
   readonly running: number;
   /** Samples by the number of the call. */
@@ -204,9 +204,9 @@ export class ProcessTree {
         tid,
         name: last.name,
         hasEnded: this.hasEnded(pid) || scannedAt !== history?.scannedAt,
-        isOlder: first !== undefined,
         times: since(first, last),
         runNs: last.runNs - (first?.runNs ?? 0),
+        runBeforeNs: first?.runNs ?? 0,
         samples,
         running,
         found,

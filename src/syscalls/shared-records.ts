@@ -34,9 +34,8 @@ export class SharedRecords {
   /** Returns true when a thread is counted in a shared record, so that it has no line of its own. */
   take({ pid, seen, records }: Joined, isFollowed: boolean): boolean {
     if (this.#material.method !== 'ebpf' || records.length > 0 || seen === undefined) return false;
-    // The time of an ended thread is in some record, which it got at its start or at a call (its exit is
-    // one). An exception: a thread from before the trace that was killed without a call.
-    if (seen.hasEnded) return !seen.isOlder;
+    // The time of an ended thread is in some record, which it got at its start, at a call or at its end.
+    if (seen.hasEnded) return true;
     const others = this.#shared.find(({ record }) => record.name === '');
     const shared = isFollowed ? others : (this.#ofProgram(pid) ?? others);
     if (shared === undefined) return false;

@@ -39,7 +39,7 @@ pub struct RecordReading {
     pub is_starting: bool,
     /// Number of threads or processes that counted into this record.
     pub tasks: u64,
-    /// CPU time of those tasks that have ended; 0 where the tracer does not see it.
+    /// CPU time of those tasks that have ended, since the start of each; 0 where the tracer does not see it.
     pub run_ns: u64,
     pub name: String,
     pub calls: Vec<CallReading>,

@@ -55,7 +55,7 @@ struct record {
   __u32 pid;
   __u32 is_ended;
   __u64 tasks; /* that counted into it */
-  __u64 run_ns; /* of its tasks that have ended, or run another program now */
+  __u64 run_ns; /* of its tasks that have ended, or run another program now: since the start of each */
   char comm[COMM_SIZE];
   struct call calls[CALL_COUNT];
 };
@@ -70,7 +70,7 @@ struct task_state {
   __u64 left_ns; /* when it left the CPU last */
   __u64 came_ns; /* since when it has the CPU; 0 when that was not seen */
   __u64 came_run_ns; /* the CPU time that it had had by then */
-  __u64 run_before_ns; /* CPU time that is in a record already, or was before the trace */
+  __u64 run_before_ns; /* CPU time that is in a record already */
   __u64 is_ending;
 };
 
@@ -207,10 +207,11 @@ static __always_inline struct task_state *current_state(struct task_struct *task
   struct comm comm = {};
   bpf_get_current_comm(comm.text, COMM_SIZE);
   struct task_state fresh = {};
-  fresh.run_before_ns = task->se.sum_exec_runtime;
-  fresh.came_run_ns = fresh.run_before_ns;
+  fresh.came_run_ns = task->se.sum_exec_runtime;
   fresh.came_ns = bpf_ktime_get_ns();
   count_into(&fresh, KIND_THREAD, new_record(KIND_THREAD, pid, task->pid, &comm));
+  /* The reader takes off what a thread had before the trace; in a shared record it cannot. */
+  if (fresh.kind != KIND_THREAD) fresh.run_before_ns = fresh.came_run_ns;
   return bpf_task_storage_get(&tasks, task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
@@ -350,7 +351,7 @@ int BPF_PROG(program_starts, struct task_struct *task) {
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(task_exits, struct task_struct *task) {
-  struct task_state *state = known_state(task);
+  struct task_state *state = current_state(task); /* a thread that only computed had none */
   if (!state) return 0;
   __u32 at = state->record;
   struct record *record = bpf_map_lookup_elem(&records, &at);
