@@ -62,18 +62,14 @@ export class ScopedBus implements Bus {
     handler: Handler<Body>,
     options?: ConsumerOptions,
   ): Consumer {
-    return this.#register(address, handler, options);
+    return this.#register(address, handler, busOptions('consumer', options));
   }
 
   #register(
     address: string,
     handler: Handler<never>,
-    options: ConsumerOptions | undefined,
+    { maxBuffered = defaultMaxBuffered, isLocal = false }: ConsumerOptions,
   ): Consumer {
-    const { maxBuffered = defaultMaxBuffered, isLocal = false }: ConsumerOptions = busOptions(
-      'consumer',
-      options,
-    );
     const { receivers, handOffs, local } = this.#parts;
     const scope = this.#scope;
     this.#check(address);
@@ -106,7 +102,7 @@ export class ScopedBus implements Bus {
   }
 
   publish(address: string, body: unknown, options?: SendOptions): boolean {
-    const given = busOptions('send', options);
+    const given = busOptions('publish', options);
     const message = this.#message(address, body, given, true, undefined);
     if (message !== undefined) {
       this.#publish(message);
@@ -201,15 +197,16 @@ export class ScopedBus implements Bus {
 
   async openStream(address: string, options?: StreamOptions): Promise<Duplex> {
     this.#check(address);
-    const given = busOptions('request', options);
+    const given = busOptions('openStream', options);
     const stream = await openStream(this.#streams, address, given);
     return this.#scope?.keep(stream) ?? stream;
   }
 
   acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer {
+    const given = busOptions('acceptStreams', options);
     const scope = this.#scope;
     const keep = (stream: Duplex): Duplex => scope?.keep(stream) ?? stream;
-    return this.#register(address, streamAcceptor(this.#streams, handler, keep), options);
+    return this.#register(address, streamAcceptor(this.#streams, handler, keep), given);
   }
 
   /** The ends of streams have addresses of manycore's own. */

@@ -4,15 +4,20 @@
 import { ownOptions } from '../lib/index.js';
 
 const ofReply = ['headers', 'codec'] as const;
+const ofMessage = [...ofReply, 'local'] as const;
 const ofRequest = ['timeoutMs', 'signal'] as const;
+const ofConsumer = ['maxBuffered', 'isLocal'] as const;
 
 /** Option names, by the call that takes them. */
 const names = {
-  send: new Set([...ofReply, 'local']),
-  request: new Set([...ofReply, 'local', ...ofRequest]),
+  send: new Set(ofMessage),
+  publish: new Set(ofMessage),
+  request: new Set([...ofMessage, ...ofRequest]),
   reply: new Set(ofReply),
   replyAndRequest: new Set([...ofReply, ...ofRequest]),
-  consumer: new Set(['maxBuffered', 'isLocal']),
+  openStream: new Set([...ofMessage, ...ofRequest]),
+  consumer: new Set(ofConsumer),
+  acceptStreams: new Set(ofConsumer),
 } satisfies Record<string, ReadonlySet<string>>;
 
 const none = Object.freeze({});

@@ -33,7 +33,8 @@ export interface MetricsRegistry {
  * added then.
  */
 export function registerMetrics(registry: MetricsRegistry, options: MetricsOptions = {}): void {
-  if (typeof Object(registry).registerMetric !== 'function') {
+  const { registerMetric, getSingleMetric } = Object(registry);
+  if (typeof registerMetric !== 'function' || typeof getSingleMetric !== 'function') {
     throw invalid('registry', registry, 'a Registry of prom-client');
   }
   const given = ownOptions('the options of registerMetrics', options, new Set(['prefix']));

@@ -23,10 +23,8 @@ function native(): Finding[] {
       {
         what: 'native binary',
         state: 'missing',
-        detail: nativeProblem()?.message ?? 'not loaded',
+        detail: nativeProblem()?.message ?? 'not loaded', // it ends with the remedy
         cost: 'calls work over sockets, where a short one takes much longer',
-        remedy:
-          'npm installs it on Linux, without --omit=optional; in a checkout npm run build:native builds it',
       },
     ];
   }
