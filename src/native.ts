@@ -235,6 +235,22 @@ export interface GrantedCores {
   readonly reason: string;
 }
 
+/** Reads what functions captured, without the inspector (crates/node/src/closure_reader.rs). */
+export interface NativeClosureReader {
+  /**
+   * Learns where the code of `fn` has these variables. Returns the number of the code; 0: they cannot be read
+   * here.
+   */
+  learn(fn: object, names: readonly string[]): number;
+  /** Forgets the code of `fn`. */
+  forget(fn: object): void;
+  /**
+   * Appends the values that `fn` has captured, in the order of `learn`. Returns the number of its code; 0: the
+   * code is not known, or a variable has no value yet.
+   */
+  read(fn: object, values: unknown[]): number;
+}
+
 /** Everything that the binary exports; `parseBinding` holds the names. */
 export interface NativeBinding {
   readonly NativeSegment: { open(fd: number): NativeSegment };
@@ -287,6 +303,14 @@ export interface NativeBinding {
       perThreadNames: readonly string[],
     ): NativeTracer;
   };
+  /**
+   * `unset` captured one variable, `x`, before its declaration ran; `assigned` captured `x`, which another
+   * function has set to an integer. The constructor throws where functions have another layout.
+   */
+  readonly NativeClosureReader: new (
+    unset: () => unknown,
+    assigned: () => unknown,
+  ) => NativeClosureReader;
   /** The constructor throws when this runtime does not report collections. */
   readonly NativeCollections: new () => NativeCollections;
   /**
@@ -341,6 +365,7 @@ const exportNames = [
   'NativeRouter',
   'NativeLoopInbox',
   'NativeTracer',
+  'NativeClosureReader',
   'NativeCollections',
   'boardLayout',
   'boardNowMs',

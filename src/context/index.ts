@@ -2,6 +2,7 @@
 // docs/design/context.md (how), docs/guide/what-travels.md (for users).
 
 export { type CaptureStats, captureStats, watchCaptures } from './closures/captures.js';
+export { closureReaderProblem } from './closures/closure-reader.js';
 export { createImporter, type ImporterOptions } from './decode/importer.js';
 export { moduleOf } from './decode/modules.js';
 export { exportError, reduceError } from './encode/error.js';

@@ -5,6 +5,7 @@ mod acceptor;
 mod arena;
 mod call;
 mod channel_end;
+mod closure_reader;
 mod collections;
 mod descriptors;
 mod error;

@@ -26,6 +26,7 @@ import {
   refuseUnreadable,
 } from './hazards.js';
 import { type Capture, canInspect, inspectSelf } from './inspector.js';
+import { isOwnName, readOwnName } from './own-names.js';
 import { selfOf } from './self.js';
 import { type Sharing, scriptKey } from './sharing.js';
 
@@ -271,6 +272,10 @@ export class Describer {
       const binding = place && bindingAt(place, name);
       if (name === code.heritageName) {
         slots.push({ name, value: Object.getPrototypeOf(fn), binding, isFixed: true });
+        continue;
+      }
+      if (binding !== undefined && isOwnName(binding)) {
+        slots.push({ name, value: readOwnName(fn, name, path), binding, isFixed: true });
         continue;
       }
       const scope = scopes.find((candidate) => Object.hasOwn(candidate, name));

@@ -48,6 +48,11 @@ export class Sharing {
   readonly #shared = new Set<string | symbol>();
   readonly #ofWorker = new Set<string | symbol>();
 
+  /** Number of variables that were found to be shared; it only grows. */
+  get count(): number {
+    return this.#shared.size;
+  }
+
   /** Names the cell of a variable; `undefined`: it travels as its value. */
   cellOf(slot: Slot, place: Place | undefined, { isClass }: Code): string | undefined {
     const { binding, inScripts, scopes: [scope] = [] } = slot;

@@ -296,6 +296,13 @@ export class Graph {
     return this.properties.length + this.prototypes.length + this.integrities.length;
   }
 
+  /** True: nothing is written beside the specials and the places where they are put. */
+  get isOnlySpecials(): boolean {
+    const more = [this.fills, this.stores, this.prototypes, this.properties, this.integrities];
+    const isMore = this.parcel !== undefined || this.captured.size > 0 || this.refused.size > 0;
+    return more.every(({ length }) => length === 0) && !isMore && this.strays.size === 0;
+  }
+
   indexOf(value: unknown): number | undefined {
     return this.#indices.get(value);
   }

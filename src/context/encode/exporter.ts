@@ -39,6 +39,7 @@ import { format, type Written, write } from '../wire.js';
 import { type Captured, sharesAny } from './alias.js';
 import { changeable, Graph } from './encode.js';
 import { Functions } from './functions.js';
+import { type KnownClosure, KnownClosures, payloadOf } from './known-closures.js';
 
 /** Closures kept for one piece of code when a function object is first met, and when it is met again. */
 const maxKeptAtOnce = 8;
@@ -93,6 +94,7 @@ export class ContextExporter implements Exporter {
   readonly #firstSeen = new WeakMap<AnyFunction, number>();
   #exports = 0;
   readonly #keptByCode = new Map<number, number>();
+  readonly #known = new KnownClosures();
   /** The captures of the last function that was exported with state. */
   #captured: Captured | undefined;
   /** The roads of the last function that was exported. */
@@ -129,8 +131,10 @@ export class ContextExporter implements Exporter {
     const kept = this.#current(fn);
     this.#noteKept(kept);
     this.#values = undefined;
-    if (kept !== undefined && kept.captured.length === 0 && !hasRegistered()) return kept.snapshot;
-    return this.#exportSlowly(fn, kept, buffers);
+    if (hasRegistered()) return this.#exportSlowly(fn, kept, buffers);
+    if (kept !== undefined && kept.captured.length === 0) return kept.snapshot;
+    const known = kept === undefined ? this.#exportKnown(fn, buffers) : undefined;
+    return known ?? this.#exportSlowly(fn, kept, buffers);
   }
 
   exportJoint(
@@ -290,6 +294,49 @@ export class ContextExporter implements Exporter {
     }
   }
 
+  /** A function of known code, with plain values; `undefined`: it goes the long way. */
+  #exportKnown(fn: AnyFunction, carrier: Buffers): FunctionSnapshot | undefined {
+    const values: unknown[] = [];
+    const known = this.#known.read(fn, values, this.#functions.sharedVariables);
+    if (known === undefined || !this.#staysUnkept(fn, known, values)) return undefined;
+    const startMs = beginCapture();
+    try {
+      if (known.fixed.length > 0) return this.#writeFixed(known, values);
+      return this.#writeSlots(known.codeId, known.definitions, values, carrier);
+    } finally {
+      endCapture(startMs);
+    }
+  }
+
+  #writeFixed(known: KnownClosure, read: readonly unknown[]): FunctionSnapshot | undefined {
+    const isCurrent = (fn: AnyFunction, [kind, id]: readonly unknown[]): boolean =>
+      kind !== special.closure || this.#current(fn, true)?.id === id;
+    const payload = payloadOf(known, read, this.identities.unregistered(), isCurrent);
+    if (payload === undefined) return undefined;
+    const { bytes, buffers } = write(format.graph, payload, undefined);
+    this.#captured = read.filter((value) => typeof value !== 'function');
+    this.#roads = known.roads;
+    this.#letGoSoon();
+    return { id: known.codeId, definitions: known.definitions, state: bytes, buffers };
+  }
+
+  /** False: the long way may find that nothing in `fn` can change, and keep it. */
+  #staysUnkept(
+    fn: AnyFunction,
+    { codeId, isChangeable }: KnownClosure,
+    values: readonly unknown[],
+  ): boolean {
+    if (this.#inKept.has(fn)) return false;
+    if (isChangeable || this.#functions.neverKept.has(fn)) return true;
+    // An object may change where no variable does.
+    if (values.some((value) => typeof value === 'object' && value !== null)) return true;
+    const count = this.#keptByCode.get(codeId) ?? 0;
+    if (count >= maxKept) return true;
+    if (count < maxKeptAtOnce || this.#firstSeen.has(fn)) return false;
+    this.#firstSeen.set(fn, this.#exports);
+    return true;
+  }
+
   #exportSlowly(fn: AnyFunction, known: Kept | undefined, buffers: Buffers): FunctionSnapshot {
     if (typeof fn !== 'function') {
       throw new CodedError('TASK_NOT_FUNCTION', `the task must be a function, not ${typeof fn}`);
@@ -413,6 +460,7 @@ export class ContextExporter implements Exporter {
       const plain = this.#exportPlainState(fn, this.#functions.describe(fn, [what]), buffers);
       if (plain !== undefined) return plain;
     }
+    const isAlone = isCode && stores === undefined && args === undefined;
     const graph = this.#graph(what, buffers, (made) => {
       if (args === undefined) made.set(made.root, 0, fn);
       else made.setCall(fn, args);
@@ -421,7 +469,15 @@ export class ContextExporter implements Exporter {
     const id = isCode
       ? this.#functions.describe(fn, [what]).codeId
       : this.#intern('call', () => ({ kind: 'call' }));
-    return this.#withState(id, graph);
+    const snapshot = this.#withState(id, graph);
+    if (isAlone) this.#noteGraph(fn, graph, snapshot, what);
+    return snapshot;
+  }
+
+  #noteGraph(fn: AnyFunction, graph: Graph, { definitions }: FunctionSnapshot, what: string): void {
+    const described = this.#functions.describe(fn, [what]);
+    if (!this.#functions.isSimple(fn, described) || hasRegistered()) return;
+    this.#known.noteGraph(fn, described, this.#functions.sharedVariables, graph, definitions);
   }
 
   /**
@@ -461,12 +517,26 @@ export class ContextExporter implements Exporter {
     if (!this.#functions.isSimple(fn, described) || hasRegistered()) return undefined;
     const values = slotValues(slots);
     if (values === undefined) return undefined;
+    const snapshot = this.#writeSlots(codeId, [codeId], values, carrier);
+    if (snapshot !== undefined) {
+      this.#known.notePlain(fn, described, this.#functions.sharedVariables);
+    }
+    return snapshot;
+  }
+
+  /** `undefined`: V8 does not write these values directly. */
+  #writeSlots(
+    id: number,
+    definitions: readonly number[],
+    values: readonly unknown[],
+    carrier: Buffers,
+  ): FunctionSnapshot | undefined {
     try {
       if (!isPlain(values)) return undefined;
       const { bytes, buffers } = write(format.slots, values, carrier);
       this.#captured = values;
       this.#letGoSoon();
-      return { id: codeId, definitions: [codeId], state: bytes, buffers };
+      return { id, definitions, state: bytes, buffers };
     } catch {
       return undefined; // the graph reports the failure
     }

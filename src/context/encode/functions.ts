@@ -102,6 +102,11 @@ export class Functions implements FunctionEncoder {
     this.#sharing.forget();
   }
 
+  /** Number of variables that functions were found to share; it only grows. */
+  get sharedVariables(): number {
+    return this.#sharing.count;
+  }
+
   /** Ends the writing of `graph`, when all its functions are found. */
   settle(graph: Graph): void {
     this.#sharing.settle(graph);

@@ -119,6 +119,14 @@ export class Roads {
     this.#copies.set(keyOf(url, binding), { url, script, binding, value });
   }
 
+  /** A copy without the function `fn` and the scopes that it sees. */
+  without(fn: AnyFunction): Roads {
+    const copy = new Roads();
+    copy.addAll(this);
+    copy.#functions.delete(fn);
+    return copy;
+  }
+
   addAll(other: Roads): void {
     for (const [key, each] of other.#imports) this.#imports.set(key, each);
     for (const [value, each] of other.#parts) this.#parts.set(value, each);

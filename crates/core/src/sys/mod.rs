@@ -8,6 +8,8 @@ mod linux_control_socket;
 #[cfg(target_os = "linux")]
 mod linux_ebpf;
 #[cfg(target_os = "linux")]
+mod linux_peek;
+#[cfg(target_os = "linux")]
 mod linux_raw_trace;
 #[cfg(target_os = "linux")]
 mod linux_sockets;
@@ -17,6 +19,8 @@ pub use linux::*;
 pub use linux_control_socket::*;
 #[cfg(target_os = "linux")]
 pub use linux_ebpf::*;
+#[cfg(target_os = "linux")]
+pub use linux_peek::*;
 #[cfg(target_os = "linux")]
 pub use linux_raw_trace::*;
 #[cfg(target_os = "linux")]

@@ -3,6 +3,7 @@
 
 import inspector from 'node:inspector';
 import { basename, dirname } from 'node:path';
+import { closureReaderProblem } from '../../../context/index.js';
 import { messageOf } from '../../../lib/index.js';
 import { nativeBinding, nativePath, nativeProblem } from '../../../native.js';
 import { Pool, type PoolOptions } from '../../../pool/index.js';
@@ -10,7 +11,7 @@ import type { Finding } from './doctor-report.js';
 
 /** Findings of all parts; takes as long as the start of four workers. */
 export async function channelFindings(): Promise<Finding[]> {
-  const findings = [...native(), inspectorFinding()];
+  const findings = [...native(), inspectorFinding(), ...readerFinding()];
   findings.push(await channel('shm', 'process'), await channel('socket', 'process'));
   findings.push(await channel('shm', 'thread'), await channel('memory', 'thread'));
   return findings;
@@ -61,6 +62,19 @@ function inspectorFinding(): Finding {
     const remedy = 'allow it (--allow-inspector from Node 24 on), or pass values as arguments';
     return { what, state: 'missing', detail: messageOf(error), cost, remedy };
   }
+}
+
+/** Nothing where there is no binary, which is a finding of its own. */
+function readerFinding(): Finding[] {
+  if (nativeBinding() === undefined) return [];
+  const what = 'native capture';
+  const problem = closureReaderProblem();
+  if (problem === undefined) {
+    return [{ what, state: 'ok', detail: 'captured variables are read without the inspector' }];
+  }
+  const cost = 'a closure that is written in place costs a fraction of a millisecond for each call';
+  const remedy = 'use a Node.js that manycore supports, or pass values as arguments';
+  return [{ what, state: 'missing', detail: problem, cost, remedy }];
 }
 
 async function channel(

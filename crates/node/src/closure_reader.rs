@@ -1,0 +1,489 @@
+//! Reads what a function captured from V8's own objects, without the inspector. V8 exports its layout for
+//! debuggers of dead processes: data symbols with the offsets of a function's context and of a context's
+//! parts. The names of the variables are in the ScopeInfo of each context.
+//!
+//! A function is learnt once per piece of code: the place of each name in the chain of contexts. All of that
+//! reads through `Peek`, so a layout that differs ends in a refusal. `read` then follows the places of a piece
+//! of code that was learnt, and checks the sizes on the way. The caller compares the first values with those
+//! of the inspector (src/context/closures/known-closures.ts).
+//! Not here: which names matter, and what is done with the values.
+
+use crate::error::{Result, refused, to_js};
+use crate::symbols::find;
+use manycore_core::sys::Peek;
+use napi::bindgen_prelude::{Env, JsValue, Unknown};
+use napi::sys;
+use napi_derive::napi;
+use std::collections::HashMap;
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::null_mut;
+
+/// Offsets in a FixedArray, whose form a context has.
+const LENGTH_AT: usize = 8;
+const SLOTS_AT: usize = 16;
+const WORD: usize = 8;
+/// Contexts that are followed, and slots of one, or words of a table of names.
+const MAX_DEPTH: usize = 64;
+const MAX_SLOTS: usize = 16_384;
+/// A ScopeInfo with more names keeps them in a table.
+const MAX_INLINE: usize = 74;
+/// Words of a ScopeInfo before its names: flags, counts and positions. One of them is the number of names.
+const MAX_HEAD: usize = 8;
+const COUNT_IN_HEAD: usize = 2;
+/// Pieces of code that are remembered.
+const MAX_CODES: usize = 10_000;
+
+/// Offsets in a context cell of Node 26, which holds a variable that was assigned again.
+mod cell {
+    pub const VALUE: usize = 8;
+    pub const STATE: usize = 24;
+    pub const NUMBER: usize = 32;
+    pub const INT: i32 = 2;
+    pub const DOUBLE: i32 = 3;
+}
+
+/// `v8::Function::ScriptId() const` and the like.
+type Query = unsafe extern "C" fn(*const c_void) -> c_int;
+
+#[derive(Clone, Copy)]
+struct Layout {
+    context_at: usize,
+    previous: usize,
+    min_slots: usize,
+    instance_type_at: usize,
+    first_nonstring: u16,
+    script_id: Query,
+    line: Query,
+    column: Query,
+}
+
+impl Layout {
+    fn find() -> Option<Layout> {
+        let is_known = cfg!(target_pointer_width = "64") && cfg!(target_endian = "little");
+        let context = number(c"v8dbg_class_JSFunction__context__Context")
+            .or_else(|| number(c"v8dbg_class_JSFunction__context__Tagged_Context_"));
+        is_known.then_some(())?;
+        Some(Layout {
+            context_at: context?,
+            previous: number(c"v8dbg_context_idx_prev")?,
+            min_slots: number(c"v8dbg_context_min_slots")?,
+            instance_type_at: number(c"v8dbg_class_Map__instance_type__uint16_t")?,
+            first_nonstring: number(c"v8dbg_FirstNonstringType")?.try_into().ok()?,
+            script_id: query(c"_ZNK2v88Function8ScriptIdEv")?,
+            line: query(c"_ZNK2v88Function19GetScriptLineNumberEv")?,
+            column: query(c"_ZNK2v88Function21GetScriptColumnNumberEv")?,
+        })
+    }
+}
+
+fn query(name: &CStr) -> Option<Query> {
+    // SAFETY: the name has the types of its parameters in it (Itanium C++ ABI, 5.1); each returns an int.
+    unsafe { find(name) }
+}
+
+/// An `int` that V8 exports for debuggers.
+fn number(name: &CStr) -> Option<usize> {
+    // SAFETY: an address is as large as a function pointer; it is read below alone.
+    let at: *const c_int = unsafe { find::<*const c_int>(name) }?;
+    // SAFETY: the symbol is an int in the data of the executable.
+    usize::try_from(unsafe { *at }).ok()
+}
+
+/// The code of a function: its script, and the line and column where it begins.
+type Code = (c_int, c_int, c_int);
+
+/// A variable: steps up the chain of contexts, and the slot in the context there.
+#[derive(Clone, Copy, PartialEq)]
+struct Place {
+    depth: usize,
+    slot: usize,
+}
+
+struct Known {
+    number: u32,
+    /// Lengths of the contexts, innermost first, up to the last one that is read.
+    lengths: Vec<usize>,
+    places: Vec<Place>,
+}
+
+/// A captured value. A double of a cell is no object yet.
+enum Found {
+    Handle(sys::napi_value),
+    Double(f64),
+}
+
+/// The names of one context, with their slots. `is_open`: code may add variables while it runs, as `eval`
+/// does, or names that are not listed here.
+struct Names {
+    slots: Vec<(String, usize)>,
+    is_open: bool,
+}
+
+fn is_pointer(tagged: u64) -> bool {
+    tagged & 3 == 1
+}
+
+/// A small integer has its value in the upper half.
+fn is_small(tagged: u64) -> bool {
+    tagged & 0xffff_ffff == 0
+}
+
+fn small(number: usize) -> u64 {
+    (number as u64) << 32
+}
+
+fn size_of_small(tagged: u64) -> Option<usize> {
+    let size = (tagged >> 32) as usize;
+    (is_small(tagged) && size <= MAX_SLOTS).then_some(size)
+}
+
+/// # Safety
+/// A word of V8's heap is at `address`.
+unsafe fn word_at(address: usize) -> u64 {
+    // SAFETY: the contract of this function.
+    unsafe { *(address as *const u64) }
+}
+
+/// One for each thread: what is compared belongs to its heap.
+#[napi]
+pub struct NativeClosureReader {
+    layout: Layout,
+    codes: HashMap<Code, Known>,
+    next: u32,
+    /// Stands in a slot for a variable whose declaration has not run.
+    hole: u64,
+    /// The map of context cells; 0 where there are none.
+    cell_map: u64,
+}
+
+#[napi]
+impl NativeClosureReader {
+    /// `unset`: a function that captured one variable, `x`, whose declaration has not run. `assigned`: one that
+    /// captured `x`, which another function has set to an integer. Throws where the layout differs.
+    #[napi(constructor)]
+    pub fn new(
+        env: &Env,
+        unset: Unknown<'_>,
+        assigned: Unknown<'_>,
+    ) -> Result<NativeClosureReader> {
+        let layout = Layout::find()
+            .ok_or_else(|| refused("this runtime does not export the layout of functions"))?;
+        let codes = HashMap::new();
+        let mut reader = NativeClosureReader { layout, codes, next: 1, hole: 0, cell_map: 0 };
+        let peek = Peek::open().map_err(to_js)?;
+        let differs = || refused("functions have another layout in this runtime");
+        let hole = reader.first_word(&peek, env, &unset).ok_or_else(differs)?;
+        let value = reader.first_word(&peek, env, &assigned).ok_or_else(differs)?;
+        reader.hole = Some(hole).filter(|&word| is_pointer(word)).ok_or_else(differs)?;
+        if is_pointer(value) {
+            reader.cell_map = peek.word(untag(value)).ok_or_else(differs)?;
+        }
+        reader.codes.clear();
+        Ok(reader)
+    }
+
+    fn first_word(&self, peek: &Peek, env: &Env, of: &Unknown<'_>) -> Option<u64> {
+        let (known, contexts) = self.find(peek, env, of, &["x".to_owned()])?;
+        let Place { depth, slot } = *known.places.first()?;
+        peek.word(contexts.get(depth)? + SLOTS_AT + WORD * slot)
+    }
+
+    /// Learns where the code of `of` has these variables. Returns the number of the code, or 0 where they
+    /// cannot be read without the inspector.
+    #[napi]
+    pub fn learn(&mut self, env: &Env, of: Unknown<'_>, names: Vec<String>) -> Result<u32> {
+        if self.codes.len() >= MAX_CODES {
+            return Ok(0);
+        }
+        let peek = Peek::open().map_err(to_js)?;
+        let Some((known, _)) = self.find(&peek, env, &of, &names) else { return Ok(0) };
+        let code = self.code_of(env, &of);
+        match self.codes.get(&code) {
+            Some(same) if same.places == known.places && same.lengths == known.lengths => {
+                Ok(same.number)
+            }
+            _ => {
+                let number = known.number;
+                self.codes.insert(code, known);
+                self.next += 1;
+                Ok(number)
+            }
+        }
+    }
+
+    /// Forgets the code of `of`.
+    #[napi]
+    pub fn forget(&mut self, env: &Env, of: Unknown<'_>) {
+        self.codes.remove(&self.code_of(env, &of));
+    }
+
+    /// Appends the values that `of` has captured, in the order in which its code was learnt. Returns the number
+    /// of the code; 0: the code is not known, or a variable has no value yet.
+    #[napi]
+    pub fn read(&self, env: &Env, of: Unknown<'_>, values: Unknown<'_>) -> u32 {
+        let Some(known) = self.codes.get(&self.code_of(env, &of)) else { return 0 };
+        let mut contexts = [0usize; MAX_DEPTH];
+        // SAFETY: a live handle holds the tagged address of the function.
+        let function = unsafe { word_at(of.raw() as usize) };
+        // SAFETY: a function has its context there, which the self-test has proved.
+        let mut context = unsafe { word_at(untag(function) + self.layout.context_at) };
+        for (at, &length) in known.lengths.iter().enumerate() {
+            contexts[at] = untag(context);
+            // SAFETY: the length of a live context.
+            let found = unsafe { word_at(untag(context) + LENGTH_AT) };
+            if size_of_small(found) != Some(length) {
+                return 0;
+            }
+            // SAFETY: a slot below that length.
+            context = unsafe { word_at(untag(context) + SLOTS_AT + WORD * self.layout.previous) };
+        }
+        // All of them are in handles before anything is allocated: a collection moves objects.
+        let mut found = Vec::with_capacity(known.places.len());
+        for place in &known.places {
+            let address = contexts[place.depth] + SLOTS_AT + WORD * place.slot;
+            // SAFETY: a slot below the length of that context, checked above.
+            let word = unsafe { word_at(address) };
+            let Some(value) = self.value_of(env, word) else { return 0 };
+            found.push(value);
+        }
+        for (at, value) in found.into_iter().enumerate() {
+            let value = match value {
+                Found::Handle(handle) => Some(handle),
+                Found::Double(double) => double_of(env, double),
+            };
+            let Some(value) = value else { return 0 };
+            // SAFETY: live values of this environment.
+            let status =
+                unsafe { sys::napi_set_element(env.raw(), values.raw(), at as u32, value) };
+            if status != sys::Status::napi_ok {
+                return 0;
+            }
+        }
+        known.number
+    }
+
+    /// All zero for what is no function with a script: native code, a bound function, a Proxy.
+    fn code_of(&self, env: &Env, of: &Unknown<'_>) -> Code {
+        let mut kind = 0;
+        // SAFETY: a live value of this environment, and a live out-parameter.
+        let status = unsafe { sys::napi_typeof(env.raw(), of.raw(), &mut kind) };
+        if status != sys::Status::napi_ok || kind != sys::ValueType::napi_function {
+            return (0, 0, 0);
+        }
+        let function = of.raw().cast::<c_void>().cast_const();
+        let Layout { script_id, line, column, .. } = self.layout;
+        // SAFETY: a handle of N-API is one of V8, and this one has a function.
+        let script = unsafe { script_id(function) };
+        // SAFETY: as above.
+        let line = unsafe { line(function) };
+        // SAFETY: as above.
+        (script, line, unsafe { column(function) })
+    }
+
+    /// `None`: no value that JavaScript can have.
+    fn value_of(&self, env: &Env, word: u64) -> Option<Found> {
+        if word == self.hole {
+            return None;
+        }
+        let handle = |word| self.handle_of(env, word).map(Found::Handle);
+        if !is_pointer(word) || self.cell_map == 0 {
+            return handle(word);
+        }
+        let object = untag(word);
+        // SAFETY: each object of V8 begins with its map.
+        if unsafe { word_at(object) } != self.cell_map {
+            return handle(word);
+        }
+        // SAFETY: the parts of a cell, which the self-test has proved.
+        let (value, state, number) = unsafe { cell_at(object) };
+        match state {
+            0 | 1 if value == self.hole => None,
+            0 | 1 => handle(value),
+            cell::INT => int_of(env, number as i32).map(Found::Handle),
+            cell::DOUBLE => Some(Found::Double(f64::from_bits(number))),
+            _ => None,
+        }
+    }
+
+    /// A new handle for a word of a context.
+    fn handle_of(&self, env: &Env, word: u64) -> Option<sys::napi_value> {
+        if !is_small(word) && !is_pointer(word) {
+            return None;
+        }
+        let handle = int_of(env, 0)?;
+        // SAFETY: a fresh handle is a slot of the open scope, which holds the number until here.
+        unsafe { *handle.cast::<u64>() = word };
+        if is_small(word) {
+            return Some(handle);
+        }
+        let mut kind = 0;
+        // SAFETY: the handle has an object of V8. Objects of its own kinds are refused by their type.
+        let status = unsafe { sys::napi_typeof(env.raw(), handle, &mut kind) };
+        (status == sys::Status::napi_ok).then_some(handle)
+    }
+
+    /// The places of `names`, and the addresses of the contexts.
+    fn find(
+        &self,
+        peek: &Peek,
+        env: &Env,
+        of: &Unknown<'_>,
+        names: &[String],
+    ) -> Option<(Known, Vec<usize>)> {
+        if self.code_of(env, of).0 <= 0 {
+            return None;
+        }
+        let handle = of.raw() as usize;
+        // A handle that is no slot would have the tag of an object.
+        let function = peek.word(handle).filter(|_| handle % WORD == 0)?;
+        self.check_object(peek, function)?;
+        let mut context = peek.word(untag(function) + self.layout.context_at)?;
+        let mut lengths = Vec::new();
+        let mut contexts = Vec::new();
+        let mut places: Vec<Option<Place>> = vec![None; names.len()];
+        while places.iter().any(Option::is_none) && lengths.len() < MAX_DEPTH {
+            self.check_object(peek, context)?;
+            let address = untag(context);
+            let length = size_of_small(peek.word(address + LENGTH_AT)?)?;
+            let found = self.names_of(peek, env, address, length)?;
+            let depth = lengths.len();
+            lengths.push(length);
+            contexts.push(address);
+            for (place, name) in places.iter_mut().zip(names).filter(|(place, _)| place.is_none()) {
+                let slot = found.slots.iter().find(|(each, _)| each == name).map(|&(_, slot)| slot);
+                *place = slot.map(|slot| Place { depth, slot });
+            }
+            if found.is_open && places.iter().any(Option::is_none) {
+                return None;
+            }
+            context = peek.word(address + SLOTS_AT + WORD * self.layout.previous)?;
+        }
+        let places = places.into_iter().collect::<Option<Vec<Place>>>()?;
+        Some((Known { number: self.next, lengths, places }, contexts))
+    }
+
+    /// An object has a map, whose map is the map of maps.
+    fn check_object(&self, peek: &Peek, tagged: u64) -> Option<()> {
+        let map = peek.word(untag(Some(tagged).filter(|&word| is_pointer(word))?))?;
+        let of_map = peek.word(untag(Some(map).filter(|&word| is_pointer(word))?))?;
+        let of_maps = peek.word(untag(Some(of_map).filter(|&word| is_pointer(word))?))?;
+        (of_maps == of_map).then_some(())
+    }
+
+    /// A ScopeInfo has numbers, of which the third is that of its names, then all names, then as many numbers,
+    /// and then the name and slot of the function itself where its code uses that. Many names are in a table.
+    fn names_of(&self, peek: &Peek, env: &Env, context: usize, length: usize) -> Option<Names> {
+        let min = self.layout.min_slots;
+        let room = length.checked_sub(min)?;
+        let info = peek.word(context + SLOTS_AT)?;
+        self.check_object(peek, info)?;
+        let words = peek.words(untag(info) + WORD, MAX_HEAD + 2 * room + 2);
+        let count = size_of_small(*words.get(COUNT_IN_HEAD)?).filter(|&count| count <= room)?;
+        // The flags, in front, are no tagged number in newer versions.
+        let rest = words.iter().skip(COUNT_IN_HEAD);
+        let head = COUNT_IN_HEAD + rest.take_while(|&&word| is_small(word)).count();
+        let (names, after) = if count <= MAX_INLINE {
+            let names = self.texts(peek, env, words.get(head..head + count)?)?;
+            (names.into_iter().zip(0..).collect(), head + 2 * count)
+        } else {
+            (self.table(peek, env, *words.get(head)?, count)?, head + 1 + count)
+        };
+        // A name of its own without a slot has -1 there.
+        let has_own = words.get(after + 1).is_some_and(|&word| word == small(length - 1));
+        let own = if has_own { self.text_of(peek, env, words[after]) } else { None };
+        // Beside them there may be an extension, in front.
+        let extra = room.checked_sub(count + usize::from(own.is_some()))?;
+        let first = min + extra;
+        let mut slots: Vec<_> = names.into_iter().map(|(name, at)| (name, first + at)).collect();
+        slots.extend(own.map(|name| (name, length - 1)));
+        (extra <= 1).then_some(Names { slots, is_open: extra == 1 })
+    }
+
+    fn texts(&self, peek: &Peek, env: &Env, words: &[u64]) -> Option<Vec<String>> {
+        words.iter().map(|&word| self.text_of(peek, env, word)).collect()
+    }
+
+    /// The names of a table, each with its index.
+    fn table(
+        &self,
+        peek: &Peek,
+        env: &Env,
+        table: u64,
+        count: usize,
+    ) -> Option<Vec<(String, usize)>> {
+        self.check_object(peek, table)?;
+        let size = size_of_small(peek.word(untag(table) + LENGTH_AT)?)?;
+        let words = peek.words(untag(table) + SLOTS_AT, size);
+        let pairs = words.iter().zip(words.iter().skip(1));
+        let names: Vec<_> = pairs
+            .filter(|&(&name, &index)| is_pointer(name) && is_small(index))
+            .filter_map(|(&name, &index)| {
+                Some((self.text_of(peek, env, name)?, size_of_small(index)?))
+            })
+            .collect();
+        let is_whole = names.len() == count && names.iter().all(|&(_, at)| at < count);
+        is_whole.then_some(names)
+    }
+
+    /// The text of a string of V8; `None` for anything else.
+    fn text_of(&self, peek: &Peek, env: &Env, word: u64) -> Option<String> {
+        self.check_object(peek, word)?;
+        let map = untag(peek.word(untag(word))?);
+        let at = map + self.layout.instance_type_at;
+        let kind = (peek.word(at - at % WORD)? >> (8 * (at % WORD))) as u16;
+        if kind >= self.layout.first_nonstring {
+            return None;
+        }
+        let handle = int_of(env, 0)?;
+        // SAFETY: as in `handle_of`; the type of its map says that it is a string.
+        unsafe { *handle.cast::<u64>() = word };
+        text_in(env, handle)
+    }
+}
+
+fn untag(tagged: u64) -> usize {
+    (tagged & !3) as usize
+}
+
+/// # Safety
+/// A context cell is at `object`.
+unsafe fn cell_at(object: usize) -> (u64, i32, u64) {
+    // SAFETY: the contract of this function.
+    let value = unsafe { word_at(object + cell::VALUE) };
+    // SAFETY: as above.
+    let state = unsafe { word_at(object + cell::STATE) } as i32;
+    // SAFETY: as above.
+    (value, state, unsafe { word_at(object + cell::NUMBER) })
+}
+
+fn int_of(env: &Env, value: i32) -> Option<sys::napi_value> {
+    let mut made = null_mut();
+    // SAFETY: on the thread of `env`, with a live out-parameter.
+    let status = unsafe { sys::napi_create_int32(env.raw(), value, &mut made) };
+    (status == sys::Status::napi_ok).then_some(made)
+}
+
+fn double_of(env: &Env, value: f64) -> Option<sys::napi_value> {
+    let mut made = null_mut();
+    // SAFETY: as in `int_of`.
+    let status = unsafe { sys::napi_create_double(env.raw(), value, &mut made) };
+    (status == sys::Status::napi_ok).then_some(made)
+}
+
+fn text_in(env: &Env, handle: sys::napi_value) -> Option<String> {
+    let mut length = 0;
+    // SAFETY: a live handle with a string; without a buffer only the length is asked for.
+    let status =
+        unsafe { sys::napi_get_value_string_utf8(env.raw(), handle, null_mut(), 0, &mut length) };
+    if status != sys::Status::napi_ok {
+        return None;
+    }
+    let mut bytes = vec![0u8; length + 1];
+    let start = bytes.as_mut_ptr().cast();
+    // SAFETY: a live buffer of that size, which has room for the zero at the end.
+    let status = unsafe {
+        sys::napi_get_value_string_utf8(env.raw(), handle, start, bytes.len(), &mut length)
+    };
+    bytes.truncate(length);
+    (status == sys::Status::napi_ok).then(|| String::from_utf8(bytes).ok())?
+}

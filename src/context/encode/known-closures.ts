@@ -1,0 +1,235 @@
+// Pieces of code whose functions are written without the inspector. Code that was exported twice in a form that
+// is easy to repeat is learnt: its captured variables are read natively from then on, and put where those of
+// the last export were. A new function object for each call, as a request handler makes it, then costs what a
+// hoisted one does. The first values are compared with those of the inspector. All that may change between two
+// calls is tested at each of them; what does not fit goes the long way.
+// Not here: reading variables (closures/closure-reader.ts), the long way (exporter.ts).
+
+import { closureReader } from '../closures/closure-reader.js';
+import type { Described, Slot } from '../closures/describe.js';
+import type { Roads } from '../modules/roads.js';
+import { special } from '../protocol.js';
+import { isConstant } from '../text/scope.js';
+import type { AnyFunction } from '../types.js';
+import { isUserGlobal } from '../values/user-globals.js';
+import { isBare } from './additions.js';
+import type { Graph } from './encode.js';
+
+/** Exports after which a piece of code is learnt. */
+const exportsBeforeLearning = 2;
+
+/** A slot that holds the same special in each export. */
+interface Fixed {
+  readonly at: number;
+  readonly entry: readonly unknown[];
+  /** The captured function that the special stands for; `undefined`: an import, which its name decides. */
+  readonly value: WeakRef<AnyFunction> | undefined;
+}
+
+export interface KnownClosure {
+  readonly codeId: number;
+  readonly definitions: readonly number[];
+  /** True: a variable may change, so no function of this code is ever kept. */
+  readonly isChangeable: boolean;
+  /** The code without the values of the function that it was learnt from. */
+  readonly described: Described;
+  /** Slots that are read, in their order: all but imports. */
+  readonly variables: readonly number[];
+  readonly fixed: readonly Fixed[];
+  /** Names of globals that it uses. */
+  readonly globals: readonly string[];
+  /** Number of shared variables at that time: another one may be among those of this code. */
+  readonly sharedVariables: number;
+  /** Modules that the fixed slots lead to. */
+  readonly roads: Roads | undefined;
+}
+
+/** A form of an export that later ones repeat. */
+interface Form {
+  readonly definitions: readonly number[];
+  readonly fixed: readonly Fixed[];
+  readonly roads: Roads | undefined;
+}
+
+export class KnownClosures {
+  readonly #byNumber = new Map<number, KnownClosure>();
+  /** Number of exports by code, up to the one that is learnt. */
+  readonly #exports = new Map<number, number>();
+
+  /**
+   * Reads the captured variables of `fn` into `values`, in the order of `variables`. `undefined`: its code is
+   * not known, or something has changed.
+   */
+  read(fn: AnyFunction, values: unknown[], sharedVariables: number): KnownClosure | undefined {
+    if (this.#byNumber.size === 0 || typeof fn !== 'function') return undefined;
+    const known = this.#byNumber.get(closureReader()?.read(fn, values) ?? 0);
+    if (known === undefined || known.sharedVariables !== sharedVariables) return undefined;
+    const { described, globals } = known;
+    if (!ordinary.has(Object.getPrototypeOf(fn)) || !isBare(fn, described)) return undefined;
+    return globals.every(isOfNode) ? known : undefined;
+  }
+
+  /** Notes an export of `fn` with plain values alone; the second one of its code is learnt. */
+  notePlain(fn: AnyFunction, described: Described, sharedVariables: number): void {
+    const definitions = Object.freeze([described.codeId]);
+    this.#note(fn, described, sharedVariables, () => ({
+      definitions,
+      fixed: [],
+      roads: undefined,
+    }));
+  }
+
+  /** The same for an export of `fn` with imports or functions among its values. */
+  noteGraph(
+    fn: AnyFunction,
+    described: Described,
+    sharedVariables: number,
+    graph: Graph,
+    definitions: readonly number[],
+  ): void {
+    this.#note(fn, described, sharedVariables, () => formOf(fn, described, graph, definitions));
+  }
+
+  #note(
+    fn: AnyFunction,
+    described: Described,
+    sharedVariables: number,
+    formOfExport: () => Form | undefined,
+  ): void {
+    const { codeId, code, slots } = described;
+    const exports = (this.#exports.get(codeId) ?? 0) + 1;
+    if (exports > exportsBeforeLearning) return;
+    this.#exports.set(codeId, exports);
+    if (exports < exportsBeforeLearning || !isLearnable(fn, described)) return;
+    const form = formOfExport();
+    if (form === undefined) return;
+    const imports = new Set(
+      form.fixed.filter(({ value }) => value === undefined).map(({ at }) => at),
+    );
+    const variables = [...slots.keys()].filter((at) => !imports.has(at));
+    const number = learn(
+      fn,
+      slots.filter((_, at) => !imports.has(at)),
+    );
+    if (number === 0) return;
+    const captured = new Set(slots.map(({ name }) => name));
+    this.#byNumber.set(number, {
+      ...form,
+      codeId,
+      isChangeable: slots.some(({ binding }) => binding === undefined || !isConstant(binding)),
+      described: { ...described, slots: [] },
+      variables,
+      globals: code.freeNames.filter((name) => !captured.has(name)),
+      sharedVariables,
+    });
+  }
+}
+
+const ordinary = new Set<unknown>(
+  [() => {}, async () => {}, function* () {}, async function* () {}].map((each) =>
+    Object.getPrototypeOf(each),
+  ),
+);
+
+function isOfNode(name: string): boolean {
+  return name in globalThis && !isUserGlobal(name, globalThis);
+}
+
+/** Names of the global object: a text that uses them may reach any global. */
+const reachesAll = new Set(['globalThis', 'global', 'window', 'self', 'Function']);
+
+/** True: the present values of its variables are all that describes a function of this code. */
+function isLearnable(
+  fn: AnyFunction,
+  { code, place, slots, self, hasAppeared }: Described,
+): boolean {
+  if (place === undefined || place.start < 0 || hasAppeared !== undefined) return false;
+  if (code.usesEval || code.isClass || code.usesItself || self.length > 0) return false;
+  if (!ordinary.has(Object.getPrototypeOf(fn)) || !slots.every(isVariable)) return false;
+  const captured = new Set(slots.map(({ name }) => name));
+  return code.freeNames
+    .filter((name) => !captured.has(name))
+    .every((name) => !reachesAll.has(name) && isOfNode(name));
+}
+
+function isVariable({ binding, isFixed, cell, global, inScripts, scopes }: Slot): boolean {
+  const isNamed = binding !== undefined && scopes !== undefined && inScripts === undefined;
+  return isNamed && !isFixed && cell === undefined && global === undefined;
+}
+
+/** Specials that have nothing but texts and numbers. */
+const steady = new Set<unknown>([special.closure, special.imported, special.builtin]);
+
+/**
+ * The form of an export whose slots are primitive values, functions with a name or definition of their own, and
+ * imports; `undefined`: another one.
+ */
+function formOf(
+  fn: AnyFunction,
+  { slots }: Described,
+  graph: Graph,
+  definitions: readonly number[],
+): Form | undefined {
+  if (graph.indexOf(fn) !== 0 || !graph.isOnlySpecials) return undefined;
+  const values = graph.specials[0]?.[3];
+  const fixed: Fixed[] = [];
+  for (let put = 0; put < graph.puts.length; put += 3) {
+    const [container, at, index] = graph.puts.slice(put, put + 3);
+    if (container === graph.root) continue;
+    const entry = graph.specials[Number(index)];
+    const slot = slots[Number(at)];
+    if (container !== values || entry === undefined || slot === undefined) return undefined;
+    if (!steady.has(entry[0]) || entry.some((part) => typeof part === 'object')) return undefined;
+    const isImport = slot.binding?.kind === 'import';
+    if (!isImport && typeof slot.value !== 'function') return undefined;
+    const value =
+      typeof slot.value === 'function' && !isImport ? new WeakRef(slot.value) : undefined;
+    fixed.push({ at: Number(at), entry: Object.freeze([...entry]), value });
+  }
+  const places = new Set(fixed.map(({ at }) => at));
+  const isPrimitive = slots.every(({ value }, at) => places.has(at) || Object(value) !== value);
+  if (!isPrimitive || slots.some(({ value }) => typeof value === 'symbol')) return undefined;
+  return { definitions: Object.freeze(definitions), fixed, roads: graph.roads.without(fn) };
+}
+
+/** The number of the code of `fn`; 0: the reader cannot read it, or reads something else. */
+function learn(fn: AnyFunction, slots: readonly Slot[]): number {
+  const reader = closureReader();
+  if (reader === undefined) return 0;
+  const number = reader.learn(
+    fn,
+    slots.map(({ name }) => name),
+  );
+  if (number === 0) return 0;
+  const values: unknown[] = [];
+  const isRead = reader.read(fn, values) === number;
+  if (isRead && slots.every(({ value }, at) => Object.is(value, values[at]))) return number;
+  reader.forget(fn);
+  return 0;
+}
+
+/** The payload of a function of known code with these variables; `undefined`: a fixed slot has changed. */
+export function payloadOf(
+  { codeId, fixed, variables }: KnownClosure,
+  read: readonly unknown[],
+  identity: readonly [number, number],
+  isCurrent: (fn: AnyFunction, entry: readonly unknown[]) => boolean,
+): unknown[] | undefined {
+  const values: unknown[] = [];
+  for (const [order, at] of variables.entries()) values[at] = read[order];
+  const root = [0];
+  const specials: (readonly unknown[])[] = [[special.function, codeId, identity, values, 0, []]];
+  const puts: unknown[] = [root, 0, 0];
+  for (const { at, entry, value } of fixed) {
+    if (value !== undefined) {
+      const fn = value.deref();
+      if (fn === undefined || values[at] !== fn || !isCurrent(fn, entry)) return undefined;
+    }
+    values[at] = 0;
+    puts.push(values, at, specials.length);
+    specials.push(entry);
+  }
+  if (values.some((value) => Object(value) === value || typeof value === 'symbol'))
+    return undefined;
+  return [root, specials, puts, [], [], [], [], []];
+}
