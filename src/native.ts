@@ -7,7 +7,13 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { CodedError, isErrorCode } from './errors.js';
-import { messageOf, platformName, prototypeRemedy } from './lib/index.js';
+import {
+  builtPlatforms,
+  messageOf,
+  packageVersion,
+  platformName,
+  prototypeRemedy,
+} from './lib/index.js';
 
 /** A mapped segment (crates/node/src/segment.rs). */
 export interface NativeSegment {
@@ -400,18 +406,36 @@ type Loaded =
 
 let loaded: Loaded | undefined;
 
-function remedy(): string {
-  if (process.env['MANYCORE_NATIVE']) return 'Unset MANYCORE_NATIVE to load the installed one';
-  return (
-    `On Linux npm installs @manycore/${platformName()} beside this package, without --omit=optional; in a ` +
-    'checkout with Rust "npm run build:native" makes it'
-  );
+/** Stage at which loading the binary failed. */
+export type NativeFailure = 'not found' | 'not loadable' | 'other version';
+
+const buildIt = 'in a checkout with Rust "npm run build:native" makes it';
+
+/** Returns the way out of a failure, for a binary that no setting of the user names. */
+export function nativeRemedy(platform: string, failure: NativeFailure): string {
+  if (!builtPlatforms.includes(platform)) {
+    const build = platform.startsWith('linux-') ? `; ${buildIt}` : '';
+    return `There is no binary for ${platform}, only for ${builtPlatforms.join(', ')}${build}`;
+  }
+  const name = `@manycore/${platform}`;
+  if (failure === 'not found') {
+    return `npm installs ${name} beside this package, without --omit=optional; ${buildIt}`;
+  }
+  if (failure === 'other version') {
+    return `Install ${name} ${packageVersion()}, the version of this package; ${buildIt}`;
+  }
+  return `Install ${name} again: its file is damaged, or made for another system`;
 }
 
-function missing(reason: string, cause?: unknown): Loaded {
+function missing(reason: string, failure: NativeFailure, cause?: unknown): Loaded {
+  const remedy =
+    prototypeRemedy(cause) ??
+    (process.env['MANYCORE_NATIVE']
+      ? 'Unset MANYCORE_NATIVE to load the installed one'
+      : nativeRemedy(platformName(), failure));
   const message =
     `the native binary does not load (${reason}): shared memory is off, other channels work. ` +
-    (prototypeRemedy(cause) ?? remedy());
+    remedy;
   return { problem: new CodedError('NATIVE_MISSING', message, { cause }) };
 }
 
@@ -434,13 +458,18 @@ function builtFile(name: string): string {
 }
 
 function load(): Loaded {
-  if (process.env['MANYCORE_NATIVE'] === 'off') return missing('MANYCORE_NATIVE=off');
+  if (process.env['MANYCORE_NATIVE'] === 'off') return missing('MANYCORE_NATIVE=off', 'not found');
   const override = process.env['MANYCORE_NATIVE'] ?? '';
+  let failure: NativeFailure = 'not loadable';
   try {
     const path = override === '' ? builtFile('manycore.node') : override;
-    return { binding: parseBinding(require(path)), path };
+    if (!existsSync(path)) failure = 'not found';
+    const module: unknown = require(path);
+    failure = 'other version';
+    return { binding: parseBinding(module), path };
   } catch (error) {
-    return missing(`${platformName()}: ${messageOf(error).split('\n')[0]}`, error);
+    const [reason = ''] = messageOf(error).split('\n');
+    return missing(`${platformName()}: ${reason}`, failure, error);
   }
 }
 

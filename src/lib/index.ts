@@ -92,7 +92,7 @@ export { isWebServer, nodeHttp, nodeHttps } from './node/http.js';
 export { jsonOf } from './node/json.js';
 export { LoopHold, whileHeld } from './node/loop-hold.js';
 export { isMainRealm } from './node/main-realm.js';
-export { libcOf, platformName } from './node/platform.js';
+export { builtPlatforms, libcOf, platformName } from './node/platform.js';
 export { inheritedElement, prototypeRemedy, standardKeys } from './node/prototype-remedy.js';
 export { sourceText } from './node/source-text.js';
 export {

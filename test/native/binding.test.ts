@@ -6,8 +6,10 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { requireNative } from '../../src/native.js';
+import { builtPlatforms } from '../../src/lib/index.js';
+import { nativeRemedy, requireNative } from '../../src/native.js';
 import { until } from '../channels/shm-harness.js';
+import { readRepositoryFile } from '../support/repository.js';
 
 const nativeUrl = JSON.stringify(new URL('../../src/native.js', import.meta.url).href);
 const shmUrl = JSON.stringify(new URL('../../src/channels/shm/index.js', import.meta.url).href);
@@ -57,6 +59,49 @@ test('a file of another architecture is NATIVE_MISSING with the message of the l
 test('a module that is not this binary is NATIVE_MISSING with the export that it lacks', () => {
   const printed = run(printProblem, { MANYCORE_NATIVE: 'node:os' });
   assert.match(printed, /^true NATIVE_MISSING .*exports no NativeSegment/);
+});
+
+test('a platform without a binary is not sent to npm', () => {
+  const platforms = ['darwin-arm64', 'win32-x64', 'linux-ppc64-gnu', 'toString'];
+  for (const platform of platforms) {
+    const remedy = nativeRemedy(platform, 'not found');
+    assert.match(remedy, /^There is no binary for .*, only for linux-x64-gnu, /);
+    assert.doesNotMatch(remedy, /npm install|@manycore/);
+    assert.equal(/npm run build:native/.test(remedy), platform.startsWith('linux-'), remedy);
+  }
+  const onMac = `
+    Object.defineProperty(process, 'platform', { value: 'darwin' });
+    Object.defineProperty(process, 'arch', { value: 'arm64' });
+    ${printProblem}`;
+  assert.match(run(onMac, {}), /^true NATIVE_MISSING .*There is no binary for darwin-arm64/);
+});
+
+test('a platform whose binary is not installed is sent to npm', () => {
+  for (const platform of builtPlatforms) {
+    const remedy = nativeRemedy(platform, 'not found');
+    assert.ok(remedy.startsWith(`npm installs @manycore/${platform} beside this package`), remedy);
+    assert.match(remedy, /--omit=optional/);
+  }
+});
+
+test('the binary of another version is replaced by the one of this version', () => {
+  const { version } = JSON.parse(readRepositoryFile('package.json'));
+  for (const platform of builtPlatforms) {
+    const remedy = nativeRemedy(platform, 'other version');
+    assert.ok(remedy.startsWith(`Install @manycore/${platform} ${version}, `), remedy);
+    assert.doesNotMatch(remedy, /omit/);
+  }
+});
+
+test('a binary that is installed and does not load is not called missing', () => {
+  const remedy = nativeRemedy('linux-x64-gnu', 'not loadable');
+  assert.match(remedy, /^Install @manycore\/linux-x64-gnu again/);
+  assert.doesNotMatch(remedy, /omit/);
+});
+
+test('the platforms with a binary are those that the release builds', async () => {
+  const built = await import(new URL('../../../scripts/lib/platforms.mjs', import.meta.url).href);
+  assert.deepEqual(builtPlatforms, Object.keys(built.platforms));
 });
 
 for (const feature of ['memfd', 'eventfd'] as const) {

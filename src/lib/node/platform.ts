@@ -3,6 +3,14 @@
 
 import { closeSync, openSync, readSync } from 'node:fs';
 
+/** Platforms for which npm has a binary, as in scripts/lib/platforms.mjs. */
+export const builtPlatforms: readonly string[] = Object.freeze([
+  'linux-x64-gnu',
+  'linux-x64-musl',
+  'linux-arm64-gnu',
+  'linux-arm64-musl',
+]);
+
 /** The interpreter's path is near the head of an executable. */
 const headBytes = 4096;
 
