@@ -25,23 +25,25 @@ export function notifier(): Notifier {
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: watchdogUs, WATCHDOG_PID: pid } = process.env;
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete process.env[name];
   const problem = socket === undefined ? undefined : nativeProblem();
+  const everyMs = Number(watchdogUs) / 1000 / 2;
   if (problem !== undefined) {
-    process.emitWarning(`systemd gets no messages: ${problem.message}; use Type=exec`, {
+    const unwatched = everyMs > 0 ? ' without WatchdogSec' : '';
+    process.emitWarning(`systemd gets no messages: ${problem.message}; use Type=exec${unwatched}`, {
       type: 'ManycoreWarning',
       code: problem.code,
     });
   }
+  const maySend = socket !== undefined && problem === undefined;
   const say = (...lines: string[]): void => {
-    if (socket === undefined || problem !== undefined) return;
+    if (!maySend) return;
     // Without systemd the server goes on.
     try {
       callNative(() => requireNative().sendDatagram(socket, lines.join('\n')));
     } catch {}
   };
   const monotonicUs = (): bigint => process.hrtime.bigint() / 1000n;
-  const everyMs = Number(watchdogUs) / 1000 / 2;
   const isOurs = pid === undefined || Number(pid) === process.pid;
-  if (everyMs > 0 && isOurs) setInterval(() => say('WATCHDOG=1'), everyMs).unref();
+  if (maySend && everyMs > 0 && isOurs) setInterval(() => say('WATCHDOG=1'), everyMs).unref();
   return {
     ready: (status) => say('READY=1', `STATUS=${status}`, `MAINPID=${process.pid}`),
     reloading: () => say('RELOADING=1', `MONOTONIC_USEC=${monotonicUs()}`),
