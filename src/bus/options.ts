@@ -2,22 +2,31 @@
 // without options costs one comparison.
 
 import { ownOptions } from '../lib/index.js';
+import type { ReplyOptions, ReplyRequestOptions } from './delivery/message.js';
+import type { StreamOptions } from './streams/streams.js';
+import type { ConsumerOptions, SendOptions } from './types.js';
 
-const ofReply = ['headers', 'codec'] as const;
-const ofMessage = [...ofReply, 'local'] as const;
-const ofRequest = ['timeoutMs', 'signal'] as const;
-const ofConsumer = ['maxBuffered', 'isLocal'] as const;
+/** All names of a type: an option without its name here does not compile. */
+type NamesOf<Options> = Readonly<Record<keyof Options, true>>;
+
+const ofReply: NamesOf<ReplyOptions> = { headers: true, codec: true };
+const ofMessage: NamesOf<SendOptions> = { ...ofReply, local: true };
+const ofReplyRequest: NamesOf<ReplyRequestOptions> = { ...ofReply, timeoutMs: true, signal: true };
+const ofRequest: NamesOf<StreamOptions> = { ...ofMessage, ...ofReplyRequest };
+const ofConsumer: NamesOf<ConsumerOptions> = { maxBuffered: true, isLocal: true };
+
+const setOf = (table: NamesOf<object>): ReadonlySet<string> => new Set(Object.keys(table));
 
 /** Option names, by the call that takes them. */
 const names = {
-  send: new Set(ofMessage),
-  publish: new Set(ofMessage),
-  request: new Set([...ofMessage, ...ofRequest]),
-  reply: new Set(ofReply),
-  replyAndRequest: new Set([...ofReply, ...ofRequest]),
-  openStream: new Set([...ofMessage, ...ofRequest]),
-  consumer: new Set(ofConsumer),
-  acceptStreams: new Set(ofConsumer),
+  send: setOf(ofMessage),
+  publish: setOf(ofMessage),
+  request: setOf(ofRequest),
+  reply: setOf(ofReply),
+  replyAndRequest: setOf(ofReplyRequest),
+  openStream: setOf(ofRequest),
+  consumer: setOf(ofConsumer),
+  acceptStreams: setOf(ofConsumer),
 } satisfies Record<string, ReadonlySet<string>>;
 
 const none = Object.freeze({});
