@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { runInNewContext } from 'node:vm';
 import { type Bus, type BusMessage, EventBus } from '../../src/bus/index.js';
 import { registerMetrics } from '../../src/observe/metrics/public.js';
 import { waitFor } from '../support/index.js';
@@ -94,6 +95,12 @@ for (const [name, options, message] of [
   ['send', { headers: ['a'] }, /^headers is an array/],
   ['publish', { headers: null }, /^headers is null/],
   ['reply', { headers: 5 }, /^headers is 5/],
+  ['send', { headers: new Map([['a', 'b']]) }, /^headers is a Map: it must be a plain object/],
+  ['publish', { headers: new Headers({ a: 'b' }) }, /^headers is a Headers: .*Object\.fromEntries/],
+  ['request', { headers: new Date() }, /^headers is a Date: it must be a plain object/],
+  ['openStream', { headers: new Map() }, /^headers is a Map/],
+  ['reply', { headers: new (class Tags {})() }, /^headers is a Tags/],
+  ['replyAndRequest', { headers: new Map() }, /^headers is a Map/],
   ['request', { signal: 5 }, /^signal is 5: it must be an AbortSignal$/],
   ['request', { signal: new AbortController() }, /: pass controller\.signal$/],
   ['request', { timeoutMs: '5' }, /^timeoutMs is "5"/],
@@ -104,6 +111,16 @@ for (const [name, options, message] of [
     assert.equal(bus.stats.sent, sentBefore(name));
   });
 }
+
+test('headers without a prototype, or of another realm, travel', async (t) => {
+  const bus = openBus(t);
+  const got: unknown[] = [];
+  bus.consumer('a', ({ headers }) => void got.push({ ...headers }));
+  const bare = Object.assign(Object.create(null), { a: 'b' });
+  for (const headers of [bare, runInNewContext(`({ a: 'b' })`), {}]) bus.send('a', 1, { headers });
+  await waitFor(() => got.length === 3);
+  assert.deepEqual(got, [{ a: 'b' }, { a: 'b' }, {}]);
+});
 
 test('answer() without a handler, and a codec that is none, are refused', async (t) => {
   const bus = openBus(t);

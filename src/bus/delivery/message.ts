@@ -15,17 +15,32 @@ export const noHeaders: BusHeaders = Object.freeze({});
 /** Names the codec of a body (codecs.ts). */
 export const codecHeader = 'manycore-codec';
 
-/** Returns a checked and frozen copy. Throws `OPTION_INVALID`. */
+/** Returns a checked and frozen copy. Throws `OPTION_INVALID`, also for a `Map` or `Headers` of entries. */
 export function headersOf(given: BusHeaders | undefined): BusHeaders {
   if (given === undefined) return noHeaders;
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw invalid('headers', given, 'an object of texts');
   }
+  checkPlain(given);
   for (const [name, value] of Object.entries(given)) {
     if (typeof value !== 'string') throw invalid(`headers.${name}`, value, 'a text');
     if (name === codecHeader) throw invalid('headers', name, 'names other than this reserved one');
   }
   return Object.freeze({ ...given });
+}
+
+/** Refuses objects whose entries are no properties: their copy would be empty. */
+function checkPlain(given: object): void {
+  const prototype: unknown = Object.getPrototypeOf(given);
+  // The prototype of plain objects, in any realm, has none itself.
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return;
+  const itsClass: unknown = Reflect.get(Object(prototype), 'constructor');
+  const kind = typeof itsClass === 'function' ? itsClass.name : 'object with a prototype';
+  const wayOut = Symbol.iterator in given ? ': Object.fromEntries(headers) makes one' : '';
+  throw new CodedError(
+    'OPTION_INVALID',
+    `headers is a ${kind}: it must be a plain object of texts${wayOut}`,
+  );
 }
 
 /** The end of a request. */
