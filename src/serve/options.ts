@@ -158,7 +158,10 @@ const serveReaders = {
   unix: (name, path) => (path === undefined ? undefined : resolve(string(name, path, 'a path'))),
   serverNames: (name, names = []) => strings(name, names).map(serverName),
   tls: (_, tls) => (tls === undefined ? undefined : tlsFiles(tls)),
-  listenFds: (name, fds = []) => fds.map((fd) => integer(name, fd, 0, 2 ** 31 - 1)),
+  listenFds: (name, fds = []) => {
+    if (!Array.isArray(fds)) throw invalid(name, fds, 'an array of descriptors');
+    return fds.map((fd: number) => integer(name, fd, 0, 2 ** 31 - 1));
+  },
   user: (_, user, { group }) => ownerOf(user, group),
   group: () => undefined,
   args: (name, args = []) => strings(name, args),

@@ -40,6 +40,17 @@ test('PORT counts where it is a port', (t) => {
   }
 });
 
+test('listenFds is a list of descriptors', () => {
+  assert.deepEqual(fillServeOptions({ listenFds: [3, 4] }).listenFds, [3, 4]);
+  assert.deepEqual(fillServeOptions().listenFds, []);
+  for (const listenFds of [5, '3', null, { length: 1 }, [-1], ['3']]) {
+    assert.throws(
+      () => Reflect.apply(fillServeOptions, undefined, [{ listenFds }]),
+      (error) => hasCode(error, 'OPTION_INVALID') && error.message.startsWith('listenFds is '),
+    );
+  }
+});
+
 for (const [wrong, hint] of [
   ['instances', 'did you mean processes?'],
   ['max_memory_restart', 'did you mean maxRssBytes?'],
