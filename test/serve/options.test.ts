@@ -56,8 +56,8 @@ for (const [wrong, hint] of [
   ['max_memory_restart', 'did you mean maxRssBytes?'],
   ['kill_timeout', 'did you mean drainTimeoutMs?'],
   ['listen_timeout', 'did you mean startTimeoutMs?'],
-  ['exec_mode', 'plan; processes and loops set the numbers'],
-  ['autorestart', 'a process that ends is always replaced'],
+  ['exec_mode', 'plan names what follows the load, processes and loops set the numbers'],
+  ['stop_exit_codes', 'a process that ends is replaced, whatever its exit code'],
   ['drainTimeout', 'did you mean drainTimeoutMs?'],
 ] as const) {
   test(`option ${wrong} of another process manager is named with its equivalent`, () => {

@@ -2,8 +2,8 @@
 // option of manycore belongs to, or what stands here for an option of another pool.
 
 /**
- * Options of piscina, tinypool, workerpool, poolifier, threads.js, jest-worker, p-map, p-limit, p-queue, fastq and
- * async that have another name here.
+ * Options of piscina, tinypool, workerpool, poolifier, threads.js, jest-worker, p-map, p-limit, p-queue, fastq,
+ * async and PM2 that have another name here, in pools, calls and maps.
  */
 const synonyms: Readonly<Record<string, string>> = {
   abortListenerTimeout: 'graceMs',
@@ -18,9 +18,11 @@ const synonyms: Readonly<Record<string, string>> = {
   exitHandler: 'teardown',
   idleMemoryLimit: 'maxRssBytes',
   idleTimeout: 'idleTimeMs',
+  instances: 'size',
   killHandler: 'teardown',
   limit: 'size',
   maxConcurrency: 'size',
+  max_memory_restart: 'maxRssBytes',
   maxInactiveTime: 'idleTimeMs',
   maxMemoryLimitBeforeRecycle: 'maxRssBytes',
   maxQueue: 'maxWaitingTasks',
@@ -187,23 +189,60 @@ function placeOf(bare: string, text: string, names: ReadonlySet<string>): string
   return `${bare} is an option of a map: pmap(items, fn, { ${text} })`;
 }
 
-/** Options of PM2's configuration, by what `serve` has instead. */
-const ofPm2: Readonly<Record<string, string>> = {
-  autorestart: 'a process that ends is always replaced',
+/**
+ * Options of PM2 and of other calls, with names that mean the same here. The hint is the first one that the call
+ * accepts.
+ */
+const equivalents: Readonly<Record<string, readonly string[]>> = {
+  abortSignal: ['signal'],
+  gid: ['group'],
+  instances: ['processes'],
+  interpreter_args: ['nodeFlags'],
+  kill_timeout: ['drainTimeoutMs', 'stopTimeoutMs'],
+  listen_timeout: ['startTimeoutMs'],
+  local: ['isLocal'],
+  max_memory_restart: ['maxRssBytes'],
+  maxQueue: ['maxBuffered'],
+  node_args: ['nodeFlags'],
+  pid_file: ['pidFile'],
+  script: ['app'],
+  uid: ['user'],
+  watch: ['reloadOnChange'],
+};
+
+const output = 'processes print to the output of the supervisor: redirect that';
+const nodeFlags =
+  'processes get the flags of the Node that starts them, and manycore.config.json has nodeFlags';
+const restartDelays = 'delays between restarts grow by themselves, from 50 ms to 5 s';
+
+/** Options of PM2 that have no equivalent in `serve`. */
+const waysOutOfServe: Readonly<Record<string, string>> = {
+  autorestart:
+    'a process that ends is replaced; the server ends after 5 failures in a row while none serves',
+  cron_restart: 'start manycore reload from cron',
   cwd: 'start the supervisor in the folder',
-  exec_mode: 'plan; processes and loops set the numbers',
-  exp_backoff_restart_delay: 'delays between restarts always double',
-  instances: 'processes',
-  interpreter_args: 'nodeFlags of manycore.config.json',
-  kill_timeout: 'drainTimeoutMs',
-  listen_timeout: 'startTimeoutMs',
-  max_memory_restart: 'maxRssBytes',
-  max_restarts: 'a server ends by itself after failures in a row',
-  node_args: 'nodeFlags of manycore.config.json',
-  restart_delay: 'delays between restarts always double',
-  script: 'app',
+  env: 'processes have the environment of the program that starts them',
+  error_file: output,
+  exec_mode: 'plan names what follows the load, processes and loops set the numbers',
+  exp_backoff_restart_delay: restartDelays,
+  ignore_watch:
+    'changes in node_modules and .git, and of .log, .pid and .sock files, are always ignored',
+  interpreter: 'processes run under the Node that starts them',
+  interpreter_args: nodeFlags,
+  log_file: output,
+  max_restarts: 'a server ends after 5 failures in a row while no process serves',
+  merge_logs: output,
+  min_uptime: 'a process that has served for 10 s ends a row of failures',
+  name: 'servers have no names: manycore status, reload and scale take the pid of one',
+  namespace: 'the apps of one manycore.config.json start and end together',
+  node_args: nodeFlags,
+  out_file: output,
+  pid_file: 'use the flag --pid-file of manycore serve',
+  restart_delay: restartDelays,
+  script: 'the program is the first argument: serve(app, options)',
+  stop_exit_codes: 'a process that ends is replaced, whatever its exit code',
   wait_ready: 'a process is ready when its program listens',
-  watch: 'reloadOnChange, or manycore serve --reload-on-change',
+  watch: 'use the flag --reload-on-change of manycore serve',
 };
 
 /** The end of the error for the option `name`; '' without a near name. `names` are the right ones. */
@@ -215,16 +254,16 @@ export function hintFor(name: string, names: ReadonlySet<string>): string {
     const wayOut = entry(waysOut, name) ?? placeOf(bare, text, names);
     if (wayOut !== undefined) return `; ${wayOut}`;
   }
-  if (names.has('drainTimeoutMs')) {
-    const instead = entry(ofPm2, name);
-    if (instead !== undefined)
-      return names.has(instead) ? `; did you mean ${instead}?` : `; ${instead}`;
-  }
+  const equivalent = entry(equivalents, name)?.find((each) => names.has(each));
+  if (equivalent !== undefined) return `; did you mean ${equivalent}?`;
+  // Only servers have plans.
+  const instead = names.has('plan') ? entry(waysOutOfServe, name) : undefined;
+  if (instead !== undefined) return `; ${instead}`;
   const near = nearest(name, names);
   return near === undefined ? '' : `; did you mean ${near}?`;
 }
 
-function entry(table: Readonly<Record<string, string>>, name: string): string | undefined {
+function entry<Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 

@@ -2,21 +2,41 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { busOptions } from '../../../src/bus/options.js';
+import { fillClusterOptions, fillLendOptions } from '../../../src/cluster/options.js';
 import { hintFor } from '../../../src/lib/input/did-you-mean.js';
 import { hasCode, Pool, pmap, run } from '../../../src/public.js';
+import { fillServeOptions } from '../../../src/serve/options.js';
+import { Loops } from '../../../src/units/index.js';
+import { fillDeployOptions } from '../../../src/units/options.js';
 import { random } from '../../support/index.js';
 
+type Takers = Readonly<Record<string, (options: object) => unknown>>;
+
 /** Throws the error for an unknown option. */
-const takers: Readonly<Record<string, (options: object) => unknown>> = {
+const takers: Takers = {
   'new Pool()': (options) => new Pool(options),
   'run.with()': (options) => run.with(options),
   'pmap.stream()': (options) => pmap.stream([1], (x) => x, options),
 };
 
+/** Takers without workers of their own. */
+const otherTakers: Takers = {
+  'serve()': (options) => fillServeOptions(options),
+  'new Loops()': (options) => new Loops(options),
+  'deploy()': (options) => fillDeployOptions({ kind: 'value', value: class {} }, options),
+  'lendWorkers()': (options) => fillLendOptions(options),
+  'cluster()': (options) => Reflect.apply(fillClusterOptions, undefined, [options]),
+  'bus.send()': (options) => busOptions('send', options),
+  'bus.request()': (options) => busOptions('request', options),
+  'bus.openStream()': (options) => busOptions('openStream', options),
+  'bus.consumer()': (options) => busOptions('consumer', options),
+};
+
 function messageOf(taker: string, option: string): string {
   let message = '';
   assert.throws(
-    () => takers[taker]?.({ [option]: 1 }),
+    () => (takers[taker] ?? otherTakers[taker])?.({ [option]: 1 }),
     (error) => {
       assert.ok(hasCode(error, 'OPTION_INVALID'), `${taker} ${option}: ${error}`);
       message = error.message;
@@ -45,6 +65,22 @@ for (const [taker, wrong, hint] of [
   ['pmap.stream()', 'concurrency', 'size is an option of a pool: new Pool({ size }), which'],
   ['pmap.stream()', 'preserveOrder', 'did you mean ordered?'],
   ['pmap.stream()', 'chunks', 'did you mean chunk?'],
+  ['new Pool()', 'instances', 'did you mean size?'],
+  ['new Pool()', 'max_memory_restart', 'did you mean maxRssBytes?'],
+  ['run.with()', 'instances', 'size is an option of a pool: new Pool({ size })'],
+  ['serve()', 'watch', 'use the flag --reload-on-change of manycore serve'],
+  ['serve()', 'script', 'serve(app, options)'],
+  ['serve()', 'node_args', 'manycore.config.json has nodeFlags'],
+  ['serve()', 'uid', 'did you mean user?'],
+  ['serve()', 'max_restarts', '5 failures in a row'],
+  ['new Loops()', 'kill_timeout', 'did you mean drainTimeoutMs?'],
+  ['lendWorkers()', 'kill_timeout', 'did you mean drainTimeoutMs?'],
+  ['deploy()', 'kill_timeout', 'did you mean stopTimeoutMs?'],
+  ['deploy()', 'listen_timeout', 'did you mean startTimeoutMs?'],
+  ['bus.consumer()', 'local', 'did you mean isLocal?'],
+  ['bus.consumer()', 'maxQueue', 'did you mean maxBuffered?'],
+  ['bus.request()', 'abortSignal', 'did you mean signal?'],
+  ['bus.openStream()', 'abortSignal', 'did you mean signal?'],
 ] as const) {
   test(`the error of ${taker} for ${wrong} hints: ${hint}`, () => {
     const [, actual] = messageOf(taker, wrong).split('; ');
@@ -100,6 +136,53 @@ for (const [library, options] of Object.entries(theirs)) {
     }
   });
 }
+
+/** Options in PM2's configuration of an app. */
+const ofPm2 = (
+  'name script args instances exec_mode cwd interpreter interpreter_args node_args watch ignore_watch env ' +
+  'error_file out_file log_file merge_logs pid_file cron_restart min_uptime max_restarts restart_delay ' +
+  'exp_backoff_restart_delay autorestart max_memory_restart kill_timeout listen_timeout wait_ready uid gid ' +
+  'namespace stop_exit_codes'
+).split(' ');
+
+test('each option of PM2 that is unknown to serve() comes with a hint', () => {
+  const own = ownNames('serve()');
+  for (const option of ofPm2) {
+    if (own.has(option)) continue;
+    const [, hint] = messageOf('serve()', option).split('; ');
+    assert.ok(hint !== undefined, option);
+  }
+});
+
+test('a hint names only options that the same call accepts', () => {
+  const all = Object.keys({ ...takers, ...otherTakers });
+  const known = new Set([...all.flatMap((taker) => [...ownNames(taker)]), ...configOnly]);
+  const tried = new Set([...ofPm2, ...Object.values(theirs).flatMap((list) => list.split(' '))]);
+  for (const taker of Object.keys(otherTakers)) {
+    const own = ownNames(taker);
+    for (const option of [...tried, 'local', 'drainTimeout', 'timeout', 'reloadOnChange']) {
+      if (own.has(option)) continue;
+      const [, hint = ''] = messageOf(taker, option).split('; ');
+      const meant = /^did you mean (\w+)/.exec(hint)?.[1];
+      assert.ok(meant === undefined || own.has(meant), `${taker} ${option}: ${hint}`);
+      if (hint.includes('manycore.config.json')) continue; // the hint names the place
+      const named = hint.match(/\b[a-z]+[A-Z]\w*/g) ?? [];
+      const wrong = named.filter((name) => known.has(name) && !own.has(name));
+      assert.deepEqual(wrong, [], `${taker} ${option}: ${hint}`);
+    }
+  }
+});
+
+test('options of servers have no hints elsewhere', () => {
+  for (const taker of ['new Loops()', 'lendWorkers()', 'deploy()', 'bus.send()']) {
+    for (const option of ['watch', 'script', 'autorestart', 'exec_mode', 'uid']) {
+      assert.doesNotMatch(messageOf(taker, option), /; /, `${taker} ${option}`);
+    }
+  }
+});
+
+/** Keys of manycore.config.json beside the options of serve(). */
+const configOnly = ['app', 'apps', 'pidFile', 'reloadOnChange', 'nodeFlags'];
 
 /** Options that a taker takes, as its error lists them. */
 function ownNames(taker: string): Set<string> {
