@@ -13,6 +13,7 @@ export {
   type Range,
   type ServeOptions,
   type StatusAddress,
+  serveOptionNames,
   type TlsOptions,
 } from './options.js';
 export { programStack } from './process/program-stack.js';

@@ -176,6 +176,9 @@ const serveReaders = {
   status: (_, status) => (status === undefined ? undefined : statusAddress(status)),
 } satisfies Readers<ServeOptions>;
 
+/** Names of all options. */
+export const serveOptionNames: readonly string[] = Object.freeze(Object.keys(serveReaders));
+
 export interface FilledServeOptions extends Omit<Read<typeof serveReaders>, 'user' | 'group'> {
   readonly owner: Owner | undefined;
   readonly isPortGiven: boolean;

@@ -5,9 +5,14 @@ import { existsSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { CodedError } from '../../../errors.js';
 import { foldersApp } from '../../../http-apps/index.js';
-import { integer, invalid, messageOf, string, strings } from '../../../lib/index.js';
+import { integer, invalid, messageOf, ownOptions, string, strings } from '../../../lib/index.js';
 import type { EndpointOptions } from '../../../observe/index.js';
-import { fillServeOptions, type ServeOptions, type TlsOptions } from '../../../serve/index.js';
+import {
+  fillServeOptions,
+  type ServeOptions,
+  serveOptionNames,
+  type TlsOptions,
+} from '../../../serve/index.js';
 import type { StartConfig } from '../../../tune/index.js';
 
 /** One app to serve. */
@@ -59,6 +64,24 @@ interface Config extends AppConfig, ServeSettings {
   /** Reasons of `manycore tune` for its values; ignored. */
   readonly reasons?: unknown;
 }
+
+const appOnlyKeys: Readonly<Record<Exclude<keyof AppConfig, keyof ServeOptions>, true>> = {
+  app: true,
+  static: true,
+  cgi: true,
+};
+const commandKeys: Readonly<Record<Exclude<keyof Config, keyof AppConfig>, true>> = {
+  apps: true,
+  pidFile: true,
+  reloadOnChange: true,
+  metrics: true,
+  env: true,
+  nodeFlags: true,
+  affinity: true,
+  reasons: true,
+};
+const appKeys: ReadonlySet<string> = new Set([...Object.keys(appOnlyKeys), ...serveOptionNames]);
+const configKeys: ReadonlySet<string> = new Set([...appKeys, ...Object.keys(commandKeys)]);
 
 const defaultConfig = 'manycore.config.json';
 
@@ -114,7 +137,7 @@ function readConfig(
   }
   try {
     const content: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    checkConfig(content);
+    checkConfig(content, 'a configuration', configKeys);
     return { content, folder: dirname(file), file };
   } catch (cause) {
     const message = `${file} cannot be read as a configuration: ${messageOf(cause)}`;
@@ -145,8 +168,13 @@ function checkOptions(config: Omit<Config, 'apps' | keyof ProcessSettings>): voi
 const paths = ['app', 'static', 'cgi', 'unix', 'pidFile', 'cert', 'key'];
 
 /** Checks the keys that are used before `serve` checks its options. Throws `OPTION_INVALID`. */
-function checkConfig(content: unknown): asserts content is Config {
+function checkConfig(
+  content: unknown,
+  what: string,
+  keys: ReadonlySet<string>,
+): asserts content is Config {
   if (!isObject(content)) throw invalid('it', content, 'an object');
+  ownOptions(what, content, keys);
   const { apps = [], tls = {}, reloadOnChange = false, metrics = 0 } = content;
   if (!isObject(tls)) throw invalid('tls', tls, 'an object');
   for (const [name, value] of Object.entries({ ...tls, ...content })) {
@@ -160,7 +188,7 @@ function checkConfig(content: unknown): asserts content is Config {
   }
   checkProcessSettings(content);
   if (!Array.isArray(apps)) throw invalid('apps', apps, 'an array');
-  for (const each of apps) checkConfig(each);
+  for (const each of apps) checkConfig(each, 'an entry of apps', appKeys);
 }
 
 function checkProcessSettings(content: ProcessSettings): void {
