@@ -59,29 +59,39 @@ function entriesOf(read: ReadAt, head: number, others: ReadonlySet<number>): num
 
 /**
  * Follows the list backwards; the `next` of each entry must be the entry visited before. An entry that is met a
- * second time was taken and queued anew meanwhile: the list has changed.
+ * second time was taken and queued anew meanwhile: the list has changed. The last entry may have got successors
+ * since `head` was read: it counts when the entry before it leads to it.
  */
 function walk(
   read: ReadAt,
   head: number,
   others: ReadonlySet<number>,
 ): { count: number; isWhole: boolean } {
+  const last = entryAt(read, head, false)?.previous ?? 0;
   let from = head;
-  let entry = entryAt(read, head, false)?.previous ?? 0;
+  let entry = last;
   let count = 0;
+  /** 1: the last entry is a job, and the entry before it was not read yet. */
+  let unconfirmed = 0;
   const visited = new Set<number>();
   // The list of a pool that is still starting is not initialised: it counts as empty.
   while (entry !== head && entry !== 0 && count < maxJobs) {
     const isJob = !others.has(entry);
     const found = entryAt(read, entry, isJob);
-    const hasChanged = visited.has(entry) || found?.next !== from;
+    const isLinked = found?.next === from;
+    const hasChanged = visited.has(entry) || !(isLinked || entry === last);
     if (hasChanged || found === undefined || found.isDone) return { count, isWhole: false };
     visited.add(entry);
-    if (isJob) count += 1;
+    if (isLinked) {
+      count += unconfirmed + (isJob ? 1 : 0);
+      unconfirmed = 0;
+    } else if (isJob) {
+      unconfirmed = 1;
+    }
     from = entry;
     entry = found.previous;
   }
-  return { count, isWhole: true };
+  return { count, isWhole: unconfirmed === 0 };
 }
 
 interface Entry {

@@ -100,6 +100,18 @@ test('jobs that are taken while they are counted end the count, and those that a
   assert.equal(poolInMemory(memory.read, symbols, moved)?.waitingJobs, 37);
 });
 
+test('jobs are counted although another one is queued before every read', () => {
+  const [first = 0, ...more] = places(120);
+  const jobs = [first, ...more.splice(0, 49)];
+  const memory = poolWith(jobs);
+  memory.onRead = () => {
+    jobs.push(...more.splice(0, 1));
+    memory.link(symbols.jobs, jobs);
+  };
+  const { waitingJobs = -1 } = poolInMemory(memory.read, symbols, moved) ?? {};
+  assert.ok(waitingJobs >= 50 && waitingJobs <= 120, String(waitingJobs));
+});
+
 test('a list that leads back into itself, and not to its head, is not followed for ever', () => {
   const jobs = places(5);
   const memory = poolWith(jobs);
