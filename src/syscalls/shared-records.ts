@@ -34,9 +34,10 @@ export class SharedRecords {
   /** Returns true when a thread is counted in a shared record, so that it has no line of its own. */
   take({ pid, seen, records }: Joined, isFollowed: boolean): boolean {
     if (this.#material.method !== 'ebpf' || records.length > 0 || seen === undefined) return false;
-    // The time of an ended thread is in some record, which it got at its start, at a call or at its end.
-    if (seen.hasEnded) return true;
     const others = this.#shared.find(({ record }) => record.name === '');
+    // The time of an ended thread is in some record, which it got at its start, at a call or at its end. Once
+    // all records are used up, that of an older thread is counted from its first call on only.
+    if (seen.hasEnded) return seen.runBeforeNs === 0 || (others?.record.runNs ?? 0) >= seen.runNs;
     const shared = isFollowed ? others : (this.#ofProgram(pid) ?? others);
     if (shared === undefined) return false;
     shared.runNs += seen.runNs;
