@@ -43,7 +43,7 @@ async function passes({ name, check, needs }) {
     result = await check();
   } catch (error) {
     // An error that left here would end this process, and leave those of other chains running.
-    result = { status: 1, output: error.stack };
+    result = { status: 1, output: String(error?.stack ?? error) };
   }
   const { status, output, note = '' } = result;
   const seconds = `${((performance.now() - started) / 1000).toFixed(1)} s`;

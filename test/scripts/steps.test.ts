@@ -74,6 +74,20 @@ test('a step that throws is a failure with its error, and all others run', async
   assert.match(text, /failed: .*needs/);
 });
 
+test('a step that throws what is no error is a failure with its text', async (t) => {
+  for (const [thrown, shown] of [
+    ['bare text', /bare text/],
+    [undefined, /undefined/],
+    [null, /null/],
+  ] as const) {
+    const lines = printed(t);
+    const check = (): Promise<never> => Promise.reject(thrown);
+    assert.equal(await runSteps([{ name: 'throws', check }]), 1);
+    assert.match(lines.join('\n'), shown);
+    t.mock.restoreAll();
+  }
+});
+
 test('an unknown name is refused, and nothing runs', async (t) => {
   const lines = printed(t);
   const order: string[] = [];
