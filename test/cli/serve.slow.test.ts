@@ -116,10 +116,10 @@ for (const loops of [1, 2]) {
     const options = { app: listens, processes: 1, loops, drainTimeoutMs: 500 };
     writeFileSync(config, JSON.stringify(options));
     const { child, port, pids } = await startWith(t, ['--config', config]);
-    const lost = assert.rejects(bodyOf(port, '/?block=600000'));
+    const blocked = await begin(port, '/?block=600000');
+    const lost = assert.rejects(blocked.body);
     // Another loop answers meanwhile; a single one cannot.
     if (loops > 1) await waitFor(() => bodyOf(port), deadlineMs);
-    await new Promise((resolve) => setTimeout(resolve, 300)); // the callback has begun
     child.kill('SIGKILL');
     await waitFor(() => pids.every((pid) => !isRunning(pid)), deadlineMs);
     await lost;
@@ -417,9 +417,12 @@ test('a change of the program is served, and one that does not start is not', {
 }, async (t) => {
   const app = program(t, 'app.mjs', `export default (request, response) => response.end('old');`);
   const flags = ['-P', '1', '-L', '1', '--port', '0', '--reload-on-change', app];
-  const { port, lines } = await startWith(t, flags, { stdio: ['ignore', 'pipe', 'ignore'] });
+  const { port, lines, errors } = await startWith(t, flags);
   writeFileSync(app, `throw new Error('half written');`);
-  await new Promise((resolve) => setTimeout(resolve, 1500));
+  await waitFor(
+    () => errors.some((line) => /^manycore: the server did not reload/.test(line)),
+    deadlineMs,
+  );
   assert.equal(await bodyOf(port), 'old');
   writeFileSync(app, `export default (request, response) => response.end('new');`);
   await waitFor(() => lines.includes('reloaded'), deadlineMs);

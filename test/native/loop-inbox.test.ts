@@ -110,13 +110,19 @@ test('connections that a loop accepts by itself are closed with its socket, also
 
 test('a loop that has left takes nothing any more', { skip }, async (t) => {
   const fixture = await openInbox(t);
-  const { row, inbox, port, taken } = fixture;
+  const { row, inbox, acceptor, port, taken } = fixture;
   await beginStorm(t, fixture);
   row.state = 'draining';
   assert.ok(inbox.tryLeave());
   assert.equal(row.get(boardAt.direct), 0);
-  const waiting = dial(t, port);
-  await once(waiting, 'connect'); // in the kernel's queue
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  const waiting: Socket[] = [];
+  for (let count = 0; count < 20; count += 1) {
+    const client = dial(t, port);
+    await once(client, 'connect'); // in the kernel's queue, while this loop goes on
+    waiting.push(client);
+  }
+  const closed = waiting.map((client) => new Promise((resolve) => client.once('close', resolve)));
+  acceptor.removeSocket(number); // resets those that nobody has taken
+  await Promise.all(closed);
   assert.equal(taken(), 0);
 });

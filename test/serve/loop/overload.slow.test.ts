@@ -1,7 +1,8 @@
 // Answers to clients while every loop is blocked, and placement of connections otherwise.
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -53,13 +54,29 @@ test('a loop holds as many connections as it may, and the next wait', { skip }, 
   const next = bodyOf(port).finally(() => {
     isAnswered = true;
   });
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  // While twenty others connect one by one, the first would have been taken.
+  await waitFor(() => waitingAt(port) === 1);
+  for (let count = 2; count <= 21; count += 1) {
+    const other = connect(port, '127.0.0.1').on('error', () => {});
+    t.after(() => other.destroy());
+    await once(other, 'connect');
+    await waitFor(() => waitingAt(port) === count);
+  }
   assert.ok(!isAnswered);
   assert.equal(server.status()[0]?.openConnections, 2);
   held[0]?.leave();
   assert.match(await next, /:0$/);
   held[1]?.leave();
 });
+
+/** Number of connections that wait in the kernel for the listener of `port` (proc_pid_net(5)). */
+function waitingAt(port: number): number {
+  const address = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n');
+  const fields = lines.map((line) => line.trim().split(/\s+/));
+  const listener = fields.find(([, local, , state]) => local === address && state === '0A');
+  return Number.parseInt(listener?.[4]?.split(':')[1] ?? '0', 16);
+}
 
 test('a server that does not speak HTTP is not spoken for', async (t) => {
   const app = program(
