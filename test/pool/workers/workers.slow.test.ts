@@ -148,13 +148,18 @@ test('spare workers are ready beside those at work, and leave when there is no w
 });
 
 test('a worker that is used now and then is not idle, and stays', async (t) => {
-  const pool = openPool(t, { size: { min: 0, max: 1 }, idleTimeMs: 1000 });
-  const end = performance.now() + 2500;
+  const idleTimeMs = 1000;
+  const pool = openPool(t, { size: { min: 0, max: 1 }, idleTimeMs });
+  const end = performance.now() + 2.5 * idleTimeMs;
+  let pauses = 0; // of the machine, long enough for the worker to leave
   while (performance.now() < end) {
     await pool.run(() => 1);
+    const idleSinceMs = performance.now();
     await sleep(50);
+    if (performance.now() - idleSinceMs > 0.8 * idleTimeMs) pauses += 1;
   }
-  assert.equal(pool.stats().startedWorkers, 1);
+  const { startedWorkers } = pool.stats();
+  assert.ok(startedWorkers <= 1 + pauses, `${startedWorkers} workers, ${pauses} pauses`);
   await waitFor(() => pool.stats().workers.length === 0);
 });
 
