@@ -52,7 +52,6 @@ const makers: Readonly<Record<string, () => Call>> = {
   },
   'a variable that hides it'() {
     const made = function outer(depth: number): Call {
-      // biome-ignore lint/suspicious/noVar: a variable of the function itself
       var outer = depth + 1;
       return () => outer;
     };
