@@ -100,6 +100,8 @@ export interface CodeDefinition {
   readonly slots: readonly string[];
   /** Slots that hold `[value]`, shared with other functions. */
   readonly cells: readonly string[];
+  /** Slots that are assigned after the function was made; all others are constants. */
+  readonly variables: readonly string[];
   /** Index of the slot that a class extends; -1: none. */
   readonly heritage: number;
   /** Private static fields whose values travel. */
@@ -167,6 +169,7 @@ export function parseDefinition(value: unknown): Definition {
         column: fields.number('column'),
         slots: fields.names('slots'),
         cells: fields.names('cells'),
+        variables: fields.names('variables'),
         heritage: fields.integer('heritage'),
         privates: fields.names('privates'),
         metaName: fields.name('metaName'),

@@ -7,6 +7,7 @@ import { copyPrefix, isStrictAt, type Place } from '../modules/scripts.js';
 import type { CodeDefinition } from '../protocol.js';
 import { cellEdits, type Edit } from '../text/cells.js';
 import type { Code, Rewrite } from '../text/code.js';
+import { isConstant } from '../text/scope.js';
 import { isMappedInPlace } from '../toolchains/source-maps.js';
 import type { AnyFunction } from '../types.js';
 import type { Slot } from './describe.js';
@@ -16,7 +17,7 @@ export function definitionOf(
   fn: AnyFunction,
   code: Code,
   place: Place | undefined,
-  slots: readonly Pick<Slot, 'name' | 'cell'>[],
+  slots: readonly Slot[],
   more: readonly Edit[] = [],
 ): CodeDefinition {
   const { names, privateStatics } = code;
@@ -34,6 +35,7 @@ export function definitionOf(
     column: place?.column ?? 0,
     slots: slots.map(({ name }) => name),
     cells,
+    variables: slots.filter((slot) => mayChange(slot, code)).map(({ name }) => name),
     heritage: slots.findIndex(({ name }) => name === (code.heritageSlot ?? code.heritageName)),
     privates: [...privateStatics],
     metaName: code.usesImportMeta ? names.meta : '',
@@ -41,6 +43,20 @@ export function definitionOf(
     functionName: usualName(fn) === code.givenName ? undefined : usualName(fn),
     prefix: names.prefix,
   };
+}
+
+/**
+ * True: the variable of the slot is assigned again in the worker. A function is made with the values of one
+ * moment, so only its own text can assign there. A class stays and takes newer values over.
+ */
+function mayChange({ name, binding, cell, isFixed, inScripts, global }: Slot, code: Code): boolean {
+  if (binding?.kind === 'const') return false; // assigning it throws, there as well
+  if (code.isClass) {
+    if (isFixed) return false;
+    return code.usesEval || inScripts !== undefined || !binding || !isConstant(binding);
+  }
+  if (cell !== undefined || binding?.kind === 'import') return false; // the cell itself stays
+  return code.usesEval || code.writtenNames.has(name) || global?.writes === true;
 }
 
 /** The file name in stacks: marked where that of the file would not identify the text. */

@@ -310,14 +310,15 @@ export class Describer {
   }
 
   #intern(definition: CodeDefinition, code: Code): Interned {
-    const { text, compiled, url, line, column, slots, cells, isStrict } = definition;
+    const { text, compiled, url, line, column, slots, cells, variables, isStrict } = definition;
     let byPlace = this.#codes.get(text);
     if (byPlace === undefined) {
       byPlace = new Map();
       this.#codes.set(text, byPlace);
     }
     const changed = compiled === text ? '' : compiled;
-    const key = `${line}:${column}:${slots.join()}:${cells.join()}:${isStrict}:${url}:${changed}`;
+    const names = `${slots.join()}:${cells.join()}:${variables.join()}`;
+    const key = `${line}:${column}:${names}:${isStrict}:${url}:${changed}`;
     let byName = byPlace.get(key);
     if (byName === undefined) {
       byName = new Map();

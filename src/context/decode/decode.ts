@@ -1,4 +1,4 @@
-// Makes a value from a payload in steps: first specials (functions with empty slots, so that cycles work),
+// Makes a value from a payload in steps: first specials (functions, whose captures may come later),
 // which are then put where they belong. Next come values that need finished parts (classes, bound functions,
 // received instances), then prototypes, properties and integrity. The payload was written by another process:
 // invalid input is TRANSFER_CORRUPT, never a crash. Long (over 400 lines), because the order of the steps is
@@ -14,6 +14,7 @@ import { memberIn } from '../closures/classes.js';
 import { isOnlyText } from '../encode/additions.js';
 import { metaFor } from '../modules/meta.js';
 import {
+  type Identity,
   identityAt,
   integrity,
   listAt,
@@ -32,8 +33,10 @@ import { paramsOf } from '../values/urls.js';
 import { corrupt } from '../wire.js';
 import { ClassCopies, never } from './class-copies.js';
 import { define, isCallable, put, reserve } from './define.js';
+import { lastStage, type Plan, variable } from './factory.js';
 import type { Memory } from './peer-memory.js';
 import { makePlain } from './plain-specials.js';
+import { type Life, Plans } from './plans.js';
 import { type Instance, importerFor } from './recreate.js';
 
 export interface Decoded {
@@ -44,7 +47,22 @@ export interface Decoded {
 }
 
 export function decode(payload: Payload, memory: Memory): Decoded {
-  return new Decoding(payload, memory).run();
+  const made = new Set<unknown>();
+  for (let more = maxAttempts - 1; ; more -= 1) {
+    const decoded = new Decoding(payload, memory, made).run(more > 0);
+    if (decoded !== undefined) return decoded;
+  }
+}
+
+/** The second attempt succeeds, unless the payload names two functions by one identity. */
+const maxAttempts = 3;
+
+/** A function that stays from one payload to the next. */
+interface Constant {
+  readonly fn: AnyFunction;
+  readonly identity: Identity;
+  readonly instance: Instance;
+  readonly slots: readonly unknown[];
 }
 
 class Decoding {
@@ -62,20 +80,34 @@ class Decoding {
   /** The variables of functions that are not constant, by special. */
   readonly #instances = new Map<number, Instance>();
   readonly #refills: { instance: Instance; slots: unknown[] }[] = [];
+  /** The functions of this payload whose captures cannot change. */
+  readonly #constants: Constant[] = [];
+  /** Classes that were made for this payload, in an attempt before this one, too. */
+  readonly #madeHere: Set<unknown>;
+  readonly #plans: Plans;
   readonly #inProgress = new Set<number>();
+  /** True: one of the constant functions was here before. */
+  #hasStayed = false;
+  #mayStay: boolean | undefined;
   #parcel: readonly unknown[] | undefined;
 
-  constructor(payload: Payload, memory: Memory) {
+  constructor(payload: Payload, memory: Memory, madeHere: Set<unknown>) {
     this.#payload = payload;
     this.#memory = memory;
+    this.#madeHere = madeHere;
     const count = payload.specials.length;
     this.#values = new Array(count).fill(undefined);
     this.#isMade = new Array(count).fill(false);
     this.#puts = Array.from({ length: count }, () => []);
     this.#classes = new ClassCopies(payload, this.#values, memory);
+    this.#plans = new Plans(payload, this.#isMade);
   }
 
-  run(): Decoded {
+  /**
+   * Values arrive in stages: 1 functions, 2 classes and their parts, 3 everything else. Returns `undefined`
+   * where a function that stayed has a class which did not: it must be made anew, by another attempt.
+   */
+  run(mayRepeat: boolean): Decoded | undefined {
     const { specials, root, stores } = this.#payload;
     this.#sortPuts();
     // Functions last: one whose `this` is a module or another special gets it when it is made.
@@ -84,12 +116,13 @@ class Decoding {
         if ((entry[0] === special.function) === isFunction) this.#makeEarly(index, entry);
       }
     }
-    this.#refill();
+    this.#refill(1);
     for (const [index, entry] of specials.entries()) {
       const kind = entry[0];
       if (kind !== special.bound && kind !== special.received) this.#makeLate(index);
     }
-    this.#refill();
+    this.#refill(2);
+    if (mayRepeat && this.#dropOutdated()) return undefined;
     this.#setPrototypes(false);
     this.#setProperties(false);
     this.#classes.fillPrivates();
@@ -98,7 +131,7 @@ class Decoding {
     this.#setPrototypes(true);
     this.#setProperties(true);
     this.#fillCollections(true);
-    this.#refill();
+    this.#refill(lastStage);
     this.#classes.fillPrivates();
     this.#close();
     this.#classes.noteVersions();
@@ -145,6 +178,7 @@ class Decoding {
       const kind = this.#entry(index)[0];
       if (typeof container !== 'object' || container === null) throw corrupt('nothing to put into');
       this.#puts[index]?.push(container, puts[at + 1]);
+      this.#plans.note(container, puts[at + 1], index);
       if (isDeferred(kind)) {
         const awaited = this.#awaited.get(container);
         if (awaited === undefined) this.#awaited.set(container, [index]);
@@ -293,7 +327,13 @@ class Decoding {
       if (known === original || isConstant) {
         this.#reused.set(index, never);
         const constant = isConstant ? this.#memory.instanceOf(known) : undefined;
-        if (constant !== undefined) this.#refills.push({ instance: constant, slots }); // remade classes
+        if (constant !== undefined) {
+          this.#refills.push({ instance: constant, slots }); // remade classes
+          if (known !== original) {
+            this.#constants.push({ fn: known, identity, instance: constant, slots });
+            this.#hasStayed = true;
+          }
+        }
         this.#done(index, known);
         return;
       }
@@ -304,11 +344,14 @@ class Decoding {
         return;
       }
     }
-    const instance = this.#memory.instantiate(codeId);
+    const plan = this.#planOf(slots, isConstant ? 'constant' : 'once');
+    const instance = this.#memory.instantiate(codeId, slots, plan);
     const fn = instance.make(self);
     this.#memory.finish(codeId, fn, { instance, self, identity });
-    if (isConstant) this.#memory.remember(identity, fn, instance);
-    else this.#instances.set(index, instance);
+    if (isConstant) {
+      this.#memory.remember(identity, fn, instance);
+      this.#constants.push({ fn, identity, instance, slots });
+    } else this.#instances.set(index, instance);
     this.#refills.push({ instance, slots });
     this.#done(index, fn);
   }
@@ -326,8 +369,55 @@ class Decoding {
     return above === undefined || Object.getPrototypeOf(born) === above ? born : undefined;
   }
 
-  #refill(): void {
-    for (const { instance, slots } of this.#refills) instance.fill(slots);
+  #refill(stage: number): void {
+    for (const { instance, slots } of this.#refills) instance.fill(slots, stage);
+  }
+
+  /**
+   * Forgets constant functions that hold another value than the payload, for a class that was made anew, and
+   * all that hold those. True: there are any.
+   */
+  #dropOutdated(): boolean {
+    if (!this.#hasStayed) return false;
+    const outdated = new Set<unknown>();
+    let count: number;
+    do {
+      count = outdated.size;
+      for (const { fn, instance, slots } of this.#constants) {
+        if (outdated.has(fn)) continue;
+        const held = instance.read();
+        const isOld = slots.some((value, at) => outdated.has(value) || !Object.is(value, held[at]));
+        if (isOld) outdated.add(fn);
+      }
+    } while (outdated.size > count);
+    for (const { fn, identity } of this.#constants)
+      if (outdated.has(fn)) this.#memory.drop(identity);
+    return outdated.size > 0;
+  }
+
+  /** The plan for a function or class that is made now; `undefined`: all captures are there. */
+  #planOf(slots: readonly unknown[], life: Life): Plan | undefined {
+    if (life === 'once' && slots.length > 0 && this.#mayBeSettled()) {
+      return variable.repeat(slots.length);
+    }
+    const isAwaiting = (index: number) => this.#awaited.has(this.#list(this.#entry(index), 5));
+    return this.#plans.planOf(slots, life, isAwaiting);
+  }
+
+  /** True: a function of this payload may stay as a part of a class (`#settle`). */
+  #mayBeSettled(): boolean {
+    if (this.#mayStay === undefined) {
+      const { properties, integrities } = this.#payload;
+      this.#mayStay = false;
+      for (let at = 0; at < properties.length; at += 5) {
+        const isOpen = (numberAt(properties, at + 2) & propertyFlags.configurable) !== 0;
+        if (!isOpen && this.#isOfClass(properties[at])) this.#mayStay = true;
+      }
+      for (let at = 0; at < integrities.length; at += 2) {
+        if (this.#isOfClass(integrities[at])) this.#mayStay = true;
+      }
+    }
+    return this.#mayStay;
   }
 
   /** Makes a deferred special after its dependencies. */
@@ -382,7 +472,7 @@ class Decoding {
     const isHere = typeof known === 'function';
     const isOpen = isHere && (original !== undefined || this.#classes.canStay(index, known, above));
     if (isOpen) {
-      const has = original === undefined ? this.#memory.versionOf(known) : never;
+      const has = original === undefined ? this.#hasVersion(known) : never;
       const instance = original === undefined ? this.#memory.instanceOf(known) : undefined;
       this.#reused.set(index, has);
       if (instance !== undefined) {
@@ -392,14 +482,20 @@ class Decoding {
       this.#done(index, known);
       return;
     }
-    const instance = this.#memory.instantiate(codeId);
-    instance.fill(slots);
+    const plan = this.#planOf(slots, 'class');
+    const instance = this.#memory.instantiate(codeId, slots, plan);
     const made = byUser('a class', () => instance.make([]));
     this.#memory.finish(codeId, made, { instance, self: [], identity });
     this.#memory.remember(identity, made, instance);
     this.#refills.push({ instance, slots });
     this.#classes.add(made, instance, entry, isHere);
+    this.#madeHere.add(made);
     this.#done(index, made);
+  }
+
+  /** The version of a class that is here; one that this payload brought takes all parts over. */
+  #hasVersion(known: AnyFunction): number {
+    return this.#madeHere.has(known) ? -1 : this.#memory.versionOf(known);
   }
 
   /** Makes the value of one slot. */

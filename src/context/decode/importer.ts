@@ -26,9 +26,17 @@ import { exportsIn, memberOf } from '../values/sentinels.js';
 import { asCorrupt, corrupt, format, read } from '../wire.js';
 import { type Decoded, decode } from './decode.js';
 import { isCallable } from './define.js';
+import type { Plan } from './factory.js';
 import { type Exports, loadModule } from './modules.js';
 import type { Made, Memory } from './peer-memory.js';
-import { compile, compileFailed, type Instance, originOf, rememberOrigin } from './recreate.js';
+import {
+  compile,
+  compileFailed,
+  type Instance,
+  type Instantiate,
+  originOf,
+  rememberOrigin,
+} from './recreate.js';
 
 export interface ImporterOptions {
   readonly exporter: Exporter;
@@ -42,7 +50,7 @@ export function createImporter(options: ImporterOptions): Importer {
 
 interface Code {
   readonly definition: CodeDefinition;
-  instantiate: (() => Instance) | undefined;
+  instantiate: Instantiate | undefined;
 }
 
 const maxRemembered = 4096;
@@ -157,8 +165,7 @@ class ContextImporter implements Importer, Memory {
     const { format: as, value } = read(state, this.#buffers);
     if (as === format.slots) {
       if (!Array.isArray(value)) throw corrupt('the slots are not a list');
-      const instance = this.instantiate(id);
-      instance.fill(value);
+      const instance = this.instantiate(id, value);
       const fn = instance.make([]);
       this.finish(id, fn, { instance, self: [], identity: [0, 0] });
       return callable(fn);
@@ -184,6 +191,10 @@ class ContextImporter implements Importer, Memory {
     return this.#remembered.get(`${tag}:${serial}`);
   }
 
+  drop([tag, serial]: Identity): void {
+    this.#remembered.delete(`${tag}:${serial}`);
+  }
+
   remember([tag, serial]: Identity, value: unknown, instance?: Instance): void {
     if (this.#remembered.size >= maxRemembered) {
       for (const oldest of this.#remembered.keys()) {
@@ -196,15 +207,15 @@ class ContextImporter implements Importer, Memory {
     if (instance !== undefined) this.#instances.set(callable(value), instance);
   }
 
-  instantiate(codeId: number): Instance {
+  instantiate(codeId: number, values: readonly unknown[], plan?: Plan): Instance {
     const code = this.#codes.get(codeId);
     if (code === undefined) throw corrupt(`the code ${codeId} was not defined`);
     try {
       code.instantiate ??= compile(code.definition);
+      return code.instantiate(values, plan);
     } catch (cause) {
       throw compileFailed(code.definition, cause);
     }
-    return code.instantiate();
   }
 
   finish(codeId: number, fn: AnyFunction, { instance, self, identity }: Made): void {
@@ -266,7 +277,7 @@ class ContextImporter implements Importer, Memory {
     if (code === undefined || code.definition.slots.length > 0) {
       throw corrupt(`the function ${id} was not defined`);
     }
-    return callable(this.instantiate(id).make([]));
+    return callable(this.instantiate(id, []).make([]));
   }
 
   imported(id: number, name: string, variable: string): unknown {

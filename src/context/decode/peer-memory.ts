@@ -4,6 +4,7 @@
 import type { CodedError } from '../../errors.js';
 import type { Identity } from '../protocol.js';
 import type { AnyFunction } from '../types.js';
+import type { Plan } from './factory.js';
 import type { Instance } from './recreate.js';
 
 /** Everything that outlives a payload. */
@@ -14,7 +15,10 @@ export interface Memory {
   cached(identity: Identity): unknown;
   /** `instance`: the variables of a function or class. */
   remember(identity: Identity, value: unknown, instance?: Instance): void;
-  instantiate(codeId: number): Instance;
+  /** Makes a function that cannot stay anew the next time. */
+  drop(identity: Identity): void;
+  /** `values`: of the slots; `plan`: how they arrive, where not all are there. */
+  instantiate(codeId: number, values: readonly unknown[], plan?: Plan): Instance;
   finish(codeId: number, fn: AnyFunction, made: Made): void;
   /** Notes that `fn`, which has no code of its own, was made here. */
   own(fn: AnyFunction): void;

@@ -1,9 +1,9 @@
 // Re-creates a function from its definition: the text, at its original file, line and column, inside a
 // factory whose variables take the captured values. `vm.compileFunction` instead of eval: it works under
 // --disallow-code-generation-from-strings, and V8 keeps the compiled code for every closure that the factory
-// makes. Never `with`: it is 40 times slower. Slots are `let`s that are filled late, so functions may capture
-// each other; a class is evaluated when its slots are filled.
-// Not here: the values of the slots (decode.ts).
+// makes. Never `with`: it is 40 times slower. One definition has a factory for each way in which its values
+// arrived so far.
+// Not here: the text of factories (factory.ts), the values of the slots (decode.ts).
 
 import { existsSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
@@ -18,11 +18,15 @@ import type { CodeDefinition, Identity } from '../protocol.js';
 import { fileOfVite } from '../toolchains/vite-files.js';
 import type { AnyFunction } from '../types.js';
 import { compileHere } from '../values/realms.js';
+import { factoryText, type Plan, stagesOf, usualPlan, variable } from './factory.js';
 
 /** One set of variables around the function. */
 export interface Instance {
-  /** Fills the slots, in the order of the definition. */
-  readonly fill: (values: readonly unknown[]) => void;
+  /**
+   * Sets the slots that are variables, and initialises the constants that were awaited up to `stage`; the
+   * values are in the order of the definition.
+   */
+  readonly fill: (values: readonly unknown[], stage: number) => void;
   /** The present values of the slots. */
   readonly read: () => unknown[];
   /** Evaluates the text inside `[this, arguments]`, both optional; for a class, after `fill`. */
@@ -58,27 +62,64 @@ const isCovered = process.env['NODE_V8_COVERAGE'] !== undefined;
 /** Columns up to which spaces move a text to its place; beyond that an offset does. */
 const maxSpaces = 500;
 
+/** Makes the variables of a function. `plan`: how each value arrives, where not all are there. */
+export type Instantiate = (values: readonly unknown[], plan?: Plan) => Instance;
+
+/** Plans of one definition that get a factory of their own; the rest share one that has only variables. */
+const maxFactories = 16;
+
 /** Compiles a definition. Call the result once for each closure. */
-export function compile(definition: CodeDefinition): () => Instance {
-  const { slots, prefix, isStrict, compiled, line, column, fileName } = definition;
-  const fill = slots.map((name, index) => `${name}=${prefix}[${index}]`).join(';');
-  const before =
-    (isStrict ? '"use strict";' : '') +
-    // `let` may be the name of a variable in sloppy code, but not of a `let`.
-    (slots.length > 0 ? `${slots.includes('let') ? 'var' : 'let'} ${slots.join(',')};` : '') +
-    (definition.privates.length > 0 ? `const ${prefix}={p:undefined};` : '') +
-    `return {${definition.privates.length > 0 ? `privates(){return ${prefix}.p},` : ''}fill(${prefix}){${fill}},read(){return[${slots.join(',')}]},` +
-    `make(){return (${opening(definition)}`;
+export function compile(definition: CodeDefinition): Instantiate {
+  const usual = usualPlan(definition);
+  const onlyVariables = variable.repeat(usual.length);
+  const mayEval = definition.text.includes('eval');
+  const factories = new Map<Plan, Factory>();
+  const factoryFor = (plan: Plan): Factory => {
+    const known = factories.get(plan);
+    if (known !== undefined) return known;
+    if (factories.size >= maxFactories && plan !== onlyVariables) return factoryFor(onlyVariables);
+    const made = { run: compileFactory(definition, plan), last: stagesOf(plan) };
+    factories.set(plan, made);
+    return made;
+  };
+  let first: Factory | undefined;
+  return (values, plan) => {
+    if (plan === undefined) {
+      first ??= factoryFor(usual);
+      return toInstance(first, values, definition, mayEval);
+    }
+    return toInstance(factoryFor(joined(usual, plan)), values, definition, mayEval);
+  };
+}
+
+/** A compiled factory; `last` is the last stage that it awaits. */
+interface Factory {
+  readonly run: AnyFunction;
+  readonly last: number;
+}
+
+/** `plan` for the slots that are no variables. */
+function joined(usual: Plan, plan: Plan): Plan {
+  if (!usual.includes(variable)) return plan;
+  let both = '';
+  for (let at = 0; at < usual.length; at += 1) both += usual[at] === variable ? variable : plan[at];
+  return both;
+}
+
+function compileFactory(definition: CodeDefinition, plan: Plan): AnyFunction {
+  const { compiled, line, column, fileName } = definition;
+  const [start, end] = factoryText(definition, plan);
+  const before = start + opening(definition);
   // V8 keeps the source: spaces before a function far to the right in a bundle would fill the heap.
   const isFar = column > maxSpaces && column > before.length;
   const gap = isFar ? '' : `\n${' '.repeat(column)}`;
-  const source = `${before}${gap}${compiled}\n${closing(definition)})}}`;
+  const source = `${before}${gap}${compiled}\n${closing(definition)}${end}`;
   const { metaName, importName, url } = definition;
   noteMark(fileName);
   const helpers: [string, unknown][] = [];
   if (metaName !== '') helpers.push([metaName, metaFor(url)]);
   if (importName !== '') helpers.push([importName, importerFor(url)]);
-  const factory = compileHere(
+  const wrapper = compileHere(
     source,
     helpers.map(([name]) => name),
     {
@@ -87,10 +128,11 @@ export function compile(definition: CodeDefinition): () => Instance {
       columnOffset: isFar ? column - before.length : 0,
     },
   );
-  if (typeof factory !== 'function') throw new TypeError('the factory is not a function');
+  if (typeof wrapper !== 'function') throw new TypeError('the factory is not a function');
   const values = helpers.map(([, value]) => value);
-  const mayEval = definition.text.includes('eval');
-  return () => toInstance(Reflect.apply(factory, undefined, values), definition, mayEval);
+  const factory: unknown = Reflect.apply(wrapper, undefined, values);
+  if (typeof factory !== 'function') throw new TypeError('the factory is not a function');
+  return factory;
 }
 
 function opening(definition: CodeDefinition): string {
@@ -115,17 +157,27 @@ function quoted(text: string): string {
   return jsonOf(text);
 }
 
+/** `next` of generators, which the program may replace. */
+const goOn: AnyFunction = Object.getPrototypeOf(function* () {}).prototype.next;
+
 function toInstance(
-  value: unknown,
+  { run, last }: Factory,
+  values: readonly unknown[],
   { form, functionName }: CodeDefinition,
   mayEval: boolean,
 ): Instance {
+  const running: unknown = Reflect.apply(run, undefined, [values]);
+  const value: unknown = last === 0 ? running : Reflect.apply(goOn, running, []).value;
   if (!isVariables(value)) throw new TypeError('the factory made no instance');
+  let reached = 0;
   // A text given to eval() there may use `super`: that of `make` in an arrow, of the holder in a member.
   const { make } = value;
   if (mayEval) Object.setPrototypeOf(value, superGuard);
   return {
-    fill: value.fill,
+    fill: (given, stage) => {
+      value.fill(given);
+      for (; reached < last && reached < stage; reached += 1) Reflect.apply(goOn, running, [given]);
+    },
     read: value.read,
     make: ([self, args]) => {
       // The text sees the `this` and the `arguments` of `make`.
