@@ -22,6 +22,7 @@ export const caseNames = [
 export const namedOnly = [
   'scaling',
   'workers',
+  'kernels',
   'staircase',
   'gc',
   'lines',
