@@ -95,8 +95,17 @@ export interface NativeArena {
   place(bytes: Uint8Array): number;
   allocate(sizeBytes: number): number;
   free(offset: number): void;
-  /** Once the buffer was collected, `takeCollected` returns its key, if it has one. */
-  view(owner: number, offset: number, sizeBytes: number, collectedKey?: number): ArrayBuffer;
+  /**
+   * `isCounted`: V8 counts its bytes, and collects the whole heap for a few large ones; else where it can be
+   * avoided. Once the buffer was collected, `takeCollected` returns its key, if it has one.
+   */
+  view(
+    owner: number,
+    offset: number,
+    sizeBytes: number,
+    isCounted: boolean,
+    collectedKey?: number,
+  ): ArrayBuffer;
   takeCollected(): number[];
   readonly usedCount: number;
   release(): void;
@@ -326,6 +335,10 @@ export interface NativeBinding {
   startProgram(options: NativeProgramOptions): Promise<NativeProgram>;
   /** The status of wait(2), `null` while the child runs; throws when it is no child or was reaped before. */
   reapProgram(pid: number): number | null;
+  /** Empty when views can be uncounted by V8 (crates/node/src/uncounted.rs); else the reason. */
+  uncountedProblem(): string;
+  /** Bytes of uncounted views with keys that this thread made and that are not collected yet. */
+  outstandingBytes(): number;
   /** Offsets and limits of the scoreboard, in the order of `boardAt` (serve/shared/board.ts). */
   boardLayout(): number[];
   /** The clock of the scoreboard, in ms, cut to 32 bits. */
@@ -373,6 +386,8 @@ const exportNames = [
   'NativeTracer',
   'NativeClosureReader',
   'NativeCollections',
+  'uncountedProblem',
+  'outstandingBytes',
   'boardLayout',
   'boardNowMs',
   'ringBell',

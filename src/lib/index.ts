@@ -94,6 +94,7 @@ export { LoopHold, whileHeld } from './node/loop-hold.js';
 export { isMainRealm } from './node/main-realm.js';
 export { builtPlatforms, libcOf, platformName } from './node/platform.js';
 export { inheritedElement, prototypeRemedy, standardKeys } from './node/prototype-remedy.js';
+export { scavenge } from './node/scavenge.js';
 export { sourceText } from './node/source-text.js';
 export {
   clearImmediate,

@@ -60,7 +60,7 @@ impl NativeBoard {
 
 pub(crate) fn buffer_of<'env>(env: &'env Env, board: &Arc<Board>) -> Result<Unknown<'env>> {
     let mapping = board.mapping();
-    external_buffer(env, mapping.start(), mapping.size_bytes(), Arc::clone(board), None)
+    external_buffer(env, mapping.start(), mapping.size_bytes(), Arc::clone(board))
 }
 
 /// The numbers of the scoreboard for JavaScript, in the order of `src/serve/shared/board.ts`.

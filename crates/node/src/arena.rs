@@ -1,17 +1,20 @@
 //! Blocks for payloads as objects of JavaScript. `src/channels/shm/blocks.ts` decides which references
 //! exist; here are copies, views and the one arena that a process shares.
 
+use crate::collected::{Collected, Notice};
 use crate::error::{Result, refused, to_js};
-use crate::segment::{Collected, external_buffer};
+use crate::segment::external_buffer;
+use crate::uncounted::uncounted_buffer;
 use manycore_core::CoreError;
 use manycore_core::arena::{Arena, MEMBER_OWNERS, MEMBERS_AT, OWNER_COUNT, OwnRange, Taken};
 use manycore_core::owners::Owners;
+use manycore_core::region::Mapping;
 use napi::bindgen_prelude::{Env, Function, Unknown};
 use napi::{JsValue, sys};
 use napi_derive::napi;
 use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
-use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// An arena in which workers get their ranges: the own range, and the free owner numbers.
@@ -37,7 +40,7 @@ enum Role {
 #[napi]
 pub struct NativeArena {
     role: Option<Role>,
-    collected: Rc<Collected>,
+    collected: Collected,
 }
 
 const CLOSED: CoreError = CoreError::Unsupported { what: "arena any more: it was released" };
@@ -47,7 +50,7 @@ impl NativeArena {
     /// The arena of this process as a parent; created at first use.
     #[napi(factory)]
     pub fn of_process(env: &Env, on_collected: Function<'_, (), ()>) -> Result<NativeArena> {
-        let collected = Collected::new(env, &on_collected);
+        let collected = Collected::new(env, &on_collected)?;
         let mut current = OF_PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(arena) = current.upgrade() {
             return Ok(NativeArena { role: Some(Role::Parent(arena)), collected });
@@ -75,7 +78,7 @@ impl NativeArena {
         let fd = manycore_core::sys::adopt(fd).map_err(to_js)?;
         let owners = owners_of(first)?;
         let arena = Arc::new(Arena::open(fd).map_err(to_js)?);
-        let collected = Collected::new(env, &on_collected);
+        let collected = Collected::new(env, &on_collected)?;
         let role = Role::Parent(Arc::new(ParentArena {
             range: OwnRange::new(arena, first),
             workers: Mutex::new(Owners::new(first + 1..owners.end)),
@@ -94,7 +97,7 @@ impl NativeArena {
     ) -> Result<NativeArena> {
         let fd = manycore_core::sys::adopt(fd).map_err(to_js)?;
         let arena = Arc::new(Arena::open(fd).map_err(to_js)?);
-        let collected = Collected::new(env, &on_collected);
+        let collected = Collected::new(env, &on_collected)?;
         Ok(NativeArena { role: Some(Role::Worker(OwnRange::new(arena, owner))), collected })
     }
 
@@ -205,7 +208,8 @@ impl NativeArena {
         self.range()?.free(whole(offset)?).map_err(to_js)
     }
 
-    /// The memory of a block of any owner; it stays mapped as long as the buffer is reachable.
+    /// The memory of a block of any owner; it stays mapped as long as the buffer is reachable. V8 counts
+    /// its bytes if `is_counted`, or where no others can be made.
     #[napi]
     pub fn view<'env>(
         &self,
@@ -213,13 +217,25 @@ impl NativeArena {
         owner: u32,
         offset: f64,
         size_bytes: f64,
+        is_counted: bool,
         collected_key: Option<f64>,
     ) -> Result<Unknown<'env>> {
         let size_bytes = whole(size_bytes)?;
-        let notify = collected_key.map(|key| (Rc::clone(&self.collected), key));
         let arena = self.range()?.arena();
         let view = arena.view(owner, whole(offset)?, size_bytes).map_err(to_js)?;
-        external_buffer(env, view.start, size_bytes as usize, view.mapping, notify)
+        let notice = collected_key.map(|key| self.collected.notice(key));
+        let bytes = (!is_counted && notice.is_some()).then(|| Outstanding::new(size_bytes));
+        let mut kept: Box<dyn Send> =
+            Box::new(Kept { _mapping: view.mapping, _bytes: bytes, _notice: notice });
+        let size_bytes = size_bytes as usize;
+        if !is_counted {
+            // SAFETY: the mapping has these bytes, and `kept` holds it.
+            match unsafe { uncounted_buffer(env, view.start, size_bytes, kept) } {
+                Ok(made) => return made,
+                Err(back) => kept = back,
+            }
+        }
+        external_buffer(env, view.start, size_bytes, kept)
     }
 
     /// Number of this owner's blocks in use.
@@ -232,7 +248,46 @@ impl NativeArena {
     #[napi]
     pub fn release(&mut self) {
         self.role = None;
+        self.collected.close();
     }
+}
+
+/// Values that live as long as a view; dropped in this order.
+struct Kept {
+    _mapping: Arc<Mapping>,
+    _bytes: Option<Outstanding>,
+    _notice: Option<Notice>,
+}
+
+thread_local! {
+    /// Bytes of the views that this thread made, uncounted and with a key, and that are not collected yet.
+    static OUTSTANDING: Arc<AtomicU64> = Arc::default();
+}
+
+/// Bytes of one view within those of its thread.
+struct Outstanding {
+    total: Arc<AtomicU64>,
+    size_bytes: u64,
+}
+
+impl Outstanding {
+    fn new(size_bytes: u64) -> Outstanding {
+        let total = OUTSTANDING.with(Arc::clone);
+        total.fetch_add(size_bytes, Ordering::Relaxed);
+        Outstanding { total, size_bytes }
+    }
+}
+
+impl Drop for Outstanding {
+    fn drop(&mut self) {
+        self.total.fetch_sub(self.size_bytes, Ordering::Relaxed);
+    }
+}
+
+/// Bytes of blocks that this thread received, that V8 does not count, and that are not collected yet.
+#[napi]
+pub fn outstanding_bytes() -> f64 {
+    OUTSTANDING.with(|total| total.load(Ordering::Relaxed)) as f64
 }
 
 /// The numbers of a member.

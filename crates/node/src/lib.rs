@@ -6,6 +6,7 @@ mod arena;
 mod call;
 mod channel_end;
 mod closure_reader;
+mod collected;
 mod collections;
 mod descriptors;
 mod error;
@@ -20,6 +21,7 @@ mod segment;
 mod spin;
 mod symbols;
 mod tracer;
+mod uncounted;
 mod uv;
 
 use napi_derive::module_init;

@@ -142,7 +142,7 @@ impl NativeLoopInbox {
         let inner = self.inner.borrow();
         let batch = inner.as_ref().map(|inner| Arc::clone(&inner.batch));
         let batch = batch.ok_or_else(|| refused("it is closed"))?;
-        external_buffer(env, NonNull::from(&*batch).cast(), size_of::<Batch>(), batch, None)
+        external_buffer(env, NonNull::from(&*batch).cast(), size_of::<Batch>(), batch)
     }
 
     /// The whole scoreboard.

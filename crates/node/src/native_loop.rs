@@ -113,7 +113,7 @@ impl NativeLoop {
         let ends = self.shared.ends.borrow();
         let Some(Some(end)) = ends.get(end as usize) else { return Err(refused("no such end")) };
         let words = Arc::clone(&end.refs);
-        external_buffer(env, NonNull::from(&*words).cast(), size_of::<RefWords>(), words, None)
+        external_buffer(env, NonNull::from(&*words).cast(), size_of::<RefWords>(), words)
     }
 
     /// Applies the words now: for a first word of 1 where the second is 0. A loop that nothing keeps

@@ -1,6 +1,5 @@
 //! A mapped segment as an object of JavaScript: its bytes as an external ArrayBuffer.
 
-use crate::call::call_into_js;
 use crate::error::{Result, refused, to_js};
 use manycore_core::CoreError;
 use manycore_core::layout::{HEADER_BYTES, word};
@@ -8,14 +7,12 @@ use manycore_core::region::Region;
 use manycore_core::ring::frame::Head;
 use manycore_core::ring::spsc::{PushError, Reader, Writer};
 use manycore_core::segment::{Segment, Side};
-use napi::bindgen_prelude::{Buffer, Env, FromNapiValue, Function, Unknown};
-use napi::{JsValue, sys};
+use napi::bindgen_prelude::{Buffer, Env, FromNapiValue, Unknown};
+use napi::sys;
 use napi_derive::napi;
-use std::cell::RefCell;
 use std::ffi::c_void;
 use std::os::fd::AsFd;
 use std::ptr::{NonNull, null_mut};
-use std::rc::Rc;
 use std::sync::Arc;
 
 #[napi]
@@ -68,7 +65,7 @@ impl NativeSegment {
     pub fn buffer<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
         let start = self.segment.mapping().start();
         let size_bytes = self.segment.mapping().size_bytes();
-        external_buffer(env, start, size_bytes, Arc::clone(&self.segment), None)
+        external_buffer(env, start, size_bytes, Arc::clone(&self.segment))
     }
 }
 
@@ -152,49 +149,15 @@ pub fn layout_offsets() -> Vec<u32> {
     offsets.iter().map(|&offset| offset as u32).collect()
 }
 
-/// Collects the keys of collected buffers, and calls JavaScript.
-pub struct Collected {
-    env: sys::napi_env,
-    callback: sys::napi_ref,
-    keys: RefCell<Vec<f64>>,
-}
-
-impl Collected {
-    pub fn new(env: &Env, callback: &Function<'_, (), ()>) -> Rc<Collected> {
-        let mut reference = null_mut();
-        // SAFETY: `callback` is a live value of this call.
-        unsafe { sys::napi_create_reference(env.raw(), callback.raw(), 1, &mut reference) };
-        Rc::new(Collected { env: env.raw(), callback: reference, keys: RefCell::default() })
-    }
-
-    /// Takes the keys collected since the last call.
-    pub fn take(&self) -> Vec<f64> {
-        self.keys.take()
-    }
-
-    fn add(&self, key: f64) {
-        self.keys.borrow_mut().push(key);
-        call_into_js(self.env, self.callback);
-    }
-}
-
-impl Drop for Collected {
-    fn drop(&mut self) {
-        // SAFETY: made in `new`, on this thread, and not used any more.
-        unsafe { sys::napi_delete_reference(self.env, self.callback) };
-    }
-}
-
-/// `[start, start + size)` as an ArrayBuffer. When it was collected, `keep` is dropped and `notify`
-/// gets its key.
+/// `[start, start + size)` as an ArrayBuffer, whose bytes V8 counts as memory that its collections free.
+/// `keep` is dropped when it was collected.
 pub fn external_buffer<'env, T>(
     env: &'env Env,
     start: NonNull<u8>,
     size_bytes: usize,
-    keep: Arc<T>,
-    notify: Option<(Rc<Collected>, f64)>,
+    keep: T,
 ) -> Result<Unknown<'env>> {
-    let hint = Box::into_raw(Box::new(Held { keep, notify }));
+    let hint = Box::into_raw(Box::new(keep));
     let mut made: sys::napi_value = null_mut();
     let data = start.as_ptr().cast();
     // SAFETY: on the thread of `env`; the memory lives as long as `hint`, which the finalizer drops.
@@ -203,7 +166,7 @@ pub fn external_buffer<'env, T>(
             env.raw(),
             data,
             size_bytes,
-            Some(drop_held::<T>),
+            Some(drop_kept::<T>),
             hint.cast(),
             &mut made,
         )
@@ -218,17 +181,7 @@ pub fn external_buffer<'env, T>(
         .map_err(|error| refused(&error.to_string()))
 }
 
-/// Values that a buffer's finalizer drops.
-struct Held<T> {
-    keep: Arc<T>,
-    notify: Option<(Rc<Collected>, f64)>,
-}
-
-unsafe extern "C" fn drop_held<T>(_env: sys::napi_env, _data: *mut c_void, hint: *mut c_void) {
+unsafe extern "C" fn drop_kept<T>(_env: sys::napi_env, _data: *mut c_void, hint: *mut c_void) {
     // SAFETY: `hint` is from `Box::into_raw` in `external_buffer`; a finalizer runs once.
-    let held = unsafe { Box::from_raw(hint.cast::<Held<T>>()) };
-    drop(held.keep);
-    if let Some((collected, key)) = held.notify {
-        collected.add(key);
-    }
+    drop(unsafe { Box::from_raw(hint.cast::<T>()) });
 }

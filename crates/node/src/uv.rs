@@ -10,6 +10,7 @@ use std::rc::Rc;
 pub type Loop = c_void;
 pub type Handle = c_void;
 
+pub const KIND_ASYNC: c_int = 1;
 pub const KIND_CHECK: c_int = 2;
 pub const KIND_IDLE: c_int = 6;
 pub const KIND_POLL: c_int = 8;
@@ -43,6 +44,8 @@ pub struct Uv {
     poll_init: unsafe extern "C" fn(*mut Loop, *mut Handle, c_int) -> c_int,
     poll_start: unsafe extern "C" fn(*mut Handle, c_int, PollCallback) -> c_int,
     poll_stop: Stop,
+    async_init: unsafe extern "C" fn(*mut Loop, *mut Handle, HandleCallback) -> c_int,
+    async_send: unsafe extern "C" fn(*mut Handle) -> c_int,
     set_data: unsafe extern "C" fn(*mut Handle, *mut c_void),
     reference: Plain,
     unreference: Plain,
@@ -93,6 +96,8 @@ impl Uv {
             poll_init: symbol!(c"uv_poll_init"),
             poll_start: symbol!(c"uv_poll_start"),
             poll_stop: symbol!(c"uv_poll_stop"),
+            async_init: symbol!(c"uv_async_init"),
+            async_send: symbol!(c"uv_async_send"),
             set_data: symbol!(c"uv_handle_set_data"),
             reference: symbol!(c"uv_ref"),
             unreference: symbol!(c"uv_unref"),
@@ -167,6 +172,35 @@ impl Uv {
         // SAFETY: initialised just above.
         unsafe { (self.set_data)(handle, data) };
         Some(handle)
+    }
+
+    /// Makes an unreferenced handle that runs `callback` after `send` from any thread; `None` when the
+    /// kernel gives no descriptor for it.
+    ///
+    /// # Safety
+    /// Called on the thread of `at`, which is a live loop.
+    pub unsafe fn init_async(
+        &self,
+        at: *mut Loop,
+        data: *mut c_void,
+        callback: HandleCallback,
+    ) -> Option<*mut Handle> {
+        let handle = self.allocate(KIND_ASYNC);
+        // SAFETY: `handle` has the size that libuv asks for; the loop is live (contract).
+        if unsafe { (self.async_init)(at, handle, callback) } != 0 {
+            self.free(handle);
+            return None;
+        }
+        // SAFETY: initialised just above.
+        unsafe { (self.set_data)(handle, data) };
+        self.unref(handle);
+        Some(handle)
+    }
+
+    /// Makes the loop of an async handle run its callback; on any thread.
+    pub fn send(&self, handle: *mut Handle) {
+        // SAFETY: callers pass an async handle that is initialised and not closing.
+        unsafe { (self.async_send)(handle) };
     }
 
     /// Starts a poll for `events`.

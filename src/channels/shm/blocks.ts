@@ -10,6 +10,7 @@ import { CodedError } from '../../errors.js';
 import { rememberShared } from '../../lib/index.js';
 import { callNative, type NativeArena } from '../../native.js';
 import type { Block, BlockStore } from '../types.js';
+import { keepInThread, mustCount } from './outstanding.js';
 
 /** Below this a copy in the ring is cheaper than a block with its finalizer and its message. */
 const thresholdBytes = 32 * 1024;
@@ -202,15 +203,19 @@ export class BlockTable {
   #makeBuffer(entry: Entry): ArrayBuffer {
     const { owner, offset, sizeBytes } = entry.block;
     const key = keyOf(entry.block);
-    const buffer = callNative(() => this.native.view(owner, offset, sizeBytes, key));
+    // A scavenge frees no buffer that a WeakRef or a WeakMap refers to.
+    const isCounted = entry.isShared || mustCount(sizeBytes);
+    const buffer = callNative(() => this.native.view(owner, offset, sizeBytes, isCounted, key));
     entry.bufferCount++;
     if (entry.isShared) {
       entry.buffer = new WeakRef(buffer);
       this.#byBuffer.set(buffer, entry);
       rememberShared(buffer);
-    } else {
+    } else if (isCounted) {
       // V8 scavenges when buffers of its own are made beside many young bytes; ours do not count for that.
       void new ArrayBuffer(nudgeBytes);
+    } else {
+      keepInThread(buffer);
     }
     return buffer;
   }

@@ -87,7 +87,8 @@ export class Spill {
       const sizeBytes = frame.f64();
       const owner = frame.i32();
       if (owner === this.#peerOwner) {
-        const view = this.#arena.native.view(owner, offset, sizeBytes);
+        // No memory is kept by it: the writer frees the block once the frame was read.
+        const view = this.#arena.native.view(owner, offset, sizeBytes, false);
         this.readBytes += sizeBytes;
         return new ByteReader(Buffer.from(view));
       }
