@@ -48,6 +48,15 @@ test('without the binary doctor reports the cost and exits with 1', async (t) =>
   assert.match(stdout, /ok\s+process workers over socket/);
 });
 
+test('doctor names the reason why V8 counts large results', async (t) => {
+  ownRuntime(t);
+  const { status, stdout } = await runCommand(t, [...command, 'doctor'], {
+    MANYCORE_REFUSE: 'uncounted',
+  });
+  assert.equal(status, 1);
+  if (isNativeHere) assert.match(stdout, /MISSING large results +refused by MANYCORE_REFUSE/);
+});
+
 const programs: [name: string, text: string][] = [
   [
     'program.mjs',

@@ -41,7 +41,15 @@ function native(): Finding[] {
             remedy: 'allow this system call (seccomp profile)',
           },
   );
-  return [{ what: 'native binary', state: 'ok', detail: describePath() }, ...features];
+  const found: Finding = { what: 'native binary', state: 'ok', detail: describePath() };
+  return [found, ...features, largeResults(binding.uncountedProblem())];
+}
+
+function largeResults(problem: string): Finding {
+  const what = 'large results';
+  if (problem === '') return { what, state: 'ok', detail: 'V8 collects no whole heap for them' };
+  const cost = 'V8 collects the whole heap after a few results or arguments of some MB';
+  return { what, state: 'missing', detail: problem, cost };
 }
 
 /** The folder names the platform: `linux-x64-gnu`. */
