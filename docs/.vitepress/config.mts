@@ -89,6 +89,7 @@ export default defineConfig({
           design('What travels', 'context'),
           design('Channels', 'channels'),
           design('Shared memory', 'shared-memory'),
+          design('Large results', 'large-results'),
           design('Serving', 'serve'),
           design('Without the native core', 'without-core'),
           design('Units and the bus', 'loops'),
