@@ -112,6 +112,49 @@ test(
   },
 );
 
+test(
+  '100 bodies of 8 MB, to a loop and back, lead to few full collections',
+  needsUncounted,
+  async (t) => {
+    const { loopFull, full, right } = await outputOf(
+      t,
+      `const { Loops } = await import('manycore');
+    const loops = new Loops({ processes: 1, loops: 1 });
+    await loops.deploy(async ({ bus }) => {
+      const { constants, PerformanceObserver } = await import('node:perf_hooks');
+      const heap = Array.from({ length: 100_000 }, (_, index) => ({ index }));
+      let full = 0;
+      new PerformanceObserver((list) => {
+        for (const { detail } of list.getEntries()) {
+          if (detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR) full++;
+        }
+      }).observe({ entryTypes: ['gc'] });
+      bus.consumer('to', (message) => message.reply(message.body[7] + message.body.length));
+      bus.consumer('back', (message) => message.reply(new Uint8Array(8_000_000).fill(message.body)));
+      bus.consumer('full', (message) => message.reply(full + heap.length - 100_000));
+    });
+    const bytes = make(1);
+    let right = 0;
+    for (let index = 0; index < 100; index++) {
+      bytes[7] = index;
+      if ((await loops.bus.request('to', bytes)).body === payloadBytes + index) right++;
+    }
+    // Before the replies, which are buffers of the loop's own.
+    const loopFull = (await loops.bus.request('full', 0)).body;
+    counts.full = 0;
+    for (let index = 0; index < 100; index++) {
+      if ((await loops.bus.request('back', index)).body.at(-1) === index) right++;
+    }
+    await sleep(50);
+    await loops.close();
+    console.log(JSON.stringify({ full: counts.full, loopFull, right }));`,
+    );
+    assert.equal(right, 200);
+    assert.ok(full !== undefined && full <= 3, `${full} full collections in the program`);
+    assert.ok(loopFull !== undefined && loopFull <= 4, `${loopFull} full collections in the loop`);
+  },
+);
+
 test('an argument does not outlive its worker thread in another thread', async (t) => {
   const { received } = await outputOf(
     t,
