@@ -10,7 +10,7 @@
 
 use crate::error::{Result, refused, to_js};
 use crate::symbols::find;
-use manycore_core::sys::Peek;
+use manycore_core::sys::{Peek, check_refusal};
 use napi::bindgen_prelude::{Env, JsValue, Unknown};
 use napi::sys;
 use napi_derive::napi;
@@ -166,6 +166,7 @@ impl NativeClosureReader {
         unset: Unknown<'_>,
         assigned: Unknown<'_>,
     ) -> Result<NativeClosureReader> {
+        check_refusal("native-capture").map_err(|_| refused("refused by MANYCORE_REFUSE"))?;
         let layout = Layout::find()
             .ok_or_else(|| refused("this runtime does not export the layout of functions"))?;
         let codes = HashMap::new();

@@ -45,11 +45,13 @@ function native(): Finding[] {
   return [found, ...features, largeResults(binding.uncountedProblem())];
 }
 
+const ofLine = 'use a line of Node.js that this version of manycore supports';
+
 function largeResults(problem: string): Finding {
   const what = 'large results';
   if (problem === '') return { what, state: 'ok', detail: 'V8 collects no whole heap for them' };
   const cost = 'V8 collects the whole heap after a few results or arguments of some MB';
-  return { what, state: 'missing', detail: problem, cost };
+  return { what, state: 'advice', detail: problem, cost, remedy: ofLine };
 }
 
 /** The folder names the platform: `linux-x64-gnu`. */
@@ -81,8 +83,7 @@ function readerFinding(): Finding[] {
     return [{ what, state: 'ok', detail: 'captured variables are read without the inspector' }];
   }
   const cost = 'a closure that is written in place costs a fraction of a millisecond for each call';
-  const remedy = 'use a Node.js that manycore supports, or pass values as arguments';
-  return [{ what, state: 'missing', detail: problem, cost, remedy }];
+  return [{ what, state: 'advice', detail: problem, cost, remedy: ofLine }];
 }
 
 async function channel(
