@@ -6,6 +6,7 @@
 //! reads through `Peek`, so a layout that differs ends in a refusal. `read` then follows the places of a piece
 //! of code that was learnt, and checks the sizes on the way. The caller compares the first values with those
 //! of the inspector (src/context/closures/known-closures.ts).
+//! Long (over 400 lines): learning and reading share each offset, and are proved together.
 //! Not here: which names matter, and what is done with the values.
 
 use crate::error::{Result, refused, to_js};
@@ -336,7 +337,7 @@ impl NativeClosureReader {
         }
         let handle = of.raw() as usize;
         // A handle that is no slot would have the tag of an object.
-        let function = peek.word(handle).filter(|_| handle % WORD == 0)?;
+        let function = peek.word(handle).filter(|_| handle.is_multiple_of(WORD))?;
         self.check_object(peek, function)?;
         let mut context = peek.word(untag(function) + self.layout.context_at)?;
         let mut lengths = Vec::new();

@@ -152,7 +152,7 @@ const samples: Readonly<Record<string, () => Iterable<Sample>>> = {
   },
 };
 
-/** What the reader gets wrong; `undefined`: nothing. */
+/** Names the first sample that is read wrong; `undefined`: none is. */
 function wrongIn(reader: NativeClosureReader): string | undefined {
   for (const [what, make] of Object.entries(samples)) {
     for (const { fn, names, values } of make()) {
