@@ -360,6 +360,22 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_of_a_closed_inbox_waits_for_a_blocked_loop_where_there_is_no_other() {
+        let mut server = serve(1, 2);
+        server.listen(0, 0);
+        server.connect(1);
+        wait_until("placed", || server.open(0, 0) == 1);
+        server.listen(0, 1);
+        let leaving = server.inboxes[0].remove(0);
+        leaving.word(word::STATE).store(state::DRAINING, Release);
+        let long_ago = sys::now_ms().wrapping_sub(60_000).max(1);
+        server.inboxes[0][0].word(word::PINGED_SINCE).store(long_ago, Release);
+        server.acceptors[0].remove_inbox(&leaving);
+        assert_eq!(server.open(0, 1), 1);
+        assert!(server.inboxes[0][0].take().is_some());
+    }
+
+    #[test]
     fn a_loop_may_leave_only_when_nothing_waits_for_it() {
         let mut server = serve(1, 1);
         server.listen(0, 0);

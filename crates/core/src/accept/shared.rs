@@ -44,11 +44,22 @@ impl Shared {
         }
     }
 
-    /// Puts `connection` into the best of `inboxes`; closes it when no loop takes it.
+    /// Puts `connection` into the best of `inboxes`, or where all of them are blocked or full into the one
+    /// with the least work; closes it when none listens to its socket.
     pub fn put_into_best(&self, inboxes: &[Arc<LoopInbox>], connection: AcceptedConnection) {
         let now = now_ms();
         let scores = self.scores_of(inboxes, connection.socket, now);
-        if let Some((at, _)) = placement::best(&scores, 0) {
+        let least_work = || {
+            let work: Vec<_> = inboxes
+                .iter()
+                .map(|inbox| {
+                    load_of(&self.board, self.process, inbox.index(), connection.socket, now)
+                })
+                .map(|load| load.map(|load| load.open.saturating_add(load.in_flight)))
+                .collect();
+            placement::best(&work, 0)
+        };
+        if let Some((at, _)) = placement::best(&scores, 0).or_else(least_work) {
             inboxes[at].put(AcceptedConnection { at_ms: now, ..connection });
         }
     }
