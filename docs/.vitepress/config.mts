@@ -53,6 +53,8 @@ export default defineConfig({
           guide('Serving', 'serve'),
           guide('Units and the bus', 'units'),
           guide('Clusters', 'cluster'),
+          guide('Platforms', 'platforms'),
+          guide('In containers', 'containers'),
         ],
       },
       {
