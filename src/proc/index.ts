@@ -3,6 +3,7 @@
 export { programPath } from './program.js';
 export {
   type CpuTimes,
+  hasEnded,
   isAlive,
   msPerTick,
   parseStat,

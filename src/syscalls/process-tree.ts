@@ -134,7 +134,7 @@ export class ProcessTree {
     const history = known ?? this.#add(sample);
     history.last = sample;
     history.scannedAt = this.#scans;
-    history.identity = readIdentity(pid);
+    if (!sample.isEnding) history.identity = readIdentity(pid);
     history.lastIo = readIo(pid) ?? history.lastIo;
     for (const thread of sample.threads) {
       const seen = history.threads.get(thread.tid) ?? this.#newThread(thread);

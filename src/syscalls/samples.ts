@@ -5,10 +5,10 @@ import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
 import {
   type CpuTimes,
+  hasEnded,
   msPerTick,
   readStat,
   readText,
-  runningStat,
   textOf,
   threadsOf,
 } from '../proc/index.js';
@@ -21,6 +21,8 @@ export interface ThreadSample extends CpuTimes {
 }
 
 export interface ProcessSample extends CpuTimes {
+  /** True: its first thread has ended, so that its command line is gone. */
+  readonly isEnding: boolean;
   readonly pid: number;
   readonly parentPid: number;
   readonly name: string;
@@ -61,13 +63,17 @@ function readThread(pid: number, tid: number): ThreadSample | undefined {
   return { tid, name, userMs, systemMs, runNs };
 }
 
-/** Returns `undefined` for a process that has ended. */
+/** Returns `undefined` for a process that has ended, with all its threads. */
 export function readProcess(pid: number): ProcessSample | undefined {
-  const stat = runningStat(pid);
+  const stat = readStat(`/proc/${pid}`);
   if (stat === undefined) return undefined;
   const { name, parentPid, userMs, systemMs, children } = stat;
-  const threads = threadsOf(pid).flatMap((tid) => readThread(pid, tid) ?? []);
-  return { pid, parentPid, name, userMs, systemMs, children, threads };
+  const tids = threadsOf(pid);
+  // The first thread of a killed process is a zombie while others wait for a core, to end.
+  const isEnding = hasEnded(stat);
+  if (isEnding && !tids.some((tid) => tid !== pid)) return undefined;
+  const threads = tids.flatMap((tid) => readThread(pid, tid) ?? []);
+  return { pid, parentPid, name, userMs, systemMs, children, threads, isEnding };
 }
 
 /** Returns the CPU time of waited-for children of this process. */
