@@ -29,6 +29,18 @@ export function closureReaderProblem(): string | undefined {
   return 'problem' in loaded ? loaded.problem : undefined;
 }
 
+/** Learns the code of `fn` and reads it once; without `values` where it cannot be read. `number`: see `learn`. */
+export function learnAndRead(
+  reader: NativeClosureReader,
+  fn: AnyFunction,
+  names: readonly string[],
+): { readonly number: number; readonly values: readonly unknown[] | undefined } {
+  const number = reader.learn(fn, names);
+  const values: unknown[] = [];
+  const isRead = number !== 0 && reader.read(fn, values) === number;
+  return { number, values: isRead ? values : undefined };
+}
+
 function load(): Loaded {
   const binding = nativeBinding();
   if (binding === undefined) return { problem: nativeProblem()?.message ?? 'no native binary' };
@@ -156,11 +168,9 @@ const samples: Readonly<Record<string, () => Iterable<Sample>>> = {
 function wrongIn(reader: NativeClosureReader): string | undefined {
   for (const [what, make] of Object.entries(samples)) {
     for (const { fn, names, values } of make()) {
-      const number = reader.learn(fn, names);
-      const found: unknown[] = [];
-      const isRead = number !== 0 && reader.read(fn, found) === number;
+      const { values: found } = learnAndRead(reader, fn, names);
       reader.forget(fn);
-      if (!isRead || !values.every((value, at) => Object.is(value, found[at]))) return what;
+      if (!found || !values.every((value, at) => Object.is(value, found[at]))) return what;
     }
   }
   return undefined;

@@ -312,7 +312,10 @@ export class ContextExporter implements Exporter {
     const isCurrent = (fn: AnyFunction, [kind, id]: readonly unknown[]): boolean =>
       kind !== special.closure || this.#current(fn, true)?.id === id;
     const payload = payloadOf(known, read, this.identities.unregistered(), isCurrent);
-    if (payload === undefined) return undefined;
+    if (payload === undefined) {
+      this.#known.forget(known);
+      return undefined;
+    }
     const { bytes, buffers } = write(format.graph, payload, undefined);
     this.#captured = read.filter((value) => typeof value !== 'function');
     this.#roads = known.roads;

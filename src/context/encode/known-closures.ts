@@ -5,7 +5,7 @@
 // calls is tested at each of them; what does not fit goes the long way.
 // Not here: reading variables (closures/closure-reader.ts), the long way (exporter.ts).
 
-import { closureReader } from '../closures/closure-reader.js';
+import { closureReader, learnAndRead } from '../closures/closure-reader.js';
 import type { Described, Slot } from '../closures/describe.js';
 import type { Roads } from '../modules/roads.js';
 import { special } from '../protocol.js';
@@ -27,6 +27,8 @@ interface Fixed {
 }
 
 export interface KnownClosure {
+  /** By which the reader has the code. */
+  readonly number: number;
   readonly codeId: number;
   readonly definitions: readonly number[];
   /** True: a variable may change, so no function of this code is ever kept. */
@@ -63,10 +65,20 @@ export class KnownClosures {
   read(fn: AnyFunction, values: unknown[], sharedVariables: number): KnownClosure | undefined {
     if (this.#byNumber.size === 0 || typeof fn !== 'function') return undefined;
     const known = this.#byNumber.get(closureReader()?.read(fn, values) ?? 0);
-    if (known === undefined || known.sharedVariables !== sharedVariables) return undefined;
+    if (known === undefined) return undefined;
+    if (known.sharedVariables !== sharedVariables) {
+      this.forget(known);
+      return undefined;
+    }
     const { described, globals } = known;
     if (!ordinary.has(Object.getPrototypeOf(fn)) || !isBare(fn, described)) return undefined;
     return globals.every(isOfNode) ? known : undefined;
+  }
+
+  /** Lets the code be learnt anew, after a change that stays. */
+  forget({ codeId, number }: KnownClosure): void {
+    this.#byNumber.delete(number);
+    this.#exports.delete(codeId);
   }
 
   /** Notes an export of `fn` with plain values alone; the second one of its code is learnt. */
@@ -96,7 +108,7 @@ export class KnownClosures {
     sharedVariables: number,
     formOfExport: () => Form | undefined,
   ): void {
-    const { codeId, code, slots } = described;
+    const { codeId, slots } = described;
     const exports = (this.#exports.get(codeId) ?? 0) + 1;
     if (exports > exportsBeforeLearning) return;
     this.#exports.set(codeId, exports);
@@ -112,14 +124,14 @@ export class KnownClosures {
       slots.filter((_, at) => !imports.has(at)),
     );
     if (number === 0) return;
-    const captured = new Set(slots.map(({ name }) => name));
     this.#byNumber.set(number, {
       ...form,
+      number,
       codeId,
       isChangeable: slots.some(({ binding }) => binding === undefined || !isConstant(binding)),
       described: { ...described, slots: [] },
       variables,
-      globals: code.freeNames.filter((name) => !captured.has(name)),
+      globals: globalsOf(described),
       sharedVariables,
     });
   }
@@ -138,18 +150,18 @@ function isOfNode(name: string): boolean {
 /** Names of the global object: a text that uses them may reach any global. */
 const reachesAll = new Set(['globalThis', 'global', 'window', 'self', 'Function']);
 
+function globalsOf({ code, slots }: Described): string[] {
+  const captured = new Set(slots.map(({ name }) => name));
+  return code.freeNames.filter((name) => !captured.has(name));
+}
+
 /** True: the present values of its variables are all that describes a function of this code. */
-function isLearnable(
-  fn: AnyFunction,
-  { code, place, slots, self, hasAppeared }: Described,
-): boolean {
+function isLearnable(fn: AnyFunction, described: Described): boolean {
+  const { code, place, slots, self, hasAppeared } = described;
   if (place === undefined || place.start < 0 || hasAppeared !== undefined) return false;
   if (code.usesEval || code.isClass || code.usesItself || self.length > 0) return false;
   if (!ordinary.has(Object.getPrototypeOf(fn)) || !slots.every(isVariable)) return false;
-  const captured = new Set(slots.map(({ name }) => name));
-  return code.freeNames
-    .filter((name) => !captured.has(name))
-    .every((name) => !reachesAll.has(name) && isOfNode(name));
+  return globalsOf(described).every((name) => !reachesAll.has(name) && isOfNode(name));
 }
 
 function isVariable({ binding, isFixed, cell, global, inScripts, scopes }: Slot): boolean {
@@ -196,14 +208,10 @@ function formOf(
 function learn(fn: AnyFunction, slots: readonly Slot[]): number {
   const reader = closureReader();
   if (reader === undefined) return 0;
-  const number = reader.learn(
-    fn,
-    slots.map(({ name }) => name),
-  );
+  const names = slots.map(({ name }) => name);
+  const { number, values } = learnAndRead(reader, fn, names);
   if (number === 0) return 0;
-  const values: unknown[] = [];
-  const isRead = reader.read(fn, values) === number;
-  if (isRead && slots.every(({ value }, at) => Object.is(value, values[at]))) return number;
+  if (slots.every(({ value }, at) => Object.is(value, values?.[at]))) return number;
   reader.forget(fn);
   return 0;
 }

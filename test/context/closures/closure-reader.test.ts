@@ -1,4 +1,4 @@
-// What functions captured, read natively: against the program's own answer and the inspector, and what must
+// Captured variables, read natively: against the program's own answer and the inspector; and functions that must
 // not be read so.
 
 import assert from 'node:assert/strict';
@@ -51,7 +51,7 @@ test('functions in random scopes have what the program itself sees', { skip }, (
     }
   }
   assert.ok(count > rounds, String(count));
-  // What is not found goes the long way: it may not be much.
+  // Few may go the long way.
   assert.ok(found > count * 0.95, `${found} of ${count}`);
 });
 

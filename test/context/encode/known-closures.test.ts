@@ -143,6 +143,18 @@ test('a function that is called is another one from now on', { skip }, async () 
   assert.equal(await pair.call(make(1)), 21);
 });
 
+test('code is learnt anew after a function that it calls was replaced', { skip }, async () => {
+  let called = (of: number): number => of + 1;
+  const make = (turn: number) => () => called(turn);
+  const pair = await known(make);
+  called = (of) => of + 10;
+  for (let turn = 0; turn < rounds; turn += 1) assert.equal(await pair.call(make(turn)), turn + 10);
+  const messages = await messagesIn(async () => {
+    assert.equal(await pair.call(make(1)), 11);
+  });
+  assert.equal(messages, 0);
+});
+
 test('a property of the function that is called travels', { skip }, async () => {
   const called = Object.assign((of: number): number => of, { step: 1 });
   const make = (turn: number) => () => called(turn) + called.step;

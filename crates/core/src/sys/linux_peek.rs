@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Bytes that a pipe takes at once (`PIPE_BUF` on Linux).
 const MOST_BYTES: usize = 4096;
-pub const WORD_BYTES: usize = 8;
+const WORD_BYTES: usize = 8;
 
 pub struct Peek {
     from: OwnedFd,
