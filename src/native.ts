@@ -254,7 +254,7 @@ export interface GrantedCores {
 export interface NativeClosureReader {
   /**
    * Learns where the code of `fn` has these variables. Returns the number of the code; 0: they cannot be read
-   * here.
+   * here. The name `this` is that of the function around an arrow.
    */
   learn(fn: object, names: readonly string[]): number;
   /** Forgets the code of `fn`. */
@@ -264,6 +264,8 @@ export interface NativeClosureReader {
    * code is not known, or a variable has no value yet.
    */
   read(fn: object, values: unknown[]): number;
+  /** Appends the values of these variables of `fn`, and learns nothing. False: they cannot be read. */
+  readOnce(fn: object, names: readonly string[], values: unknown[]): boolean;
 }
 
 /** Everything that the binary exports; `parseBinding` holds the names. */

@@ -12,6 +12,7 @@ export const caseNames = [
   'fibonacci',
   'lag',
   'smart-tv',
+  'large-results',
   'small',
   'map',
   'map-in-place',

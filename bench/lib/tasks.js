@@ -24,6 +24,11 @@ export function touch(bytes) {
   return bytes;
 }
 
+/** Returns 8 MB of one byte, like a decoded picture. */
+export function filled(byte) {
+  return new Uint8Array(8_000_000).fill(byte);
+}
+
 /** Takes `ms` without computing. */
 export function sleepMs(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms));

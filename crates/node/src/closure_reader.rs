@@ -190,7 +190,7 @@ impl NativeClosureReader {
         peek.word(contexts.get(depth)? + SLOTS_AT + WORD * slot)
     }
 
-    /// Learns where the code of `of` has these variables. Returns the number of the code, or 0 where they
+    /// Learns where the code of `of` has these variables; `this` is one where an arrow uses it. Returns the number of the code, or 0 where they
     /// cannot be read without the inspector.
     #[napi]
     pub fn learn(&mut self, env: &Env, of: Unknown<'_>, names: Vec<String>) -> Result<u32> {
@@ -239,29 +239,55 @@ impl NativeClosureReader {
             // SAFETY: a slot below that length.
             context = unsafe { word_at(untag(context) + SLOTS_AT + WORD * self.layout.previous) };
         }
-        // All of them are in handles before anything is allocated: a collection moves objects.
-        let mut found = Vec::with_capacity(known.places.len());
-        for place in &known.places {
+        let words = known.places.iter().map(|place| {
             let address = contexts[place.depth] + SLOTS_AT + WORD * place.slot;
             // SAFETY: a slot below the length of that context, checked above.
-            let word = unsafe { word_at(address) };
-            let Some(value) = self.value_of(env, word) else { return 0 };
+            unsafe { word_at(address) }
+        });
+        if self.append(env, words, &values) { known.number } else { 0 }
+    }
+
+    /// Appends the values of these variables of `of`, and learns nothing. False: they cannot be read.
+    #[napi]
+    pub fn read_once(
+        &self,
+        env: &Env,
+        of: Unknown<'_>,
+        names: Vec<String>,
+        values: Unknown<'_>,
+    ) -> Result<bool> {
+        let peek = Peek::open().map_err(to_js)?;
+        let Some((known, contexts)) = self.find(&peek, env, &of, &names) else { return Ok(false) };
+        let words = known.places.iter().map(|place| {
+            // SAFETY: a slot of a live context that was just found.
+            unsafe { word_at(contexts[place.depth] + SLOTS_AT + WORD * place.slot) }
+        });
+        Ok(self.append(env, words, &values))
+    }
+
+    /// Appends the values of words of contexts. False: a variable has no value yet.
+    fn append(
+        &self,
+        env: &Env,
+        words: impl ExactSizeIterator<Item = u64>,
+        values: &Unknown<'_>,
+    ) -> bool {
+        // All of them are in handles before anything is allocated: a collection moves objects.
+        let mut found = Vec::with_capacity(words.len());
+        for word in words {
+            let Some(value) = self.value_of(env, word) else { return false };
             found.push(value);
         }
-        for (at, value) in found.into_iter().enumerate() {
+        found.into_iter().zip(0..).all(|(value, at)| {
             let value = match value {
                 Found::Handle(handle) => Some(handle),
                 Found::Double(double) => double_of(env, double),
             };
-            let Some(value) = value else { return 0 };
+            let Some(value) = value else { return false };
             // SAFETY: live values of this environment.
-            let status =
-                unsafe { sys::napi_set_element(env.raw(), values.raw(), at as u32, value) };
-            if status != sys::Status::napi_ok {
-                return 0;
-            }
-        }
-        known.number
+            let status = unsafe { sys::napi_set_element(env.raw(), values.raw(), at, value) };
+            status == sys::Status::napi_ok
+        })
     }
 
     /// All zero for what is no function with a script: native code, a bound function, a Proxy.

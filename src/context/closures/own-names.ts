@@ -5,7 +5,7 @@
 import type { Binding } from '../text/scope.js';
 import type { AnyFunction } from '../types.js';
 import { type Path, transferError } from '../values/refuse.js';
-import { closureReader, learnAndRead } from './closure-reader.js';
+import { readOnce } from './closure-reader.js';
 
 /** True: the name is that of the function expression in whose scope it is. */
 export function isOwnName({ kind, start, scope: { node } }: Binding): boolean {
@@ -14,9 +14,7 @@ export function isOwnName({ kind, start, scope: { node } }: Binding): boolean {
 
 /** The function around `fn` that has this name. Throws `TRANSFER_UNREADABLE` where it cannot be read. */
 export function readOwnName(fn: AnyFunction, name: string, path: Path): unknown {
-  const reader = closureReader();
-  const values = reader && learnAndRead(reader, fn, [name]).values;
-  reader?.forget(fn);
+  const values = readOnce(fn, [name]);
   if (values !== undefined) return values[0];
   throw transferError(
     'TRANSFER_UNREADABLE',

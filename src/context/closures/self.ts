@@ -1,8 +1,7 @@
 // The meaning of `this` and `arguments` in an arrow: those of the function or the class field around it. The
 // source may put an arrow on its object: `field = () => …`, or `this.name = () => …` in a constructor or
 // method of it, also under a computed key. Such an arrow has that object as `this`, so it is bound to the
-// copy; V8 never reveals the `this` of an arrow. Otherwise it is read from the frame that made the arrow,
-// while that still runs.
+// copy. Otherwise `this` is read natively, or else from the frame that made the arrow, while that still runs.
 // Not here: captured variables (describe.ts).
 
 import * as types from 'node:util/types';
@@ -14,6 +13,7 @@ import type { Code } from '../text/code.js';
 import type { Scope } from '../text/scope.js';
 import type { AnyFunction } from '../types.js';
 import { type Path, transferError } from '../values/refuse.js';
+import { readOnce } from './closure-reader.js';
 import { type Capture, inspectSelf } from './inspector.js';
 
 /** Gives the place of a function of this process. */
@@ -43,9 +43,10 @@ export function selfOf(
     self[1] = argumentsIn(capture); // the text given to eval() may name them
   }
   if (!code.usesOuterThis) return self;
-  const holder = place && holderOf(fn, place, holders, placeOf, path);
+  const read = place && readThis(fn, place);
+  const holder = place && holderOf(fn, place, holders, placeOf, read, path);
   if (holder !== undefined) return [holder.value, self[1], true];
-  const found = place && thisAround(place, capture.location?.scriptId);
+  const found = read ?? (place && thisAround(place, capture.location?.scriptId));
   if (found === undefined) {
     const why = code.usesEval
       ? 'its eval() may use `this` of the code around it, which cannot be read here: write a function ' +
@@ -80,16 +81,17 @@ function thisScope(place: Place): Scope | undefined {
 }
 
 /**
- * Objects that own an arrow: the same arrow on a second object was copied there, with the first as `this`.
+ * Objects that own an arrow whose `this` is not read: the same arrow on a second object was copied there, with the first as `this`.
  */
 const owners = new WeakMap<AnyFunction, WeakRef<object>>();
 
-/** The object on the way to `fn` that the source makes its `this`. */
+/** The object on the way to `fn` that the source makes its `this`. `read`: the `this` that is known. */
 function holderOf(
   fn: AnyFunction,
   place: Place,
   holders: readonly object[],
   placeOf: PlaceOf,
+  read: Found | undefined,
   path: Path,
 ): Found | undefined {
   const scope = thisScope(place);
@@ -102,6 +104,7 @@ function holderOf(
     return holds(candidate, key.name, held) && maker && isMadeBy(candidate, maker, place, placeOf);
   });
   if (holder === undefined) return undefined;
+  if (read !== undefined) return read.value === holder ? read : undefined;
   const owner = owners.get(fn)?.deref();
   if (owner !== undefined && owner !== holder) {
     throw transferError(
@@ -187,18 +190,29 @@ function isAt(fn: AnyFunction, start: number, { script }: Place, placeOf: PlaceO
   return place?.script.url === script.url && place.start === start;
 }
 
-/** `this` where an arrow was written: read from the frame that made it, while that still runs. */
+/** `this` of the function or class around an arrow, read natively; `undefined`: it cannot be read so. */
+function readThis(fn: AnyFunction, place: Place): Found | undefined {
+  if (thisScope(place)?.parent === undefined) return undefined;
+  const values = readOnce(fn, ['this']);
+  return values && { value: values[0] };
+}
+
+/** `this` where an arrow was written, known by the kind of its file or read while that code runs. */
 function thisAround(place: Place, scriptId: string | undefined): Found | undefined {
-  const { lineStarts, isCommonJs, isModule, url } = place.script;
-  const heads: (readonly [start: number, end: number])[] = [];
   const owner = thisScope(place);
   if (owner === undefined || scriptId === undefined) return undefined;
-  if (owner.parent === undefined) {
-    if (isModule) return { value: undefined };
-    // Code of a direct eval has the `this` of its caller, and no name that identifies it.
-    if (isCommonJs) return cjsThis(place.script);
-    return url === '' ? undefined : { value: globalThis };
-  }
+  if (owner.parent !== undefined) return thisOfFrame(place, owner, scriptId);
+  const { isCommonJs, isModule, url } = place.script;
+  if (isModule) return { value: undefined };
+  // Code of a direct eval has the `this` of its caller, and no name that identifies it.
+  if (isCommonJs) return cjsThis(place.script);
+  return url === '' ? undefined : { value: globalThis };
+}
+
+/** `this` of the frame of `owner` that made an arrow, while that still runs. */
+function thisOfFrame(place: Place, owner: Scope, scriptId: string): Found | undefined {
+  const { lineStarts } = place.script;
+  const heads: (readonly [start: number, end: number])[] = [];
   for (let scope = scopeAround(place); scope !== undefined; scope = scope.parent) {
     const { node } = scope;
     if ('params' in node && 'body' in node) {

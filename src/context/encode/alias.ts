@@ -23,7 +23,8 @@ function isGraph(captured: Captured): captured is Graph {
   return !Array.isArray(captured);
 }
 
-function objectsIn(values: readonly unknown[]): Set<object> {
+/** All objects among `values` and in them. */
+export function objectsIn(values: readonly unknown[]): Set<object> {
   const seen = new Set<object>();
   for (const value of values) find(value, seen, () => false);
   return seen;

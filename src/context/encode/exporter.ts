@@ -26,7 +26,7 @@ import type {
   ValueSnapshot,
 } from '../types.js';
 import { Identities } from '../values/identities.js';
-import { isPlain } from '../values/plain.js';
+import { isPlain, isSurelyPlain } from '../values/plain.js';
 import {
   type ActiveStores,
   activeStores,
@@ -35,11 +35,17 @@ import {
 } from '../values/propagate.js';
 import { type Path, refusalFor, transferError } from '../values/refuse.js';
 import type { Sentinels } from '../values/sentinels.js';
-import { format, type Written, write } from '../wire.js';
+import { type Format, format, type Written, write } from '../wire.js';
 import { type Captured, sharesAny } from './alias.js';
 import { changeable, Graph } from './encode.js';
 import { Functions } from './functions.js';
-import { type KnownClosure, KnownClosures, payloadOf } from './known-closures.js';
+import {
+  type KnownClosure,
+  KnownClosures,
+  payloadOf,
+  roadsWith,
+  slotsOf,
+} from './known-closures.js';
 
 /** Closures kept for one piece of code when a function object is first met, and when it is met again. */
 const maxKeptAtOnce = 8;
@@ -301,25 +307,34 @@ export class ContextExporter implements Exporter {
     if (known === undefined || !this.#staysUnkept(fn, known, values)) return undefined;
     const startMs = beginCapture();
     try {
-      if (known.fixed.length > 0) return this.#writeFixed(known, values);
+      if (known.fixed.length > 0) return this.#writeFixed(known, values, carrier);
       return this.#writeSlots(known.codeId, known.definitions, values, carrier);
     } finally {
       endCapture(startMs);
     }
   }
 
-  #writeFixed(known: KnownClosure, read: readonly unknown[]): FunctionSnapshot | undefined {
+  #writeFixed(
+    known: KnownClosure,
+    read: readonly unknown[],
+    carrier: Buffers,
+  ): FunctionSnapshot | undefined {
+    const values = slotsOf(known, read);
+    const roads = roadsWith(known, values, (fn) => this.#functions.around(fn));
+    if (roads === undefined) return undefined;
     const isCurrent = (fn: AnyFunction, [kind, id]: readonly unknown[]): boolean =>
       kind !== special.closure || this.#current(fn, true)?.id === id;
-    const payload = payloadOf(known, read, this.identities.unregistered(), isCurrent);
+    const payload = payloadOf(known, values, this.identities.unregistered(), isCurrent);
     if (payload === undefined) {
       this.#known.forget(known);
       return undefined;
     }
-    const { bytes, buffers } = write(format.graph, payload, undefined);
+    const written = tryWrite(format.graph, payload, carrier);
+    if (written === undefined) return undefined;
     this.#captured = read.filter((value) => typeof value !== 'function');
-    this.#roads = known.roads;
+    this.#roads = roads;
     this.#letGoSoon();
+    const { bytes, buffers } = written;
     return { id: known.codeId, definitions: known.definitions, state: bytes, buffers };
   }
 
@@ -534,15 +549,12 @@ export class ContextExporter implements Exporter {
     values: readonly unknown[],
     carrier: Buffers,
   ): FunctionSnapshot | undefined {
-    try {
-      if (!isPlain(values)) return undefined;
-      const { bytes, buffers } = write(format.slots, values, carrier);
-      this.#captured = values;
-      this.#letGoSoon();
-      return { id, definitions, state: bytes, buffers };
-    } catch {
-      return undefined; // the graph reports the failure
-    }
+    const written = isSurelyPlain(values) ? tryWrite(format.slots, values, carrier) : undefined;
+    if (written === undefined) return undefined;
+    this.#captured = values;
+    this.#letGoSoon();
+    const { bytes, buffers } = written;
+    return { id, definitions, state: bytes, buffers };
   }
 
   #addStores(graph: Graph, active: ActiveStores): void {
@@ -573,5 +585,14 @@ export class ContextExporter implements Exporter {
     const needs = this.#needs.get(id) ?? [];
     const others = [...needs, ...this.#ordered(graph)].filter((other) => other !== id);
     return [...new Set(others), id];
+  }
+}
+
+/** `undefined`: V8 refuses the values; the graph reports the failure with its path. */
+function tryWrite(as: Format, value: unknown, carrier: Buffers): Written | undefined {
+  try {
+    return write(as, value, carrier);
+  } catch {
+    return undefined;
   }
 }

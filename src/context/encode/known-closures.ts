@@ -7,12 +7,14 @@
 
 import { closureReader, learnAndRead } from '../closures/closure-reader.js';
 import type { Described, Slot } from '../closures/describe.js';
-import type { Roads } from '../modules/roads.js';
+import { type Copies, Roads } from '../modules/roads.js';
 import { special } from '../protocol.js';
-import { isConstant } from '../text/scope.js';
+import { type Binding, isConstant } from '../text/scope.js';
 import type { AnyFunction } from '../types.js';
+import { isSurelyPlain } from '../values/plain.js';
 import { isUserGlobal } from '../values/user-globals.js';
 import { isBare } from './additions.js';
+import { objectsIn } from './alias.js';
 import type { Graph } from './encode.js';
 
 /** Exports after which a piece of code is learnt. */
@@ -37,6 +39,8 @@ export interface KnownClosure {
   readonly described: Described;
   /** Slots that are read, in their order: all but imports. */
   readonly variables: readonly number[];
+  /** Slots that held plain objects, with their declarations. */
+  readonly objects: ReadonlyMap<number, Binding>;
   readonly fixed: readonly Fixed[];
   /** Names of globals that it uses. */
   readonly globals: readonly string[];
@@ -50,6 +54,7 @@ export interface KnownClosure {
 interface Form {
   readonly definitions: readonly number[];
   readonly fixed: readonly Fixed[];
+  readonly objects: ReadonlyMap<number, Binding>;
   readonly roads: Roads | undefined;
 }
 
@@ -87,6 +92,7 @@ export class KnownClosures {
     this.#note(fn, described, sharedVariables, () => ({
       definitions,
       fixed: [],
+      objects: new Map(),
       roads: undefined,
     }));
   }
@@ -173,7 +179,7 @@ function isVariable({ binding, isFixed, cell, global, inScripts, scopes }: Slot)
 const steady = new Set<unknown>([special.closure, special.imported, special.builtin]);
 
 /**
- * The form of an export whose slots are primitive values, functions with a name or definition of their own, and
+ * The form of an export whose slots are plain values, functions with a name or definition of their own, and
  * imports; `undefined`: another one.
  */
 function formOf(
@@ -199,9 +205,17 @@ function formOf(
     fixed.push({ at: Number(at), entry: Object.freeze([...entry]), value });
   }
   const places = new Set(fixed.map(({ at }) => at));
-  const isPrimitive = slots.every(({ value }, at) => places.has(at) || Object(value) !== value);
-  if (!isPrimitive || slots.some(({ value }) => typeof value === 'symbol')) return undefined;
-  return { definitions: Object.freeze(definitions), fixed, roads: graph.roads.without(fn) };
+  if (!slots.every(({ value }, at) => places.has(at) || isSurelyPlain(value))) return undefined;
+  const objects = new Map<number, Binding>();
+  for (const [at, { value, binding }] of slots.entries()) {
+    if (binding !== undefined && isObject(value) && !places.has(at)) objects.set(at, binding);
+  }
+  const roads = graph.roads.without(fn);
+  return { definitions: Object.freeze(definitions), fixed, objects, roads };
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 /** The number of the code of `fn`; 0: the reader cannot read it, or reads something else. */
@@ -216,15 +230,48 @@ function learn(fn: AnyFunction, slots: readonly Slot[]): number {
   return 0;
 }
 
-/** The payload of a function of known code with these variables; `undefined`: a fixed slot has changed. */
+/** The values of the slots, in their order; those of imports are not read. */
+export function slotsOf({ variables }: KnownClosure, read: readonly unknown[]): unknown[] {
+  const values: unknown[] = [];
+  for (const [order, at] of variables.entries()) values[at] = read[order];
+  return values;
+}
+
+/**
+ * The modules that a call with these values leads to; `undefined`: a value has another form than before, or the
+ * call has a copy of what one of the modules holds.
+ */
+export function roadsWith(
+  { objects, fixed, described, roads }: KnownClosure,
+  values: readonly unknown[],
+  around: Copies['around'],
+): Roads | undefined {
+  const places = new Set(fixed.map(({ at }) => at));
+  for (const [at, value] of values.entries()) {
+    if (!places.has(at) && isObject(value) !== objects.has(at)) return undefined;
+    if (!places.has(at) && !isSurelyPlain(value)) return undefined;
+  }
+  const { place } = described;
+  if (roads === undefined || place === undefined) return undefined;
+  if (objects.size === 0) return roads;
+  const more = new Roads();
+  more.addAll(roads);
+  for (const [at, binding] of objects) more.addCopy(place.script, binding, values[at]);
+  const copies = { objects: objectsAt(values, objects.keys()), around };
+  return more.meeting(copies).size === 0 ? more : undefined;
+}
+
+function* objectsAt(values: readonly unknown[], places: Iterable<number>): Iterable<object> {
+  yield* objectsIn([...places].map((at) => values[at]));
+}
+
+/** The payload of a function of known code with these values; `undefined`: a captured function has changed. */
 export function payloadOf(
-  { codeId, fixed, variables }: KnownClosure,
-  read: readonly unknown[],
+  { codeId, fixed }: KnownClosure,
+  values: unknown[],
   identity: readonly [number, number],
   isCurrent: (fn: AnyFunction, entry: readonly unknown[]) => boolean,
 ): unknown[] | undefined {
-  const values: unknown[] = [];
-  for (const [order, at] of variables.entries()) values[at] = read[order];
   const root = [0];
   const specials: (readonly unknown[])[] = [[special.function, codeId, identity, values, 0, []]];
   const puts: unknown[] = [root, 0, 0];
@@ -237,7 +284,5 @@ export function payloadOf(
     puts.push(values, at, specials.length);
     specials.push(entry);
   }
-  if (values.some((value) => Object(value) === value || typeof value === 'symbol'))
-    return undefined;
   return [root, specials, puts, [], [], [], [], []];
 }

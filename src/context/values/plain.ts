@@ -57,6 +57,15 @@ export function isPlain(value: unknown): boolean {
   return isPlainObject(value, new Set());
 }
 
+/** The same; false where the test fails, as for values that are nested too deeply. */
+export function isSurelyPlain(value: unknown): boolean {
+  try {
+    return isPlain(value);
+  } catch {
+    return false;
+  }
+}
+
 export function isPlainPrimitive(value: unknown): boolean {
   switch (typeof value) {
     case 'object':

@@ -1,5 +1,6 @@
 // Random programs with nested scopes. Each makes functions at all depths of it, which return what they captured;
-// other functions assign the variables in between. Names come from a small pool, so they hide each other.
+// other functions assign the variables in between. Names come from a small pool, so they hide each other. Arrows
+// in functions and constructors also return `this`.
 
 import vm from 'node:vm';
 import type { Random } from '../../support/index.js';
@@ -16,9 +17,17 @@ export interface Made {
 const pool = ['a', 'b', 'c', 'd', 'e', 'value', 'list', 'total', 'größe', '$', '_'];
 const maxDepth = 5;
 
+/** Functions that have no `this` from around. */
+const others = (list: string): string[] => [
+  `function () { return [${list}]; }`,
+  `{ method() { return [${list}]; } }.method`,
+];
+
 class Writer {
   readonly #random: Random;
   #text = '';
+  /** True: a function or constructor is around. */
+  #hasThis = false;
 
   constructor(random: Random) {
     this.#random = random;
@@ -78,12 +87,10 @@ class Writer {
     const names = [...new Set(Array.from({ length: integer(1, 6) }, () => pick(visible)))];
     const target = assignable.length > 0 ? pick(assignable) : undefined;
     const change = target === undefined ? '() => {}' : `(to_) => { ${target} = to_; }`;
+    const isArrow = this.#hasThis && integer(0, 2) === 0;
+    if (isArrow) names.push('this');
     const list = names.join(', ');
-    const fn = pick([
-      `() => [${list}]`,
-      `function () { return [${list}]; }`,
-      `{ method() { return [${list}]; } }.method`,
-    ]);
+    const fn = pick([`() => [${list}]`, ...(isArrow ? [] : others(list))]);
     this.#text += `out_.push({ fn: ${fn}, names: ${JSON.stringify(names)}, change: ${change} });`;
   }
 
@@ -123,22 +130,35 @@ class Writer {
         break;
       case 'function':
         if (name === other) break;
-        this.#braces(
-          `(function (${name}, {${other} = 4} = {}) {`,
-          withNames(name, other),
-          depth,
-          `})(${this.#literal()});`,
+        this.#withThis(() =>
+          this.#braces(
+            `(function (${name}, {${other} = 4} = {}) {`,
+            withNames(name, other),
+            depth,
+            `}).call(value_(), ${this.#literal()});`,
+          ),
         );
         break;
       case 'arrow':
         this.#braces(`((${name} = 7) => {`, withNames(name), depth, '})();');
         break;
       case 'named':
-        this.#braces(`(function ${name}(...rest_) {`, withNames(name), depth, '})(1, 2);');
+        this.#withThis(() =>
+          this.#braces(`(function ${name}(...rest_) {`, withNames(name), depth, '})(1, 2);'),
+        );
         break;
       default:
-        this.#braces('new (class { constructor() {', visible, depth, '} })();');
+        this.#withThis(() =>
+          this.#braces('new (class { constructor() {', visible, depth, '} })();'),
+        );
     }
+  }
+
+  #withThis(body: () => void): void {
+    const outer = this.#hasThis;
+    this.#hasThis = true;
+    body();
+    this.#hasThis = outer;
   }
 
   #braces(open: string, visible: readonly string[], depth: number, close: string): void {

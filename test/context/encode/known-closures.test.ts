@@ -91,6 +91,26 @@ const makers: Readonly<Record<string, () => (turn: number) => readonly [Call, un
       return [() => basename(path), `${turn}.js`];
     };
   },
+  'objects beside an import'() {
+    return (turn) => {
+      const [order, list] = [{ id: turn, tags: ['a'] }, [turn, { deep: new Date(turn) }]];
+      const wanted = [`${turn}`, order, list, true];
+      return [() => [basename(`/shop/${order.id}`), order, list, list[1] === list.at(-1)], wanted];
+    };
+  },
+  'one object under two names beside a function'() {
+    return (turn) => {
+      const order = { id: turn };
+      const same = { order };
+      return [() => [heavy(order.id), same.order === order], [2 * turn, true]];
+    };
+  },
+  'numbers in memory beside a function'() {
+    return (turn) => {
+      const numbers = Float64Array.of(turn, 0.5);
+      return [() => [heavy(numbers[0] ?? 0), numbers.length], [2 * turn, 2]];
+    };
+  },
   'globals of Node'() {
     return (turn) => [() => Math.max(turn, JSON.parse('3')), Math.max(turn, 3)];
   },

@@ -416,15 +416,18 @@ refuses(
   /make its holder inside/,
 );
 
-test('an arrow that uses a `this` which is gone is refused', () => {
-  class Service {
-    name = 's';
-    makeLater() {
-      return () => this.name;
+test('an arrow whose `this` has no value is refused', () => {
+  let early: (() => unknown) | undefined;
+  class Early extends Base {
+    constructor() {
+      early = () => this;
+      if (early !== undefined) throw new Error('before super()');
+      super();
     }
   }
+  assert.throws(() => new Early(), /before super/);
   assert.throws(
-    () => exporter.exportFunction(new Service().makeLater()),
+    () => exporter.exportFunction(early ?? (() => 0)),
     (error) => hasCode(error, 'TRANSFER_UNREADABLE') && /const self = this/.test(String(error)),
   );
 });
