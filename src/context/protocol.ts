@@ -145,12 +145,22 @@ export interface PinnedDefinition {
   readonly state: Uint8Array;
 }
 
+/** Code with the imports and functions that all its functions have; the state has the other values. */
+export interface FormDefinition {
+  readonly kind: 'form';
+  /** The definition of the code. */
+  readonly target: number;
+  /** Slots of the code, each as [index of the slot, special]. */
+  readonly fixed: readonly (readonly unknown[])[];
+}
+
 export type Definition =
   | CodeDefinition
   | ModuleDefinition
   | ClosureDefinition
   | CallDefinition
-  | PinnedDefinition;
+  | PinnedDefinition
+  | FormDefinition;
 
 export function parseDefinition(value: unknown): Definition {
   const fields = new Fields(value, 'a definition');
@@ -191,6 +201,8 @@ export function parseDefinition(value: unknown): Definition {
       return { kind: 'call' };
     case 'pinned':
       return { kind: 'pinned', target: fields.number('target'), state: fields.bytes('state') };
+    case 'form':
+      return { kind: 'form', target: fields.number('target'), fixed: fields.lists('fixed') };
     default:
       throw corrupt('a definition of no known kind');
   }
@@ -257,6 +269,15 @@ class Fields {
       if (typeof entry !== 'string' || entry === '' || !identifierPattern.test(entry)) {
         throw this.#wrong(name);
       }
+      return entry;
+    });
+  }
+
+  lists(name: string): unknown[][] {
+    const value: unknown = Reflect.get(this.#object, name);
+    if (!Array.isArray(value)) throw this.#wrong(name);
+    return value.map((entry: unknown) => {
+      if (!Array.isArray(entry)) throw this.#wrong(name);
       return entry;
     });
   }

@@ -23,6 +23,8 @@ export interface FunctionSnapshot {
   readonly buffers: readonly BufferName[];
   /** Values beside `state`: posted before it, to each worker. */
   readonly parcel?: Parcel | undefined;
+  /** True: no call changes anything in `state`, so a function with equal `id` and `state` is the same one. */
+  readonly isSteady?: boolean;
 }
 
 /** A value at the moment of a call, in bytes readable by any peer that has `definitions`. */

@@ -1,13 +1,14 @@
 // The byte format of values and definitions: V8's own serializer, after a number that selects the format of
 // the rest. Array buffer views are written by us. So memory that has a name in every process travels as that
 // name, and views of one buffer stay views of one buffer. Bytes come from another process: any invalid form
-// of them ends in TRANSFER_CORRUPT.
+// of them ends in TRANSFER_CORRUPT. Short lists of primitive values need no serializer (scalars.ts).
 // Not here: the meaning of a graph (encode.ts, decode.ts).
 
 import { isSharedArrayBuffer } from 'node:util/types';
 import v8 from 'node:v8';
 import { CodedError } from '../errors.js';
 import { descriptorOf, messageOf } from '../lib/index.js';
+import { areScalars, readScalars, writeScalars } from './scalars.js';
 import type { BufferCarrier, BufferName } from './types.js';
 import { isResizable } from './values/plain.js';
 import { adopt } from './values/realms.js';
@@ -208,6 +209,8 @@ export interface Written {
 
 /** Throws what V8 throws when something in `value` cannot be written. */
 export function write(as: Format, value: unknown, buffers: BufferCarrier | undefined): Written {
+  const scalars = as === format.slots && Array.isArray(value) ? writeScalars(value) : undefined;
+  if (scalars !== undefined) return { bytes: scalars, buffers: noNames };
   const first = new Writer(buffers, noRanges);
   writeAll(first, as, value);
   if (first.split.size === 0) return { bytes: first.releaseBuffer(), buffers: first.names };
@@ -322,6 +325,7 @@ export function read(
   bytes: Uint8Array,
   buffers: BufferCarrier | undefined,
 ): { readonly format: number; readonly value: unknown } {
+  if (areScalars(bytes)) return { format: format.slots, value: readScalars(bytes) };
   try {
     const reader = new Reader(bytes, buffers);
     if (!reader.readHeader()) throw corrupt('no header');

@@ -34,6 +34,7 @@ import {
 } from '../worker/index.js';
 import { DurableCalls } from './calls/durable.js';
 import { callInline } from './calls/inline.js';
+import { MapperPins } from './calls/mapper-pins.js';
 import {
   type ChunkCall,
   ChunkFailure,
@@ -137,6 +138,13 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   readonly #setup: FunctionSnapshot | undefined;
   #state: PoolState;
   #ending: Promise<void> | undefined;
+  readonly #pins = new MapperPins({
+    pin: (snapshot) => parentExporter().pin(snapshot),
+    drop: ({ id }) => {
+      for (const worker of this.#manager.workers) worker.forget(id);
+      parentExporter().unpin(id);
+    },
+  });
   /** Number of maps that have not ended: a pool that closes waits for them. */
   #openMaps = 0;
   readonly #unregister: () => void;
@@ -401,22 +409,20 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     if (this.#state !== 'open') throw closedError();
     this.#manager.anticipate();
     const snapshot = this.#packer.exportFunction(mapper);
-    const pinned = parentExporter().pin(snapshot);
-    this.#packer.hold(pinned);
+    const pin = this.#pins.pin(snapshot);
+    this.#packer.hold(pin.snapshot);
     this.#openMaps += 1;
     let isPinned = true;
     return {
       codeId: snapshot.id,
-      run: (chunk, call) => this.#runChunk(pinned, chunk, call),
+      run: (chunk, call) => this.#runChunk(pin.snapshot, chunk, call),
       unpin: () => {
         if (!isPinned) return;
         isPinned = false;
         this.#openMaps -= 1;
         if (this.#openMaps === 0) this.#onMapsOver?.();
-        this.#packer.letGo(pinned);
-        if (pinned === snapshot) return; // pinned in the workers for good
-        for (const worker of this.#manager.workers) worker.forget(pinned.id);
-        parentExporter().unpin(pinned.id);
+        this.#packer.letGo(pin.snapshot);
+        pin.release();
       },
     };
   }
@@ -580,6 +586,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   async #stop(how: 'close' | 'kill'): Promise<void> {
     this.#unregister();
     await this.#dispatcher.stop(how);
+    this.#pins.close();
     if (this.#setup !== undefined) this.#packer.letGo(this.#setup);
     this.#packer.close();
     announcements.poolClose.publish({ pool: this.#id });

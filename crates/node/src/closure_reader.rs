@@ -54,8 +54,27 @@ struct Layout {
     instance_type_at: usize,
     first_nonstring: u16,
     script_id: Query,
-    line: Query,
-    column: Query,
+    place: PlaceQuery,
+}
+
+/// Where the code of a function begins.
+#[derive(Clone, Copy)]
+enum PlaceQuery {
+    /// Its offset in the script, from Node 22 on.
+    Offset(Query),
+    /// V8 searches these in a list of lines.
+    LineAndColumn(Query, Query),
+}
+
+impl PlaceQuery {
+    fn find() -> Option<PlaceQuery> {
+        let offset = query(c"_ZNK2v88Function22GetScriptStartPositionEv").map(PlaceQuery::Offset);
+        offset.or_else(|| {
+            let line = query(c"_ZNK2v88Function19GetScriptLineNumberEv")?;
+            let column = query(c"_ZNK2v88Function21GetScriptColumnNumberEv")?;
+            Some(PlaceQuery::LineAndColumn(line, column))
+        })
+    }
 }
 
 impl Layout {
@@ -71,8 +90,7 @@ impl Layout {
             instance_type_at: number(c"v8dbg_class_Map__instance_type__uint16_t")?,
             first_nonstring: number(c"v8dbg_FirstNonstringType")?.try_into().ok()?,
             script_id: query(c"_ZNK2v88Function8ScriptIdEv")?,
-            line: query(c"_ZNK2v88Function19GetScriptLineNumberEv")?,
-            column: query(c"_ZNK2v88Function21GetScriptColumnNumberEv")?,
+            place: PlaceQuery::find()?,
         })
     }
 }
@@ -90,7 +108,7 @@ fn number(name: &CStr) -> Option<usize> {
     usize::try_from(unsafe { *at }).ok()
 }
 
-/// The code of a function: its script, and the line and column where it begins.
+/// The code of a function: its script, and the line and column, or the offset and 0, where it begins.
 type Code = (c_int, c_int, c_int);
 
 /// A variable: steps up the chain of contexts, and the slot in the context there.
@@ -299,13 +317,19 @@ impl NativeClosureReader {
             return (0, 0, 0);
         }
         let function = of.raw().cast::<c_void>().cast_const();
-        let Layout { script_id, line, column, .. } = self.layout;
+        let Layout { script_id, place, .. } = self.layout;
         // SAFETY: a handle of N-API is one of V8, and this one has a function.
         let script = unsafe { script_id(function) };
-        // SAFETY: as above.
-        let line = unsafe { line(function) };
-        // SAFETY: as above.
-        (script, line, unsafe { column(function) })
+        match place {
+            // SAFETY: as above.
+            PlaceQuery::Offset(offset) => (script, unsafe { offset(function) }, 0),
+            PlaceQuery::LineAndColumn(line, column) => {
+                // SAFETY: as above.
+                let line = unsafe { line(function) };
+                // SAFETY: as above.
+                (script, line, unsafe { column(function) })
+            }
+        }
     }
 
     /// `None`: no value that JavaScript can have.

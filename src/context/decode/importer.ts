@@ -13,10 +13,14 @@ import { liveCell } from '../modules/live-imports.js';
 import { moduleAt } from '../modules/main-module.js';
 import {
   type CodeDefinition,
+  type FormDefinition,
   type Identity,
   type ModuleDefinition,
+  numberAt,
   parseDefinition,
   parsePayload,
+  special,
+  stringAt,
 } from '../protocol.js';
 import type { AnyFunction, BufferCarrier, Exporter, Importer } from '../types.js';
 import { rememberForeign, rememberOwned } from '../values/identities.js';
@@ -29,6 +33,7 @@ import { isCallable } from './define.js';
 import type { Plan } from './factory.js';
 import { type Exports, loadModule } from './modules.js';
 import type { Made, Memory } from './peer-memory.js';
+import { makePlain } from './plain-specials.js';
 import {
   compile,
   compileFailed,
@@ -67,6 +72,7 @@ class ContextImporter implements Importer, Memory {
   readonly #loading = new Map<number, string>();
   readonly #failures = new Map<number, CodedError>();
   readonly #closures = new Map<number, Uint8Array>();
+  readonly #forms = new Map<number, FormDefinition>();
   readonly #functions = new Map<number, (...args: unknown[]) => unknown>();
   readonly #remembered = new Map<string, unknown>();
   /** The variables of classes and constant functions that were made here. */
@@ -91,6 +97,9 @@ class ContextImporter implements Importer, Memory {
         this.#closures.set(id, definition.bytes);
         return undefined;
       case 'call':
+        return undefined;
+      case 'form':
+        this.#forms.set(id, definition);
         return undefined;
       case 'pinned':
         this.#pin(id, definition.target, definition.state);
@@ -165,10 +174,7 @@ class ContextImporter implements Importer, Memory {
     const { format: as, value } = read(state, this.#buffers);
     if (as === format.slots) {
       if (!Array.isArray(value)) throw corrupt('the slots are not a list');
-      const instance = this.instantiate(id, value);
-      const fn = instance.make([]);
-      this.finish(id, fn, { instance, self: [], identity: [0, 0] });
-      return callable(fn);
+      return this.#fromSlots(id, value);
     }
     if (as !== format.graph) throw corrupt('the state of a function was expected');
     const decoded = decode(parsePayload(value, state.byteLength), this);
@@ -177,6 +183,27 @@ class ContextImporter implements Importer, Memory {
       (inner, [key, store]) => within(key, store, inner),
       fn,
     );
+  }
+
+  #fromSlots(id: number, values: unknown[]): (...args: unknown[]) => unknown {
+    const { target, fixed } = this.#forms.get(id) ?? { target: id, fixed: [] };
+    for (const [at, ...entry] of fixed) values[numberAt([at], 0)] = this.#steady(entry);
+    const instance = this.instantiate(target, values);
+    const fn = instance.make([]);
+    this.finish(target, fn, { instance, self: [], identity: [0, 0] });
+    return callable(fn);
+  }
+
+  /** The value of a special that has nothing but texts and numbers. */
+  #steady(entry: readonly unknown[]): unknown {
+    switch (entry[0]) {
+      case special.closure:
+        return this.closure(numberAt(entry, 1));
+      case special.imported:
+        return this.imported(numberAt(entry, 1), stringAt(entry, 2), stringAt(entry, 3));
+      default:
+        return makePlain(entry, 0);
+    }
   }
 
   // Methods that decode.ts calls (peer-memory.ts).

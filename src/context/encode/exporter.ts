@@ -40,9 +40,10 @@ import { type Captured, sharesAny } from './alias.js';
 import { changeable, Graph } from './encode.js';
 import { Functions } from './functions.js';
 import {
+  clearFixed,
+  isObject,
   type KnownClosure,
   KnownClosures,
-  payloadOf,
   roadsWith,
   slotsOf,
 } from './known-closures.js';
@@ -100,7 +101,7 @@ export class ContextExporter implements Exporter {
   readonly #firstSeen = new WeakMap<AnyFunction, number>();
   #exports = 0;
   readonly #keptByCode = new Map<number, number>();
-  readonly #known = new KnownClosures();
+  readonly #known = new KnownClosures((key, make) => this.#intern(key, make));
   /** The captures of the last function that was exported with state. */
   #captured: Captured | undefined;
   /** The roads of the last function that was exported. */
@@ -308,7 +309,8 @@ export class ContextExporter implements Exporter {
     const startMs = beginCapture();
     try {
       if (known.fixed.length > 0) return this.#writeFixed(known, values, carrier);
-      return this.#writeSlots(known.codeId, known.definitions, values, carrier);
+      const plain = this.#writeSlots(known.codeId, known.definitions, values, carrier);
+      return plain && { ...plain, isSteady: known.isSteady && !values.some(isObject) };
     } finally {
       endCapture(startMs);
     }
@@ -324,18 +326,18 @@ export class ContextExporter implements Exporter {
     if (roads === undefined) return undefined;
     const isCurrent = (fn: AnyFunction, [kind, id]: readonly unknown[]): boolean =>
       kind !== special.closure || this.#current(fn, true)?.id === id;
-    const payload = payloadOf(known, values, this.identities.unregistered(), isCurrent);
-    if (payload === undefined) {
+    if (!clearFixed(known, values, isCurrent)) {
       this.#known.forget(known);
       return undefined;
     }
-    const written = tryWrite(format.graph, payload, carrier);
+    const written = tryWrite(format.slots, values, carrier);
     if (written === undefined) return undefined;
     this.#captured = read.filter((value) => typeof value !== 'function');
     this.#roads = roads;
     this.#letGoSoon();
     const { bytes, buffers } = written;
-    return { id: known.codeId, definitions: known.definitions, state: bytes, buffers };
+    const isSteady = known.isSteady && known.objects.size === 0;
+    return { id: known.formId, definitions: known.definitions, state: bytes, buffers, isSteady };
   }
 
   /** False: the long way may find that nothing in `fn` can change, and keep it. */
@@ -347,7 +349,7 @@ export class ContextExporter implements Exporter {
     if (this.#inKept.has(fn)) return false;
     if (isChangeable || this.#functions.neverKept.has(fn)) return true;
     // An object may change where no variable does.
-    if (values.some((value) => typeof value === 'object' && value !== null)) return true;
+    if (values.some(isObject)) return true;
     const count = this.#keptByCode.get(codeId) ?? 0;
     if (count >= maxKept) return true;
     if (count < maxKeptAtOnce || this.#firstSeen.has(fn)) return false;

@@ -5,10 +5,11 @@
 // calls is tested at each of them; what does not fit goes the long way.
 // Not here: reading variables (closures/closure-reader.ts), the long way (exporter.ts).
 
+import { jsonOf } from '../../lib/index.js';
 import { closureReader, learnAndRead } from '../closures/closure-reader.js';
 import type { Described, Slot } from '../closures/describe.js';
 import { type Copies, Roads } from '../modules/roads.js';
-import { special } from '../protocol.js';
+import { type Definition, special } from '../protocol.js';
 import { type Binding, isConstant } from '../text/scope.js';
 import type { AnyFunction } from '../types.js';
 import { isSurelyPlain } from '../values/plain.js';
@@ -32,9 +33,13 @@ export interface KnownClosure {
   /** By which the reader has the code. */
   readonly number: number;
   readonly codeId: number;
+  /** The definition with its fixed slots; without any, that of the code. */
+  readonly formId: number;
   readonly definitions: readonly number[];
   /** True: a variable may change, so no function of this code is ever kept. */
   readonly isChangeable: boolean;
+  /** True: its code assigns no variable around it, and has no other state. */
+  readonly isSteady: boolean;
   /** The code without the values of the function that it was learnt from. */
   readonly described: Described;
   /** Slots that are read, in their order: all but imports. */
@@ -58,10 +63,18 @@ interface Form {
   readonly roads: Roads | undefined;
 }
 
+/** The id of an equal definition, made where there is none. */
+type Intern = (key: string, make: () => Definition) => number;
+
 export class KnownClosures {
   readonly #byNumber = new Map<number, KnownClosure>();
   /** Number of exports by code, up to the one that is learnt. */
   readonly #exports = new Map<number, number>();
+  readonly #intern: Intern;
+
+  constructor(intern: Intern) {
+    this.#intern = intern;
+  }
 
   /**
    * Reads the captured variables of `fn` into `values`, in the order of `variables`. `undefined`: its code is
@@ -88,9 +101,8 @@ export class KnownClosures {
 
   /** Notes an export of `fn` with plain values alone; the second one of its code is learnt. */
   notePlain(fn: AnyFunction, described: Described, sharedVariables: number): void {
-    const definitions = Object.freeze([described.codeId]);
     this.#note(fn, described, sharedVariables, () => ({
-      definitions,
+      definitions: [described.codeId],
       fixed: [],
       objects: new Map(),
       roads: undefined,
@@ -130,16 +142,25 @@ export class KnownClosures {
       slots.filter((_, at) => !imports.has(at)),
     );
     if (number === 0) return;
+    const formId = form.fixed.length === 0 ? codeId : this.#formId(codeId, form);
     this.#byNumber.set(number, {
       ...form,
+      definitions: Object.freeze([...new Set([...form.definitions, formId])]),
       number,
       codeId,
+      formId,
       isChangeable: slots.some(({ binding }) => binding === undefined || !isConstant(binding)),
+      isSteady: isSteady(described),
       described: { ...described, slots: [] },
       variables,
       globals: globalsOf(described),
       sharedVariables,
     });
+  }
+
+  #formId(target: number, form: Form): number {
+    const fixed = form.fixed.map(({ at, entry }) => [at, ...entry]);
+    return this.#intern(`form ${target} ${jsonOf(fixed)}`, () => ({ kind: 'form', target, fixed }));
   }
 }
 
@@ -168,6 +189,12 @@ function isLearnable(fn: AnyFunction, described: Described): boolean {
   if (code.usesEval || code.isClass || code.usesItself || self.length > 0) return false;
   if (!ordinary.has(Object.getPrototypeOf(fn)) || !slots.every(isVariable)) return false;
   return globalsOf(described).every((name) => !reachesAll.has(name) && isOfNode(name));
+}
+
+/** True: nothing of a function of this code changes with its calls, apart from objects that it captured. */
+function isSteady({ code, slots }: Described): boolean {
+  const isWritten = slots.some(({ name }) => code.writtenNames.has(name));
+  return !isWritten && !code.usesItself && !code.usesEval && !/\bcallee\b/.test(code.text);
 }
 
 function isVariable({ binding, isFixed, cell, global, inScripts, scopes }: Slot): boolean {
@@ -211,10 +238,10 @@ function formOf(
     if (binding !== undefined && isObject(value) && !places.has(at)) objects.set(at, binding);
   }
   const roads = graph.roads.without(fn);
-  return { definitions: Object.freeze(definitions), fixed, objects, roads };
+  return { definitions, fixed, objects, roads };
 }
 
-function isObject(value: unknown): value is object {
+export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
@@ -265,24 +292,18 @@ function* objectsAt(values: readonly unknown[], places: Iterable<number>): Itera
   yield* objectsIn([...places].map((at) => values[at]));
 }
 
-/** The payload of a function of known code with these values; `undefined`: a captured function has changed. */
-export function payloadOf(
-  { codeId, fixed }: KnownClosure,
+/** Clears the values of imports and functions, which its form has; false: one of the functions has changed. */
+export function clearFixed(
+  { fixed }: KnownClosure,
   values: unknown[],
-  identity: readonly [number, number],
   isCurrent: (fn: AnyFunction, entry: readonly unknown[]) => boolean,
-): unknown[] | undefined {
-  const root = [0];
-  const specials: (readonly unknown[])[] = [[special.function, codeId, identity, values, 0, []]];
-  const puts: unknown[] = [root, 0, 0];
+): boolean {
   for (const { at, entry, value } of fixed) {
     if (value !== undefined) {
       const fn = value.deref();
-      if (fn === undefined || values[at] !== fn || !isCurrent(fn, entry)) return undefined;
+      if (fn === undefined || values[at] !== fn || !isCurrent(fn, entry)) return false;
     }
     values[at] = 0;
-    puts.push(values, at, specials.length);
-    specials.push(entry);
   }
-  return [root, specials, puts, [], [], [], [], []];
+  return true;
 }

@@ -78,13 +78,6 @@ export class Identities {
     return (isOurs ? undefined : given) ?? [this.tag, this.serialOf(value)];
   }
 
-  /** A number of its own for a function that no peer sends back as itself. */
-  unregistered(): Identity {
-    const serial = this.#next;
-    this.#next += 1;
-    return [this.tag, serial];
-  }
-
   serialOf(value: object | symbol): number {
     if (typeof value === 'symbol') {
       const known = this.#symbols.get(value) ?? this.#next++;

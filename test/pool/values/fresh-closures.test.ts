@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { closureReader } from '../../../src/context/closures/closure-reader.js';
+import { withoutNativeCapture } from '../../support/closures.js';
 import { programFolder, runNode } from '../programs.js';
 
-const skip = closureReader() === undefined && 'captured variables are read by the inspector here';
+const skip = withoutNativeCapture();
 
 for (const [format, file, head] of [
   [
