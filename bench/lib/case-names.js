@@ -15,6 +15,7 @@ export const caseNames = [
   'large-results',
   'small',
   'map',
+  'map-second',
   'map-in-place',
   'map-skewed',
   'map-channels',

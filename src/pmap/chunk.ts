@@ -65,6 +65,10 @@ export const unknownCost: ItemCost = Object.freeze({
  * Another chunk lies ahead of it, so this thread may be late with the next by the same time.
  */
 const minTargetMs = 20;
+/** Maximum target in a long map that has the workers to itself. */
+const maxTargetMs = 50;
+/** Number of chunks that each worker should still get from the rest with a target above the minimum. */
+const longChunksPerWorker = 8;
 /** Minimum target for each worker: with many workers this thread would be late with the next chunk. */
 const targetMsPerWorker = 0.2;
 /** Minimum run time of a chunk near the end: the message costs as much. */
@@ -80,9 +84,13 @@ const budgetTargets = 1.5;
 /** Maximum share of a chunk's time for sending items that may come back unmapped. */
 const spareShare = 0.1;
 
-/** Returns the target run time of a chunk, in ms. */
-export function chunkTargetMs(workers: number): number {
-  return Math.max(minTargetMs, workers * targetMsPerWorker);
+/**
+ * Returns the target run time of a chunk, in ms. `restMs`: run time of all items that are left, where nobody
+ * else waits for a worker or a result; then long maps have longer chunks.
+ */
+export function chunkTargetMs(workers: number, restMs = 0): number {
+  const longMs = Math.min(maxTargetMs, restMs / (workers * longChunksPerWorker));
+  return Math.max(minTargetMs, workers * targetMsPerWorker, longMs);
 }
 
 /** Returns the time after which a chunk returns the items it has not begun, in ms. */

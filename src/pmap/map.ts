@@ -207,7 +207,9 @@ export class MapRun {
   }
 
   get #targetMs(): number {
-    return chunkTargetMs(this.#parts.runner.workers);
+    const { runner, source } = this.#parts;
+    const restMs = (source.remainingItems ?? 0) * (this.#cost.runMs ?? 0);
+    return chunkTargetMs(runner.workers, this.#isStream || !runner.isAlone() ? 0 : restMs);
   }
 
   /** Maximum number of items that may be taken and not delivered. */

@@ -95,6 +95,10 @@ export class RelayRunner implements ChunkRunner {
     }
   }
 
+  isAlone(): boolean {
+    return false;
+  }
+
   learn(): void {}
 
   #open(): RelayedFunction | null {

@@ -37,6 +37,8 @@ export interface ChunkRunner {
   readonly sharesMemory: boolean;
   /** Cost of the items of this mapper in earlier maps. */
   readonly knownCost: ItemCost | undefined;
+  /** True: nothing else has used the workers since the map began. */
+  isAlone(): boolean;
   /** Rejects with a `ChunkFailure`. */
   run(chunk: Chunk, call: ChunkCall): Promise<MappedChunk>;
   /** Stores the cost after the last chunk. */
@@ -89,6 +91,10 @@ export class PoolRunner implements ChunkRunner {
     return { ...(await answered), sentMs };
   }
 
+  isAlone(): boolean {
+    return this.#pinned.isAlone();
+  }
+
   learn(cost: ItemCost): void {
     costs.set(this.#pinned.codeId, cost);
   }
@@ -127,6 +133,11 @@ export class InlineRunner implements ChunkRunner {
       if (thrown instanceof ItemFailure) throw new ChunkFailure(thrown.error, thrown.at, undefined);
       throw new ChunkFailure(thrown, -1, undefined);
     }
+  }
+
+  /** The event loop turns between two chunks. */
+  isAlone(): boolean {
+    return false;
   }
 
   learn(): void {}

@@ -145,6 +145,8 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
       parentExporter().unpin(id);
     },
   });
+  /** Number of calls and maps so far. */
+  #uses = 0;
   /** Number of maps that have not ended: a pool that closes waits for them. */
   #openMaps = 0;
   readonly #unregister: () => void;
@@ -343,6 +345,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   #admit(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
+    this.#uses += 1;
     this.#manager.anticipate();
     const moving = options.transfer.length > 0 ? new Moving(options.transfer) : undefined;
     const call = this.#packer.exportCall(fn, args, options.retry > 0, moving);
@@ -412,9 +415,12 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     const pin = this.#pins.pin(snapshot);
     this.#packer.hold(pin.snapshot);
     this.#openMaps += 1;
+    this.#uses += 1;
+    const uses = this.#uses;
     let isPinned = true;
     return {
       codeId: snapshot.id,
+      isAlone: () => this.#openMaps === 1 && this.#uses === uses,
       run: (chunk, call) => this.#runChunk(pin.snapshot, chunk, call),
       unpin: () => {
         if (!isPinned) return;

@@ -177,6 +177,18 @@ test('with many workers chunks take longer, so that this thread keeps up with al
   );
 });
 
+test('a long map that is alone has longer chunks, until its rest is short', () => {
+  fc.assert(
+    fc.property(anyCount, fc.double({ min: 0, max: 1e6, noNaN: true }), (workers, restMs) => {
+      const [least, targetMs] = [chunkTargetMs(workers), chunkTargetMs(workers, restMs)];
+      assert.ok(targetMs >= least && targetMs <= Math.max(least, 50));
+      assert.ok(targetMs === least || targetMs * workers * 8 <= restMs * (1 + 1e-9));
+    }),
+  );
+  assert.equal(chunkTargetMs(2, 1e4), 50);
+  assert.equal(chunkTargetMs(2, 400), 25);
+});
+
 test('chunks that take the same time are soon as large as their target', () => {
   fc.assert(
     fc.property(fc.double({ min: 1e-5, max: 1, noNaN: true }), anyCount, (runMs, workers) => {

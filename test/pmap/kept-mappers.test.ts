@@ -96,3 +96,18 @@ for (const { name, way } of workerWays) {
     assert.equal(definition.mock.callCount(), 0);
   });
 }
+
+test('a map is alone until its pool has a call or another map', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const first = pool.pin(double);
+  assert.equal(first.isAlone(), true);
+  await pool.run(double, 1);
+  assert.equal(first.isAlone(), false);
+  const second = pool.pin(double);
+  assert.deepEqual([first.isAlone(), second.isAlone()], [false, false]);
+  first.unpin();
+  second.unpin();
+  const third = pool.pin(double);
+  assert.equal(third.isAlone(), true);
+  third.unpin();
+});

@@ -57,10 +57,10 @@ struct Layout {
     place: PlaceQuery,
 }
 
-/// Where the code of a function begins.
+/// Queries for the place where the code of a function begins.
 #[derive(Clone, Copy)]
 enum PlaceQuery {
-    /// Its offset in the script, from Node 22 on.
+    /// The offset in the script, from Node 22 on.
     Offset(Query),
     /// V8 searches these in a list of lines.
     LineAndColumn(Query, Query),

@@ -38,6 +38,8 @@ export interface ChunkCall {
 export interface PinnedFunction {
   /** Equal for equal code, whatever it captured. */
   readonly codeId: number;
+  /** True: since the pin the pool has had no call and no other map. */
+  isAlone(): boolean;
   /** Rejects with a `ChunkFailure`, whatever the reason. */
   run(chunk: Chunk, call: ChunkCall): Promise<ChunkResult>;
   /** Lets the workers drop it; no `run` may follow. Twice is fine. */
