@@ -150,7 +150,7 @@ export interface FormDefinition {
   readonly kind: 'form';
   /** The definition of the code. */
   readonly target: number;
-  /** Slots of the code, each as [index of the slot, special]. */
+  /** Slots of the code, each as its index and the parts of the special. */
   readonly fixed: readonly (readonly unknown[])[];
 }
 

@@ -65,7 +65,7 @@ export const unknownCost: ItemCost = Object.freeze({
  * Another chunk lies ahead of it, so this thread may be late with the next by the same time.
  */
 const minTargetMs = 20;
-/** Maximum target in a long map that has the workers to itself. */
+/** Maximum target in a long map that has the workers to itself (bench/cases/map-second.js). */
 const maxTargetMs = 50;
 /** Number of chunks that each worker should still get from the rest with a target above the minimum. */
 const longChunksPerWorker = 8;

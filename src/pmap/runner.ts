@@ -37,7 +37,7 @@ export interface ChunkRunner {
   readonly sharesMemory: boolean;
   /** Cost of the items of this mapper in earlier maps. */
   readonly knownCost: ItemCost | undefined;
-  /** True: nothing else has used the workers since the map began. */
+  /** True: the workers were idle when the map began, and nothing else has used them since. */
   isAlone(): boolean;
   /** Rejects with a `ChunkFailure`. */
   run(chunk: Chunk, call: ChunkCall): Promise<MappedChunk>;

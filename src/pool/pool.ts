@@ -414,13 +414,15 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     const snapshot = this.#packer.exportFunction(mapper);
     const pin = this.#pins.pin(snapshot);
     this.#packer.hold(pin.snapshot);
+    const { runningTasks, waitingTasks } = this.#dispatcher;
+    const wasIdle = runningTasks + waitingTasks === 0 && !this.#manager.isShared;
     this.#openMaps += 1;
     this.#uses += 1;
     const uses = this.#uses;
     let isPinned = true;
     return {
       codeId: snapshot.id,
-      isAlone: () => this.#openMaps === 1 && this.#uses === uses,
+      isAlone: () => wasIdle && this.#openMaps === 1 && this.#uses === uses,
       run: (chunk, call) => this.#runChunk(pin.snapshot, chunk, call),
       unpin: () => {
         if (!isPinned) return;

@@ -33,6 +33,20 @@ const changing: Readonly<Record<string, () => (item: number) => number>> = {
       return seen.calls;
     };
   },
+  'changes an object beside a helper'() {
+    const seen = { calls: 0 };
+    return () => {
+      seen.calls += 1;
+      return double(seen.calls) / 2;
+    };
+  },
+  'assigns a variable beside a helper'() {
+    let calls = 0;
+    return () => {
+      calls += 1;
+      return double(calls) / 2;
+    };
+  },
   'keeps a count on itself'() {
     return function counted(): number {
       const calls = Number(Reflect.get(counted, 'calls') ?? 0) + 1;

@@ -85,7 +85,10 @@ function thisScope(place: Place): Scope | undefined {
  */
 const owners = new WeakMap<AnyFunction, WeakRef<object>>();
 
-/** The object on the way to `fn` that the source makes its `this`. `read`: the `this` that is known. */
+/**
+ * The object on the way to `fn` that the source makes its `this`. `read`: the `this` that is known; then only
+ * whether it has `fn` from there.
+ */
 function holderOf(
   fn: AnyFunction,
   place: Place,
@@ -99,12 +102,19 @@ function holderOf(
   if (scope === undefined || key === undefined) return undefined;
   // The class of the field or method, or the function itself: a constructor, or a method of an object.
   const maker = scope.field !== undefined || isClass(scope.parent) ? scope.parent : scope;
-  const holder = holders.find((candidate, at) => {
-    const held = holders[at + 1] ?? fn;
-    return holds(candidate, key.name, held) && maker && isMadeBy(candidate, maker, place, placeOf);
-  });
+  const isHolder = (candidate: object): boolean => {
+    const at = holders.indexOf(candidate);
+    const held = (at === -1 ? undefined : holders[at + 1]) ?? fn;
+    if (maker === undefined || !holds(candidate, key.name, held)) return false;
+    return isMadeBy(candidate, maker, place, placeOf);
+  };
+  if (read !== undefined) {
+    const { value } = read;
+    const isHeld = typeof value === 'object' || typeof value === 'function';
+    return isHeld && value !== null && isHolder(value) ? read : undefined;
+  }
+  const holder = holders.find(isHolder);
   if (holder === undefined) return undefined;
-  if (read !== undefined) return read.value === holder ? read : undefined;
   const owner = owners.get(fn)?.deref();
   if (owner !== undefined && owner !== holder) {
     throw transferError(

@@ -239,8 +239,9 @@ export class ContextExporter implements Exporter {
     if (state === undefined) return snapshot;
     const definition: Definition = { kind: 'pinned', target, state };
     const { bytes } = write(format.definition, definition, undefined);
-    const id = this.#nextPinnedId;
-    this.#nextPinnedId = id === lastPinnedId ? firstPinnedId : id - 1;
+    let id = this.#nextPinnedId;
+    while (this.#pinned.has(id)) id = pinnedAfter(id);
+    this.#nextPinnedId = pinnedAfter(id);
     this.#pinned.set(id, bytes);
     return { id, definitions: [...definitions, id], state: undefined, buffers, parcel };
   }
@@ -311,7 +312,10 @@ export class ContextExporter implements Exporter {
       if (known.fixed.length > 0) return this.#writeFixed(known, values, carrier);
       const plain = this.#writeSlots(known.codeId, known.definitions, values, carrier);
       return plain && { ...plain, isSteady: known.isSteady && !values.some(isObject) };
+    } catch {
+      return undefined; // the long way reports the failure
     } finally {
+      this.#functions.forget();
       endCapture(startMs);
     }
   }
@@ -336,7 +340,7 @@ export class ContextExporter implements Exporter {
     this.#roads = roads;
     this.#letGoSoon();
     const { bytes, buffers } = written;
-    const isSteady = known.isSteady && known.objects.size === 0;
+    const isSteady = known.isSteady && !read.some(isObject);
     return { id: known.formId, definitions: known.definitions, state: bytes, buffers, isSteady };
   }
 
@@ -588,6 +592,10 @@ export class ContextExporter implements Exporter {
     const others = [...needs, ...this.#ordered(graph)].filter((other) => other !== id);
     return [...new Set(others), id];
   }
+}
+
+function pinnedAfter(id: number): number {
+  return id === lastPinnedId ? firstPinnedId : id - 1;
 }
 
 /** `undefined`: V8 refuses the values; the graph reports the failure with its path. */

@@ -44,8 +44,10 @@ export interface KnownClosure {
   readonly described: Described;
   /** Slots that are read, in their order: all but imports. */
   readonly variables: readonly number[];
-  /** Slots that held plain objects, with their declarations. */
-  readonly objects: ReadonlyMap<number, Binding>;
+  /** Slots with plain values, with their declarations, where `fixed` has others. */
+  readonly bindings: ReadonlyMap<number, Binding>;
+  /** Those of them that held objects: `roads` is without them. */
+  readonly objects: ReadonlySet<number>;
   readonly fixed: readonly Fixed[];
   /** Names of globals that it uses. */
   readonly globals: readonly string[];
@@ -59,7 +61,8 @@ export interface KnownClosure {
 interface Form {
   readonly definitions: readonly number[];
   readonly fixed: readonly Fixed[];
-  readonly objects: ReadonlyMap<number, Binding>;
+  readonly bindings: ReadonlyMap<number, Binding>;
+  readonly objects: ReadonlySet<number>;
   readonly roads: Roads | undefined;
 }
 
@@ -104,7 +107,8 @@ export class KnownClosures {
     this.#note(fn, described, sharedVariables, () => ({
       definitions: [described.codeId],
       fixed: [],
-      objects: new Map(),
+      bindings: new Map(),
+      objects: new Set(),
       roads: undefined,
     }));
   }
@@ -191,10 +195,10 @@ function isLearnable(fn: AnyFunction, described: Described): boolean {
   return globalsOf(described).every((name) => !reachesAll.has(name) && isOfNode(name));
 }
 
-/** True: nothing of a function of this code changes with its calls, apart from objects that it captured. */
+/** True: nothing of a function of learnt code changes with its calls, apart from objects that it captured. */
 function isSteady({ code, slots }: Described): boolean {
   const isWritten = slots.some(({ name }) => code.writtenNames.has(name));
-  return !isWritten && !code.usesItself && !code.usesEval && !/\bcallee\b/.test(code.text);
+  return !isWritten && !/\bcaller\b/.test(code.text); // which leads to the function itself
 }
 
 function isVariable({ binding, isFixed, cell, global, inScripts, scopes }: Slot): boolean {
@@ -226,6 +230,8 @@ function formOf(
     if (container !== values || entry === undefined || slot === undefined) return undefined;
     if (!steady.has(entry[0]) || entry.some((part) => typeof part === 'object')) return undefined;
     const isImport = slot.binding?.kind === 'import';
+    // An import of the program itself is a copy, which may change with its module.
+    if (isImport && entry[0] === special.closure) return undefined;
     if (!isImport && typeof slot.value !== 'function') return undefined;
     const value =
       typeof slot.value === 'function' && !isImport ? new WeakRef(slot.value) : undefined;
@@ -233,12 +239,15 @@ function formOf(
   }
   const places = new Set(fixed.map(({ at }) => at));
   if (!slots.every(({ value }, at) => places.has(at) || isSurelyPlain(value))) return undefined;
-  const objects = new Map<number, Binding>();
+  const bindings = new Map<number, Binding>();
+  const objects = new Set<number>();
   for (const [at, { value, binding }] of slots.entries()) {
-    if (binding !== undefined && isObject(value) && !places.has(at)) objects.set(at, binding);
+    if (binding === undefined || places.has(at)) continue;
+    bindings.set(at, binding);
+    if (isObject(value)) objects.add(at);
   }
-  const roads = graph.roads.without(fn);
-  return { definitions, fixed, objects, roads };
+  const roads = graph.roads.without(fn, slots.map(({ value }) => value).filter(isObject));
+  return { definitions, fixed, bindings, objects, roads };
 }
 
 export function isObject(value: unknown): value is object {
@@ -265,26 +274,27 @@ export function slotsOf({ variables }: KnownClosure, read: readonly unknown[]): 
 }
 
 /**
- * The modules that a call with these values leads to; `undefined`: a value has another form than before, or the
- * call has a copy of what one of the modules holds.
+ * The modules that a call with these values leads to; `undefined`: a value is not plain, or the call has a copy
+ * of what one of the modules holds.
  */
 export function roadsWith(
-  { objects, fixed, described, roads }: KnownClosure,
+  { bindings, objects, described, roads }: KnownClosure,
   values: readonly unknown[],
   around: Copies['around'],
 ): Roads | undefined {
-  const places = new Set(fixed.map(({ at }) => at));
-  for (const [at, value] of values.entries()) {
-    if (!places.has(at) && isObject(value) !== objects.has(at)) return undefined;
-    if (!places.has(at) && !isSurelyPlain(value)) return undefined;
-  }
   const { place } = described;
   if (roads === undefined || place === undefined) return undefined;
-  if (objects.size === 0) return roads;
+  let isAsLearnt = objects.size === 0;
+  for (const at of bindings.keys()) {
+    const value = values[at];
+    if (isObject(value)) isAsLearnt = false;
+    if (!isSurelyPlain(value)) return undefined;
+  }
+  if (isAsLearnt) return roads;
   const more = new Roads();
   more.addAll(roads);
-  for (const [at, binding] of objects) more.addCopy(place.script, binding, values[at]);
-  const copies = { objects: objectsAt(values, objects.keys()), around };
+  for (const [at, binding] of bindings) more.addCopy(place.script, binding, values[at]);
+  const copies = { objects: objectsAt(values, bindings.keys()), around };
   return more.meeting(copies).size === 0 ? more : undefined;
 }
 

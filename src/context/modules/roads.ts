@@ -119,11 +119,14 @@ export class Roads {
     this.#copies.set(keyOf(url, binding), { url, script, binding, value });
   }
 
-  /** A copy without the function `fn` and the scopes that it sees. */
-  without(fn: AnyFunction): Roads {
+  /** A copy without the function `fn`, the scopes that it sees, and the variables that hold these objects. */
+  without(fn: AnyFunction, objects: readonly object[]): Roads {
     const copy = new Roads();
     copy.addAll(this);
     copy.#functions.delete(fn);
+    for (const [key, { value }] of copy.#copies) {
+      if (objects.some((object) => object === value)) copy.#copies.delete(key);
+    }
     return copy;
   }
 

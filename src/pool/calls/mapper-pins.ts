@@ -5,8 +5,9 @@
 
 import type { FunctionSnapshot } from '../../context/index.js';
 
-/** Mappers without a map that stay, and bytes of the state of one. */
-const maxIdle = 32;
+/** Functions without a map that stay in a pool. */
+const maxIdlePins = 32;
+/** Size of the state of one that stays. */
 const maxStateBytes = 1024;
 
 /** A pinned function for one map. */
@@ -55,7 +56,7 @@ export class MapperPins {
 
   #release(kept: Kept): void {
     kept.uses -= 1;
-    this.#dropIdle(this.#isClosed ? 0 : maxIdle);
+    this.#dropIdle(this.#isClosed ? 0 : maxIdlePins);
   }
 
   /** Drops those without a map; the others follow with the end of theirs. */
@@ -64,10 +65,10 @@ export class MapperPins {
     this.#dropIdle(0);
   }
 
-  #dropIdle(most: number): void {
+  #dropIdle(maxIdle: number): void {
     let idle = [...this.#kept.values()].filter(({ uses }) => uses === 0).length;
     for (const [key, { snapshot, uses }] of this.#kept) {
-      if (idle <= most) return;
+      if (idle <= maxIdle) return;
       if (uses > 0) continue;
       this.#kept.delete(key);
       this.#owner.drop(snapshot);

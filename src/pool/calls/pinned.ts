@@ -36,9 +36,9 @@ export interface ChunkCall {
 }
 
 export interface PinnedFunction {
-  /** Equal for equal code, whatever it captured. */
+  /** Equal for equal code with equal imports and functions, from its third snapshot on. */
   readonly codeId: number;
-  /** True: since the pin the pool has had no call and no other map. */
+  /** True: the pool was idle at the pin, and has had no call and no other map since. */
   isAlone(): boolean;
   /** Rejects with a `ChunkFailure`, whatever the reason. */
   run(chunk: Chunk, call: ChunkCall): Promise<ChunkResult>;

@@ -1,4 +1,4 @@
-// Arrows that use `this`: bound to the object that they sit on, or refused.
+// Arrows that use `this`: bound to the copy of the object that holds them, or with the `this` around them, or refused.
 // biome-ignore-all lint/complexity/noStaticOnlyClass: statics are the subject
 
 import assert from 'node:assert/strict';
@@ -317,6 +317,19 @@ test('an arrow whose `this` has no value yet is refused', async () => {
     () => peer.run(() => early()),
     (error) => hasCode(error, 'TRANSFER_UNREADABLE'),
   );
+});
+
+test('an arrow that is captured before its object belongs to the copy of that', {
+  skip: !isRead,
+}, async () => {
+  const price = new Price(1);
+  const { gross } = price;
+  const back = await peer.run((net) => {
+    gross();
+    price.net = net;
+    return price;
+  }, 20);
+  assert.equal(back.gross(), 30);
 });
 
 test('an error whose constructor made an arrow keeps its class', async () => {

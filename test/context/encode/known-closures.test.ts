@@ -111,6 +111,18 @@ const makers: Readonly<Record<string, () => (turn: number) => readonly [Call, un
       return [() => [heavy(numbers[0] ?? 0), numbers.length], [2 * turn, 2]];
     };
   },
+  'an object that may be missing, beside an import'() {
+    return (turn) => {
+      const user = turn % 3 === 2 ? { name: `user ${turn}` } : null;
+      return [() => [basename('/a/b'), user?.name], ['b', user?.name]];
+    };
+  },
+  'a value that is an object at first, beside a function'() {
+    return (turn) => {
+      const order = turn < 5 ? { id: turn } : turn;
+      return [() => [heavy(1), order], [2, turn < 5 ? { id: turn } : turn]];
+    };
+  },
   'globals of Node'() {
     return (turn) => [() => Math.max(turn, JSON.parse('3')), Math.max(turn, 3)];
   },
