@@ -1,4 +1,5 @@
 // Arrows that use `this`: bound to the copy of the object that holds them, or with the `this` around them, or refused.
+// Long (over 400 lines), because each place in which a source puts an arrow is a case.
 // biome-ignore-all lint/complexity/noStaticOnlyClass: statics are the subject
 
 import assert from 'node:assert/strict';
