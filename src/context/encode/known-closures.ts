@@ -46,7 +46,7 @@ export interface KnownClosure {
   readonly variables: readonly number[];
   /** Slots with plain values, with their declarations, where `fixed` has others. */
   readonly bindings: ReadonlyMap<number, Binding>;
-  /** Those of them that held objects: `roads` is without them. */
+  /** Slots among them that held objects: `roads` is without these. */
   readonly objects: ReadonlySet<number>;
   readonly fixed: readonly Fixed[];
   /** Names of globals that it uses. */
