@@ -13,7 +13,7 @@ const items = count(20);
 const maps = 24;
 const double = (item: number): number => 2 * item;
 
-/** Makers of mappers that a call changes, and the sum of the results of one worker from the beginning. */
+/** Makers of mappers that a call changes: each gives the number of its calls so far. */
 const changing: Readonly<Record<string, () => (item: number) => number>> = {
   'assigns a variable'() {
     let calls = 0;
@@ -124,4 +124,9 @@ test('a map is alone until its pool has a call or another map', async (t) => {
   const third = pool.pin(double);
   assert.equal(third.isAlone(), true);
   third.unpin();
+  const pending = pool.run(double, 1);
+  const behind = pool.pin(double);
+  await pending;
+  assert.equal(behind.isAlone(), false);
+  behind.unpin();
 });

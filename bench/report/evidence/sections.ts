@@ -26,7 +26,7 @@ const smartTv: Section = {
   ours: (stored) => {
     const p50 = (mode: string) => stored.text('smart-tv', 'free', mode, 'p50Ms');
     const p95 = (mode: string) => stored.text('smart-tv', 'free', mode, 'p95Ms');
-    return `Median of the response, in ms: ${p50('serialized')} with decoding in the event loop, ${p50('parallel')} with \`parallel\`, ${p50('idle')} on the idle server; 95th percentile ${p95('serialized')}, ${p95('parallel')} and ${p95('idle')}. The shape is the source's, and the factor of the medians is ${stored.times('smart-tv', 'p50Ms', ['free', 'parallel'], ['free', 'serialized'])} where it was 63 there. Our cores decode a picture several times faster than that board, so all times are shorter. On two cores the server, its worker and the source of the presses share the cores, which the 95th percentile shows.`;
+    return `Median of the response, in ms: ${p50('serialized')} with decoding in the event loop, ${p50('parallel')} with \`parallel\`, ${p50('idle')} on the idle server; 95th percentile ${p95('serialized')}, ${p95('parallel')} and ${p95('idle')}. The shape is the source's, and the factor of the medians is ${stored.times('smart-tv', 'p50Ms', ['free', 'parallel'], ['free', 'serialized'])} where it was 63 there. Our cores decode a picture several times faster than that board, so all times are shorter.`;
   },
   chart: (stored) => ({
     title: 'Response to a button while pictures are decoded',

@@ -29,13 +29,24 @@ interface Fixed {
   readonly value: WeakRef<AnyFunction> | undefined;
 }
 
-export interface KnownClosure {
+/** A form of an export that later ones repeat. */
+interface Form {
+  readonly definitions: readonly number[];
+  readonly fixed: readonly Fixed[];
+  /** Slots with plain values, with their declarations, where `fixed` has others. */
+  readonly bindings: ReadonlyMap<number, Binding>;
+  /** Slots among them that held objects: `roads` is without these. */
+  readonly objects: ReadonlySet<number>;
+  /** Modules that the fixed slots lead to. */
+  readonly roads: Roads | undefined;
+}
+
+export interface KnownClosure extends Form {
   /** By which the reader has the code. */
   readonly number: number;
   readonly codeId: number;
   /** The definition with its fixed slots; without any, that of the code. */
   readonly formId: number;
-  readonly definitions: readonly number[];
   /** True: a variable may change, so no function of this code is ever kept. */
   readonly isChangeable: boolean;
   /** True: its code assigns no variable around it, and has no other state. */
@@ -44,26 +55,10 @@ export interface KnownClosure {
   readonly described: Described;
   /** Slots that are read, in their order: all but imports. */
   readonly variables: readonly number[];
-  /** Slots with plain values, with their declarations, where `fixed` has others. */
-  readonly bindings: ReadonlyMap<number, Binding>;
-  /** Slots among them that held objects: `roads` is without these. */
-  readonly objects: ReadonlySet<number>;
-  readonly fixed: readonly Fixed[];
   /** Names of globals that it uses. */
   readonly globals: readonly string[];
   /** Number of shared variables at that time: another one may be among those of this code. */
   readonly sharedVariables: number;
-  /** Modules that the fixed slots lead to. */
-  readonly roads: Roads | undefined;
-}
-
-/** A form of an export that later ones repeat. */
-interface Form {
-  readonly definitions: readonly number[];
-  readonly fixed: readonly Fixed[];
-  readonly bindings: ReadonlyMap<number, Binding>;
-  readonly objects: ReadonlySet<number>;
-  readonly roads: Roads | undefined;
 }
 
 /** The id of an equal definition, made where there is none. */

@@ -14,7 +14,7 @@ after(() => peer.close());
 
 const isRead = closureReader() !== undefined;
 
-/** Where `this` is read natively the copy of `fn` returns the same as `fn`; else it is refused. */
+/** Fails unless the copy of `fn` returns the same as `fn`, or is refused without native reading. */
 async function givesThis<A extends unknown[]>(
   fn: (...args: A) => unknown,
   wanted: unknown,
