@@ -20,7 +20,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Lines of Node in which this was tested, without gaps between.
 const NODE_MAJORS: std::ops::RangeInclusive<u32> = 20..=26;
@@ -149,17 +149,16 @@ unsafe extern "C" fn destroy(control: *mut Control) {
     drop(unsafe { Box::from_raw(control) });
 }
 
-/// Makes a `shared_ptr` to `store` with a use count of 1.
-fn share(v8: V8, store: *mut Store, kept: Box<dyn Send>) -> SharedStore {
-    let control = Box::into_raw(Box::new(Control {
+/// Makes the control block of `store`, with a use count of 1.
+fn share(v8: V8, store: *mut Store, kept: Box<dyn Send>) -> NonNull<Control> {
+    NonNull::from(Box::leak(Box::new(Control {
         functions: &raw const TABLE.functions,
         use_count: AtomicI32::new(1),
         weak_count: AtomicI32::new(1),
         store,
         v8,
         kept: Some(kept),
-    }));
-    SharedStore { store, control }
+    })))
 }
 
 /// Ends a reference that V8 has not taken.
@@ -176,7 +175,14 @@ fn release(shared: &SharedStore) {
     unsafe { destroy(control.as_ptr()) };
 }
 
-/// Makes a buffer; returns a handle of the current scope, or `kept` when V8 makes no store.
+/// A handle of the current scope, and what its buffer holds.
+struct Made {
+    handle: sys::napi_value,
+    /// Valid as long as the buffer.
+    control: NonNull<Control>,
+}
+
+/// Makes a buffer; returns `kept` when V8 makes no store.
 ///
 /// # Safety
 /// On the thread of a running environment, in a handle scope; `size_bytes` bytes from `start` on stay
@@ -186,7 +192,7 @@ unsafe fn make(
     start: NonNull<u8>,
     size_bytes: usize,
     kept: Box<dyn Send>,
-) -> std::result::Result<sys::napi_value, Box<dyn Send>> {
+) -> std::result::Result<Made, Box<dyn Send>> {
     let data: *mut c_void = start.as_ptr().cast();
     // SAFETY: plain call; JavaScript runs on this thread, so there is one.
     let isolate = unsafe { (v8.current)() };
@@ -200,11 +206,12 @@ unsafe fn make(
     if store.is_null() {
         return Err(kept);
     }
-    let mut shared = share(v8, store, kept);
+    let control = share(v8, store, kept);
+    let mut shared = SharedStore { store, control: control.as_ptr() };
     // SAFETY: the isolate of this thread, in a handle scope (contract); `shared` owns one reference.
-    let made = unsafe { (v8.new_buffer)(isolate, &mut shared) };
+    let handle = unsafe { (v8.new_buffer)(isolate, &mut shared) };
     release(&shared);
-    Ok(made)
+    Ok(Made { handle, control })
 }
 
 /// Returns `[start, start + size)` as an ArrayBuffer whose bytes V8 does not count. `kept` is dropped once,
@@ -224,8 +231,8 @@ pub unsafe fn uncounted_buffer<'env>(
     }
     // SAFETY: on the thread of `env`, in a call of JavaScript; the memory is valid (contract).
     let made = unsafe { make(*v8, start, size_bytes, kept) }?;
-    // SAFETY: `made` is a live value of this scope.
-    let value = unsafe { Unknown::from_napi_value(env.raw(), made) };
+    // SAFETY: a live value of this scope.
+    let value = unsafe { Unknown::from_napi_value(env.raw(), made.handle) };
     Ok(value.map_err(|error| refused(&error.to_string())))
 }
 
@@ -241,20 +248,11 @@ fn tested(env: sys::napi_env) -> &'static std::result::Result<V8, &'static str> 
     TESTED.get_or_init(|| test(env))
 }
 
-/// Set when the buffer of the test was freed.
-static IS_FREED: AtomicBool = AtomicBool::new(false);
 /// Memory of the test's buffers; it is never written.
 static BYTES: [u64; 8] = [0x6d61_6e79_636f_7265; 8];
 
-struct Freed;
-
-impl Drop for Freed {
-    fn drop(&mut self) {
-        IS_FREED.store(true, Ordering::Release);
-    }
-}
-
 /// Shows in each step what the next one relies on; a mismatch ends the test before it could do harm.
+/// No buffer is detached: after the first one in a process V8 checks for it at each access to a typed array.
 fn test(env: sys::napi_env) -> std::result::Result<V8, &'static str> {
     check_refusal("uncounted").map_err(|_| "refused by MANYCORE_REFUSE")?;
     if !NODE_MAJORS.contains(&node_major(env)) {
@@ -352,33 +350,33 @@ fn test_in_scope(env: sys::napi_env, v8: V8) -> std::result::Result<(), &'static
     // SAFETY: on the thread of `env`, with a live out-parameter.
     unsafe { sys::napi_create_object(env, &mut before) };
     let counted_before = counted_bytes(env);
-    IS_FREED.store(false, Ordering::Release);
     // SAFETY: static memory, on the thread of `env`, in a scope.
-    let Ok(made) = (unsafe { make(v8, start, size_bytes, Box::new(Freed)) }) else {
+    let Ok(Made { handle, control }) = (unsafe { make(v8, start, size_bytes, Box::new(())) })
+    else {
         return Err("V8 makes no backing store");
     };
     // Handles of a scope lie one behind the other. V8 takes a few more for a buffer.
-    let slots = (made.addr().wrapping_sub(before.addr())) / size_of::<usize>();
-    if !made.addr().is_multiple_of(size_of::<usize>()) || !(1..64).contains(&slots) {
+    let slots = (handle.addr().wrapping_sub(before.addr())) / size_of::<usize>();
+    if !handle.addr().is_multiple_of(size_of::<usize>()) || !(1..64).contains(&slots) {
         return Err("a handle of V8 is not what it is to Node-API");
     }
     let (mut data, mut found_bytes) = (null_mut(), 0);
-    // SAFETY: `made` is a handle of this scope.
-    let status = unsafe { sys::napi_get_arraybuffer_info(env, made, &mut data, &mut found_bytes) };
+    // SAFETY: a handle of this scope.
+    let status =
+        unsafe { sys::napi_get_arraybuffer_info(env, handle, &mut data, &mut found_bytes) };
     if status != sys::Status::napi_ok || data != test_memory() || found_bytes != size_bytes {
         return Err("V8 makes an ArrayBuffer in another way");
     }
     if counted_bytes(env) != counted_before {
         return Err("V8 counts the bytes");
     }
-    if IS_FREED.load(Ordering::Acquire) {
-        return Err("V8 frees a backing store in use");
-    }
-    // SAFETY: as above.
-    unsafe { sys::napi_detach_arraybuffer(env, made) };
-    // Acquire pairs with the Release store in `Freed::drop`.
-    if !IS_FREED.load(Ordering::Acquire) {
-        return Err("V8 keeps a backing store without a buffer");
+    // SAFETY: the buffer lives, in this scope.
+    let control = unsafe { control.as_ref() };
+    // The buffer alone frees the store, when it is collected. Acquire pairs with V8's own changes.
+    if control.use_count.load(Ordering::Acquire) != 1
+        || control.weak_count.load(Ordering::Acquire) != 1
+    {
+        return Err("V8 counts references to a backing store in another way");
     }
     Ok(())
 }
