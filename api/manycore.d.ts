@@ -353,6 +353,7 @@ interface PoolOptions {
     readonly execArgv?: ByPlace<readonly string[]> | undefined;
     readonly env?: ByPlace<Environment> | undefined;
     readonly affinity?: "none" | "spread" | undefined;
+    readonly niceIncrement?: number | undefined;
     readonly setup?: (() => unknown) | undefined;
     readonly teardown?: (() => unknown) | undefined;
     readonly onOutput?: OutputListener | undefined;

@@ -89,6 +89,11 @@ export interface PoolOptions {
   readonly env?: ByPlace<Environment> | undefined;
   /** `spread` pins each worker to one of the granted cores, in turn; not in a cluster. Default `none`. */
   readonly affinity?: 'none' | 'spread' | undefined;
+  /**
+   * Added to the program's nice value for its workers, 0 to 19: event loops come first where cores are
+   * short. A thread has its own on Linux alone; not in a cluster. Default 0. As `niceIncrement` of piscina.
+   */
+  readonly niceIncrement?: number | undefined;
   /** Runs once in each worker before it takes tasks. */
   readonly setup?: (() => unknown) | undefined;
   /**
@@ -217,6 +222,7 @@ const poolReaders = {
   execArgv: (name, flags = []) => fillByPlace(name, flags, strings),
   env: (name, env = {}) => fillByPlace(name, env, checkEnv),
   affinity: choiceOption(['none', 'spread']),
+  niceIncrement: integerOption(0, 0, 19),
   setup: functionOption<() => unknown>,
   teardown: functionOption<() => unknown>,
   onOutput: (_, __, given) => fillOutput(given),
@@ -353,6 +359,7 @@ function fillRemote({
   worker = 'process',
   channel = 'auto',
   affinity = 'none',
+  niceIncrement = 0,
 }: PoolOptions): RemoteWorkers {
   if (worker !== 'process') throw invalid('worker', worker, '"process" for a pool with a cluster');
   if (channel !== 'auto' && channel !== 'socket') {
@@ -360,6 +367,9 @@ function fillRemote({
   }
   // The allowed cores of a remote worker are known to its machine only.
   if (affinity !== 'none') throw invalid('affinity', affinity, '"none" for a pool with a cluster');
+  if (niceIncrement !== 0) {
+    throw invalid('niceIncrement', niceIncrement, 'left out for a pool with a cluster');
+  }
   const workers = cluster?.workers;
   if (isRemoteWorkers(workers)) return workers;
   throw invalid('cluster', cluster, 'what `cluster()` resolved with');

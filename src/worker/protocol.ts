@@ -107,6 +107,8 @@ export interface WorkerTicket {
   readonly maxRssBytes: number;
   /** Cores to pin to; empty: none. */
   readonly pinnedCores: readonly number[];
+  /** Added to the nice value of the program. */
+  readonly niceIncrement: number;
   /** The words of a thread's `Loads`. */
   readonly loads: SharedArrayBuffer | undefined;
   /** A thread's end of the path for `Parcels`. */
@@ -138,6 +140,7 @@ export function parseTicket(value: unknown): WorkerTicket {
     concurrentTasks: numberField(fields, 'concurrentTasks'),
     maxRssBytes: numberField(fields, 'maxRssBytes'),
     pinnedCores: numbersField(fields, 'pinnedCores'),
+    niceIncrement: numberField(fields, 'niceIncrement'),
     loads: loadsField(fields),
     parcels: parcelsField(fields),
   };

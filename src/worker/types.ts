@@ -86,6 +86,7 @@ export interface WorkerSettings extends WorkerOptions {
   readonly maxTasksPerWorker: number;
   readonly maxRssBytes: number;
   readonly pinnedCores: readonly number[];
+  readonly niceIncrement: number;
   readonly startTimeoutMs: number;
   /** Finds workers for maps that run inside this one. */
   readonly nested: NestedOwner;

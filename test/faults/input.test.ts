@@ -48,6 +48,7 @@ const poolOptions: [name: string, value: unknown][] = [
   ['env', 'PATH'],
   ['env', { PATH: 1 }],
   ['affinity', 'all'],
+  ['niceIncrement', 20],
   ['setup', 'connect()'],
   ['teardown', {}],
   ['onOutput', 'log'],

@@ -10,6 +10,7 @@ const ticket = {
   concurrentTasks: 3,
   maxRssBytes: 4,
   pinnedCores: [0, 1],
+  niceIncrement: 0,
   loads: undefined,
   parcels: undefined,
 };
@@ -23,6 +24,7 @@ for (const [what, value] of [
   ['a text', 'ticket'],
   ['no number of the worker', { ...ticket, workerId: 'one' }],
   ['no cores', { ...ticket, pinnedCores: 2 }],
+  ['no nice value', { ...ticket, niceIncrement: '1' }],
 ] as const) {
   test(`a worker that is started with ${what} refuses with WORKER_PROTOCOL`, () => {
     assert.throws(() => parseTicket(value), { code: 'WORKER_PROTOCOL' });

@@ -233,6 +233,7 @@ function startWorker({
     concurrentTasks,
     maxRssBytes,
     pinnedCores: [],
+    niceIncrement: 0,
     loads: undefined,
   };
   const { maxHeapMb, execArgv, env } = options;

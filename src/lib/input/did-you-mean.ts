@@ -115,7 +115,6 @@ const waysOut: Readonly<Record<string, string>> = {
   measurement: byPool,
   metadata: byPriority,
   name: noFile,
-  niceIncrement: 'setup: () => os.setPriority(n) of the pool does that',
   onCreateWorker: 'setup runs in each worker; env and execArgv may be functions of its place',
   pool: 'a pool runs its own calls: run.with({ pool })(fn) and pmap(items, fn, { pool }) take one',
   queueClass: byPriority,

@@ -15,6 +15,7 @@ import { parseTicket, type WorkerTicket } from '../protocol.js';
 import { taskSignal } from './current-task.js';
 import { markAsWorker } from './inside.js';
 import { beforeFatal, beforeLeaving, leave, teardownMs } from './leave.js';
+import { yieldCores } from './priority.js';
 import { report } from './report.js';
 import { Session } from './session.js';
 
@@ -37,6 +38,7 @@ function prepareProcess(ticket: WorkerTicket): void {
     process.argv.splice(2, 1);
     nativeBinding()?.watchParent(ticket.parentPid, ticket.parentThread, orphanMs);
   }
+  if (ticket.niceIncrement > 0) yieldCores(ticket.niceIncrement, isProcess);
   if (ticket.pinnedCores.length > 0) nativeBinding()?.pinThread([...ticket.pinnedCores]);
 }
 

@@ -172,6 +172,7 @@ export class Worker<C extends Call> implements EndingWorker {
       concurrentTasks: settings.concurrentTasks,
       maxRssBytes: settings.maxRssBytes,
       pinnedCores: settings.pinnedCores,
+      niceIncrement: settings.niceIncrement,
       loads: loads?.buffer,
       parcels: beside?.port2,
     };

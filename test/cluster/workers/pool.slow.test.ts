@@ -281,6 +281,10 @@ test('limits of a pool on a cluster', { skip }, async (t) => {
     ...invalid,
     message: /affinity is "spread": it must be "none" for a pool with a cluster/,
   });
+  assert.throws(() => new Pool({ cluster, niceIncrement: 5 }), {
+    ...invalid,
+    message: /niceIncrement is 5: it must be left out for a pool with a cluster/,
+  });
   assert.throws(() => Reflect.construct(Pool, [{ cluster: {} }]), invalid);
   await assert.rejects(cluster.lendWorkers(0), invalid);
   const other = await startServer(t);

@@ -92,7 +92,7 @@ for (const [taker, wrong, hint] of [
 const theirs: Readonly<Record<string, string>> = {
   piscina:
     'filename name minThreads maxThreads idleTimeout maxQueue concurrentTasksPerWorker atomics ' +
-    'resourceLimits argv workerData taskQueue niceIncrement trackUnmanagedFds closeTimeout recordTiming ' +
+    'resourceLimits argv workerData taskQueue trackUnmanagedFds closeTimeout recordTiming ' +
     'stricterFIFO loadBalancer workerHistogram execArgv env transferList signal force',
   tinypool:
     'filename name minThreads maxThreads idleTimeout maxQueue concurrentTasksPerWorker resourceLimits argv ' +
