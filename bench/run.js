@@ -16,7 +16,7 @@ import { parseArgs } from 'node:util';
 import { caseNames, namedOnly, paperNames } from './lib/case-names.js';
 import { endAll, runFresh } from './lib/fresh.js';
 import { ensureInstalled } from './lib/install.js';
-import { allowedCores, describeMachine } from './lib/machine.js';
+import { allowedCores, describeMachine, placeOf } from './lib/machine.js';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -71,7 +71,8 @@ async function measureCase(name, bench) {
     ({ setting, contender }) =>
       `${setting} ${contender}`.includes(options.only) && !skipped.includes(contender),
   );
-  const rounds = options.rounds ?? (options.quick ? 3 : (bench.rounds ?? 5));
+  const { maxRounds } = placeOf(machine.node);
+  const rounds = options.rounds ?? (options.quick ? 3 : Math.min(bench.rounds ?? 5, maxRounds));
   const found = new Map(runs.map((run) => [run, { samples: {}, failures: [] }]));
   const scale = options.quick ? 0.5 : 1;
   const measureOne = async ({ round, run }) => {
@@ -143,7 +144,8 @@ function printSettings({ settings, figures, measured, rounds }) {
 }
 
 function store(result, { stored = {}, files = {} } = {}) {
-  const folder = here(options.isLook ? './results/quick/' : './results/');
+  const { folder: ofLine } = placeOf(machine.node);
+  const folder = here(`./results/${options.isLook ? 'quick/' : ofLine}`);
   const filesFolder = `${folder}${result.name}/`;
   mkdirSync(Object.keys(files).length > 0 ? filesFolder : folder, { recursive: true });
   // Whole, or as it was: a full disk destroys no earlier result.

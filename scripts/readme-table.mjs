@@ -3,7 +3,7 @@
 // the pages differ from the stored results. Needs the build (dist/).
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { caseNames, namedOnly } from '../bench/lib/case-names.js';
-import { claimsTable, headlineTable, insertTable } from '../dist/bench/report/index.js';
+import { claimsTable, headlineTable, insertTable, linesTable } from '../dist/bench/report/index.js';
 
 /** Bars of README.md, by case and claim: one for each purpose of the product. */
 const headlines = [
@@ -17,12 +17,22 @@ const headlines = [
 
 const order = [...caseNames, ...namedOnly];
 const isCheck = process.argv.includes('--check');
-const stored = (existsSync('bench/results') ? readdirSync('bench/results') : [])
-  .filter((name) => name.endsWith('.json'))
-  .map((name) => JSON.parse(readFileSync(`bench/results/${name}`, 'utf8')))
-  .sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name));
+const results = 'bench/results';
+const stored = storedIn(results);
+const lines = [
+  ['Node 24', stored],
+  ...[20, 22, 26].map((line) => [`Node ${line}`, storedIn(`${results}/node-${line}`)]),
+];
+put('docs/benchmarks.md', 'lines', linesTable(lines));
 put('docs/benchmarks.md', 'bench', claimsTable(stored, machinesOf(stored)));
 put('README.md', 'numbers', headlineTable(stored, headlines));
+
+function storedIn(folder) {
+  return (existsSync(folder) ? readdirSync(folder) : [])
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => JSON.parse(readFileSync(`${folder}/${name}`, 'utf8')))
+    .sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name));
+}
 
 function put(file, name, table) {
   const page = readFileSync(file, 'utf8');

@@ -3,6 +3,18 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
 
+/** Line of Node whose results make the documents; those of others are stored beside, after fewer rounds. */
+const mainLine = 24;
+const roundsOfOthers = 3;
+
+/** Folder for the results of other lines in bench/results, and their rounds. `node`: as `v22.1.0`. */
+export function placeOf(node) {
+  const line = Number.parseInt(node.slice(1), 10);
+  return line === mainLine
+    ? { folder: '', maxRounds: Infinity }
+    : { folder: `node-${line}/`, maxRounds: roundsOfOthers };
+}
+
 /** `node` is the binary that the contenders run under, which need not be this process's own. */
 export function describeMachine(node) {
   return {

@@ -1,5 +1,12 @@
 export { evidenceCases, evidenceOf } from './evidence/index.js';
 export { interleave } from './plan.js';
 export { scalingReport, workerCounts } from './scaling/index.js';
-export { claimsTable, headlineTable, insertTable, settingTable, verdictTable } from './table.js';
+export {
+  claimsTable,
+  headlineTable,
+  insertTable,
+  linesTable,
+  settingTable,
+  verdictTable,
+} from './table.js';
 export { judge } from './verdict.js';

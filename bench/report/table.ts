@@ -140,6 +140,48 @@ export function claimsTable(cases: readonly StoredCase[], machine: string): stri
   return [...lines, '', machine].join('\n');
 }
 
+/** Table of bars by line of Node: those that are stored for a line beside the first one. */
+export function linesTable(
+  lines: readonly (readonly [node: string, cases: readonly StoredCase[]])[],
+): string {
+  const [, ...others] = lines;
+  const rows = lines.flatMap(([, cases]) =>
+    cases.flatMap(({ name, judged }) => judged.map(({ bar }) => `${name}\n${bar.says}`)),
+  );
+  const isShown = (row: string): boolean => others.some(([, cases]) => cellOf(row, cases) !== '');
+  const shown = [...new Set(rows)].filter(isShown);
+  return [
+    `| claim | bar | ${lines.map(([node]) => node).join(' | ')} |`,
+    `|---|---|${lines.map(() => '---|').join('')}`,
+    ...shown.map((row) => {
+      const [, claim] = row.split('\n');
+      const bar = lines.map(([, cases]) => barOf(row, cases)).find((each) => each !== '');
+      const cells = lines.map(([, cases]) => cellOf(row, cases));
+      return `| ${claim} | ${bar} | ${cells.join(' | ')} |`;
+    }),
+  ].join('\n');
+}
+
+function storedBar(
+  row: string,
+  cases: readonly StoredCase[],
+): readonly [Judged, Figure] | undefined {
+  const [name, claim] = row.split('\n');
+  const stored = cases.find((each) => each.name === name);
+  const one = stored?.judged.find(({ bar }) => bar.says === claim && bar.isAim !== true);
+  return one && stored && [one, figureOf(one, stored.figures)];
+}
+
+function barOf(row: string, cases: readonly StoredCase[]): string {
+  const found = storedBar(row, cases);
+  return found === undefined ? '' : formatBar(found[0].bar, found[1]);
+}
+
+function cellOf(row: string, cases: readonly StoredCase[]): string {
+  const found = storedBar(row, cases);
+  return found === undefined ? '' : `${formatReached(...found)}, ${found[0].verdict}`;
+}
+
 /** The table of README.md: the named bars alone. Throws for a name that no stored case has. */
 export function headlineTable(
   cases: readonly StoredCase[],

@@ -7,6 +7,7 @@ import {
   formatNumber,
   headlineTable,
   insertTable,
+  linesTable,
   settingTable,
   verdictTable,
 } from '../../bench/report/table.js';
@@ -150,6 +151,22 @@ test('the table of named bars has those alone, and refuses a name that is not st
   ] as const) {
     assert.throws(() => headlineTable([stored], [name]), /no stored bar/);
   }
+});
+
+test('the table of lines has the bars that another line has, too', () => {
+  const [first] = stored.judged;
+  assert.ok(first);
+  const other = { ...first, bar: { ...first.bar, says: 'another claim' } };
+  const table = linesTable([
+    ['Node 24', [{ ...stored, judged: [first, other] }]],
+    ['Node 20', []],
+    ['Node 26', [{ ...stored, judged: [{ ...first, verdict: 'met' }] }]],
+  ]);
+  assert.deepEqual(table.split('\n'), [
+    '| claim | bar | Node 24 | Node 20 | Node 26 |',
+    '|---|---|---|---|---|',
+    '| a claim | ≤ 0.2 × | 3 ×, refuted |  | 3 ×, met |',
+  ]);
 });
 
 test('a table replaces what is between its markers and nothing else', () => {
