@@ -262,7 +262,9 @@ impl NativeClosureReader {
             // SAFETY: a slot below the length of that context, checked above.
             unsafe { word_at(address) }
         });
-        if self.append(env, words, &values) { known.number } else { 0 }
+        // SAFETY: slots of live contexts.
+        let is_whole = unsafe { self.append(env, words, &values) };
+        if is_whole { known.number } else { 0 }
     }
 
     /// Appends the values of these variables of `of`, and learns nothing. False: they cannot be read.
@@ -281,11 +283,15 @@ impl NativeClosureReader {
             // strings, so nothing was allocated since, and no object has moved.
             unsafe { word_at(contexts[place.depth] + SLOTS_AT + WORD * place.slot) }
         });
-        Ok(self.append(env, words, &values))
+        // SAFETY: as above.
+        Ok(unsafe { self.append(env, words, &values) })
     }
 
     /// Appends the values of words of contexts. False: a variable has no value yet.
-    fn append(
+    ///
+    /// # Safety
+    /// Each word is in a slot of a live context, and nothing was allocated since it was read.
+    unsafe fn append(
         &self,
         env: &Env,
         words: impl ExactSizeIterator<Item = u64>,
@@ -294,7 +300,8 @@ impl NativeClosureReader {
         // All of them are in handles before anything is allocated: a collection moves objects.
         let mut found = Vec::with_capacity(words.len());
         for word in words {
-            let Some(value) = self.value_of(env, word) else { return false };
+            // SAFETY: the contract of this function.
+            let Some(value) = (unsafe { self.value_of(env, word) }) else { return false };
             found.push(value);
         }
         found.into_iter().zip(0..).all(|(value, at)| {
@@ -334,11 +341,15 @@ impl NativeClosureReader {
     }
 
     /// `None`: no value that JavaScript can have.
-    fn value_of(&self, env: &Env, word: u64) -> Option<Found> {
+    ///
+    /// # Safety
+    /// `word` is in a slot of a live context.
+    unsafe fn value_of(&self, env: &Env, word: u64) -> Option<Found> {
         if word == self.hole {
             return None;
         }
-        let handle = |word| self.handle_of(env, word).map(Found::Handle);
+        // SAFETY: called with values of the live heap: the slot, or what a cell in it holds.
+        let handle = |word| unsafe { self.handle_of(env, word) }.map(Found::Handle);
         if !is_pointer(word) || self.cell_map == 0 {
             return handle(word);
         }
@@ -359,7 +370,10 @@ impl NativeClosureReader {
     }
 
     /// A new handle for a word of a context.
-    fn handle_of(&self, env: &Env, word: u64) -> Option<sys::napi_value> {
+    ///
+    /// # Safety
+    /// `word` is a tagged value of the live heap.
+    unsafe fn handle_of(&self, env: &Env, word: u64) -> Option<sys::napi_value> {
         if !is_small(word) && !is_pointer(word) {
             return None;
         }

@@ -187,7 +187,12 @@ class ContextImporter implements Importer, Memory {
 
   #fromSlots(id: number, values: unknown[]): (...args: unknown[]) => unknown {
     const { target, fixed } = this.#forms.get(id) ?? { target: id, fixed: [] };
-    for (const [at, ...entry] of fixed) values[numberAt([at], 0)] = this.#steady(entry);
+    for (const [at, ...entry] of fixed) {
+      const slot = numberAt([at], 0);
+      // Assigning beyond the end would make the list as long as that number.
+      if (!Object.hasOwn(values, slot)) throw corrupt('a form has a slot that its function lacks');
+      values[slot] = this.#steady(entry);
+    }
     const instance = this.instantiate(target, values);
     const fn = instance.make([]);
     this.finish(target, fn, { instance, self: [], identity: [0, 0] });

@@ -4,7 +4,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createExporter, createImporter } from '../../../src/context/index.js';
+import { format, read, write } from '../../../src/context/wire.js';
 import { CodedError, hasCode } from '../../../src/errors.js';
+import { withoutNativeCapture } from '../../support/closures.js';
 
 const rounds = 4000;
 const seed = Number(process.env['SEED'] ?? Date.now() % 1e9);
@@ -101,6 +103,50 @@ test(`damaged definitions and states end the same way (seed ${seed})`, () => {
     }
   }
 });
+
+const skip = withoutNativeCapture();
+
+/** The last of some exports of functions that differ in their values alone: a form and its state. */
+function exportForm() {
+  const exporter = createExporter();
+  const twice = (value: number): number => value * 2;
+  const make = (turn: number) => () => [twice(changing), turn];
+  for (let turn = 0; turn < 5; turn += 1) exporter.exportFunction(make(turn));
+  const { id, state, definitions } = exporter.exportFunction(make(5));
+  assert.ok(state !== undefined);
+  return { exporter, id, state, definitions };
+}
+
+test(`damaged forms and their states end the same way (seed ${seed})`, () => {
+  const { exporter, id, state, definitions } = exportForm();
+  const random = randomFrom(seed + 2);
+  for (let round = 0; round < rounds / 4; round += 1) {
+    const importer = createImporter({ exporter: createExporter() });
+    try {
+      for (const each of definitions) {
+        const bytes = exporter.definition(each);
+        const isHit = random() < (each === id ? 0.8 : 0.2);
+        void importer.define(each, isHit ? mutate(bytes, random) : bytes);
+      }
+      importer.importFunction(id, random() < 0.7 ? state : mutate(state, random));
+    } catch (error) {
+      only(error);
+    }
+  }
+});
+
+for (const slot of [-1, 0.5, 3, 2 ** 32 - 2, Number.NaN, 'length']) {
+  test(`a form with the slot ${slot} is TRANSFER_CORRUPT`, { skip }, () => {
+    const { exporter, id, state, definitions } = exportForm();
+    const importer = createImporter({ exporter: createExporter() });
+    for (const each of definitions) void importer.define(each, exporter.definition(each));
+    const definition = Object(read(exporter.definition(id), undefined).value);
+    assert.equal(definition.kind, 'form');
+    const fixed = [[slot, ...definition.fixed[0].slice(1)]];
+    void importer.define(99, write(format.definition, { ...definition, fixed }, undefined).bytes);
+    assert.throws(() => importer.importFunction(99, state), { code: 'TRANSFER_CORRUPT' });
+  });
+}
 
 for (const [title, bytes] of [
   ['nothing', Buffer.alloc(0)],
