@@ -1,8 +1,9 @@
-// Writes measured numbers from bench/results/*.json into the documents: all bars into docs/benchmarks.md, six
-// of them into README.md, each between its two marker lines. --check writes nothing, and exits with 1 where
+// Writes measured numbers from bench/results into the documents: all bars, and those of other lines of Node, into
+// docs/benchmarks.md, six of them into README.md, each between its two marker lines. --check writes nothing, and exits with 1 where
 // the pages differ from the stored results. Needs the build (dist/).
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { caseNames, namedOnly } from '../bench/lib/case-names.js';
+import { mainLine } from '../bench/lib/machine.js';
 import { claimsTable, headlineTable, insertTable, linesTable } from '../dist/bench/report/index.js';
 
 /** Bars of README.md, by case and claim: one for each purpose of the product. */
@@ -19,11 +20,15 @@ const order = [...caseNames, ...namedOnly];
 const isCheck = process.argv.includes('--check');
 const results = 'bench/results';
 const stored = storedIn(results);
+const others = readdirSync(results)
+  .filter((name) => /^node-\d+$/.test(name))
+  .map((name) => [`Node ${name.slice(5)}`, name]);
 const lines = [
-  ['Node 24', stored],
-  ...[20, 22, 26].map((line) => [`Node ${line}`, storedIn(`${results}/node-${line}`)]),
+  [`Node ${mainLine}`, '', stored],
+  ...others.map(([line, folder]) => [line, `${folder}/`, storedIn(`${results}/${folder}`)]),
 ];
-put('docs/benchmarks.md', 'lines', linesTable(lines));
+const ofOthers = lines.slice(1).flatMap(([, , cases]) => cases);
+put('docs/benchmarks.md', 'lines', `${linesTable(lines)}\n\n${machinesOf(ofOthers)}`);
 put('docs/benchmarks.md', 'bench', claimsTable(stored, machinesOf(stored)));
 put('README.md', 'numbers', headlineTable(stored, headlines));
 

@@ -1,4 +1,6 @@
 // How fast does the smart TV answer a button while pictures are decoded for 90 % of one core?
+// The worker of `parallel` has a higher nice value than the server, by an option of the pool; the thread by hand
+// has that of its process, as threads of Node have by default.
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import os from 'node:os';
 
 /** Line of Node whose results make the documents; those of others are stored beside, after fewer rounds. */
-const mainLine = 24;
+export const mainLine = 24;
 const roundsOfOthers = 3;
 
 /** Folder for the results of other lines in bench/results, and their rounds. `node`: as `v22.1.0`. */

@@ -140,46 +140,39 @@ export function claimsTable(cases: readonly StoredCase[], machine: string): stri
   return [...lines, '', machine].join('\n');
 }
 
-/** Table of bars by line of Node: those that are stored for a line beside the first one. */
-export function linesTable(
-  lines: readonly (readonly [node: string, cases: readonly StoredCase[]])[],
-): string {
+/** Results of one line of Node; `folder`: where they are in bench/results, empty or with a slash. */
+type Line = readonly [node: string, folder: string, cases: readonly StoredCase[]];
+
+/** Table of the bars, without aims, that at least one line other than the first has measured. */
+export function linesTable(lines: readonly Line[]): string {
   const [, ...others] = lines;
-  const rows = lines.flatMap(([, cases]) =>
-    cases.flatMap(({ name, judged }) => judged.map(({ bar }) => `${name}\n${bar.says}`)),
-  );
-  const isShown = (row: string): boolean => others.some(([, cases]) => cellOf(row, cases) !== '');
-  const shown = [...new Set(rows)].filter(isShown);
+  const rows = new Map<string, readonly [name: string, claim: string]>();
+  for (const [, , cases] of others) {
+    for (const { name, judged } of cases) {
+      for (const { bar } of judged) {
+        if (bar.isAim !== true) rows.set(`${name} ${bar.says}`, [name, bar.says]);
+      }
+    }
+  }
   return [
-    `| claim | bar | ${lines.map(([node]) => node).join(' | ')} |`,
-    `|---|---|${lines.map(() => '---|').join('')}`,
-    ...shown.map((row) => {
-      const [, claim] = row.split('\n');
-      const bar = lines.map(([, cases]) => barOf(row, cases)).find((each) => each !== '');
-      const cells = lines.map(([, cases]) => cellOf(row, cases));
-      return `| ${claim} | ${bar} | ${cells.join(' | ')} |`;
-    }),
+    `| claim | bar | ${lines.map(([node]) => node).join(' | ')} | case |`,
+    `|---|---|${lines.map(() => '---|').join('')}---|`,
+    ...[...rows.values()].map((row) => lineRow(row, lines)),
   ].join('\n');
 }
 
-function storedBar(
-  row: string,
-  cases: readonly StoredCase[],
-): readonly [Judged, Figure] | undefined {
-  const [name, claim] = row.split('\n');
-  const stored = cases.find((each) => each.name === name);
-  const one = stored?.judged.find(({ bar }) => bar.says === claim && bar.isAim !== true);
-  return one && stored && [one, figureOf(one, stored.figures)];
-}
-
-function barOf(row: string, cases: readonly StoredCase[]): string {
-  const found = storedBar(row, cases);
-  return found === undefined ? '' : formatBar(found[0].bar, found[1]);
-}
-
-function cellOf(row: string, cases: readonly StoredCase[]): string {
-  const found = storedBar(row, cases);
-  return found === undefined ? '' : `${formatReached(...found)}, ${found[0].verdict}`;
+function lineRow([name, claim]: readonly [string, string], lines: readonly Line[]): string {
+  let bar = '';
+  const cells = lines.map(([, folder, cases]) => {
+    const stored = cases.find((each) => each.name === name);
+    const one = stored?.judged.find((each) => each.bar.says === claim && each.bar.isAim !== true);
+    if (stored === undefined || one === undefined) return '';
+    const figure = figureOf(one, stored.figures);
+    bar = formatBar(one.bar, figure);
+    const link = `[${one.verdict}](../bench/results/${folder}${name}.json)`;
+    return `${formatReached(one, figure)}, ${link}`;
+  });
+  return `| ${claim} | ${bar} | ${cells.join(' | ')} | [${name}](../bench/cases/${name}.js) |`;
 }
 
 /** The table of README.md: the named bars alone. Throws for a name that no stored case has. */

@@ -157,15 +157,16 @@ test('the table of lines has the bars that another line has, too', () => {
   const [first] = stored.judged;
   assert.ok(first);
   const other = { ...first, bar: { ...first.bar, says: 'another claim' } };
+  const aim = { ...first, bar: { ...first.bar, says: 'an aim', isAim: true } };
   const table = linesTable([
-    ['Node 24', [{ ...stored, judged: [first, other] }]],
-    ['Node 20', []],
-    ['Node 26', [{ ...stored, judged: [{ ...first, verdict: 'met' }] }]],
+    ['Node 24', '', [{ ...stored, judged: [first, other] }]],
+    ['Node 20', 'node-20/', []],
+    ['Node 26', 'node-26/', [{ ...stored, judged: [{ ...first, verdict: 'met' }, aim] }]],
   ]);
-  assert.deepEqual(table.split('\n'), [
-    '| claim | bar | Node 24 | Node 20 | Node 26 |',
-    '|---|---|---|---|---|',
-    '| a claim | ≤ 0.2 × | 3 ×, refuted |  | 3 ×, met |',
+  const [before, after] = ['../bench/results/', 'round-trip.json)'];
+  assert.deepEqual(table.split('\n').slice(1), [
+    '|---|---|---|---|---|---|',
+    `| a claim | ≤ 0.2 × | 3 ×, [refuted](${before}${after} |  | 3 ×, [met](${before}node-26/${after} | [round-trip](../bench/cases/round-trip.js) |`,
   ]);
 });
 

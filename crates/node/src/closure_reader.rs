@@ -262,7 +262,7 @@ impl NativeClosureReader {
             // SAFETY: a slot below the length of that context, checked above.
             unsafe { word_at(address) }
         });
-        // SAFETY: slots of live contexts.
+        // SAFETY: slots of live contexts; nothing was allocated since they were read.
         let is_whole = unsafe { self.append(env, words, &values) };
         if is_whole { known.number } else { 0 }
     }
@@ -343,12 +343,12 @@ impl NativeClosureReader {
     /// `None`: no value that JavaScript can have.
     ///
     /// # Safety
-    /// `word` is in a slot of a live context.
+    /// `word` is in a slot of a live context, and nothing was allocated since it was read.
     unsafe fn value_of(&self, env: &Env, word: u64) -> Option<Found> {
         if word == self.hole {
             return None;
         }
-        // SAFETY: called with values of the live heap: the slot, or what a cell in it holds.
+        // SAFETY: called with the slot or what a cell in it holds, before anything is allocated.
         let handle = |word| unsafe { self.handle_of(env, word) }.map(Found::Handle);
         if !is_pointer(word) || self.cell_map == 0 {
             return handle(word);
@@ -369,10 +369,10 @@ impl NativeClosureReader {
         }
     }
 
-    /// A new handle for a word of a context.
+    /// A new handle for a word of a context; `None` for what is neither a small integer nor a pointer.
     ///
     /// # Safety
-    /// `word` is a tagged value of the live heap.
+    /// A pointer is one to a live object, and nothing was allocated since it was read.
     unsafe fn handle_of(&self, env: &Env, word: u64) -> Option<sys::napi_value> {
         if !is_small(word) && !is_pointer(word) {
             return None;

@@ -1,6 +1,7 @@
 // The receiving half: keeps the definitions of a peer (code, modules, closures) and makes functions and
 // values from snapshots. Code is cached, closures are not: the same function sent again may hold other
-// values. The exceptions are classes, and closures that the sender proved constant.
+// values. The exceptions are classes, and closures that the sender proved constant. Long (over 400 lines),
+// because all kinds of definitions are kept, and used, together.
 // Not here: the order of fix-ups (decode.ts), compiling (recreate.ts).
 
 import { AsyncLocalStorage } from 'node:async_hooks';

@@ -114,11 +114,14 @@ function exportForm() {
   for (let turn = 0; turn < 5; turn += 1) exporter.exportFunction(make(turn));
   const { id, state, definitions } = exporter.exportFunction(make(5));
   assert.ok(state !== undefined);
-  return { exporter, id, state, definitions };
+  const definition = Object(read(exporter.definition(id), undefined).value);
+  assert.equal(definition.kind, 'form');
+  return { exporter, id, state, definitions, definition };
 }
 
-test(`damaged forms and their states end the same way (seed ${seed})`, () => {
+test(`damaged forms and their states end the same way (seed ${seed})`, { skip }, () => {
   const { exporter, id, state, definitions } = exportForm();
+  let refused = 0;
   const random = randomFrom(seed + 2);
   for (let round = 0; round < rounds / 4; round += 1) {
     const importer = createImporter({ exporter: createExporter() });
@@ -131,17 +134,17 @@ test(`damaged forms and their states end the same way (seed ${seed})`, () => {
       importer.importFunction(id, random() < 0.7 ? state : mutate(state, random));
     } catch (error) {
       only(error);
+      refused += 1;
     }
   }
+  assert.ok(refused > rounds / 40 && refused < rounds / 4, `${refused} were refused`);
 });
 
 for (const slot of [-1, 0.5, 3, 2 ** 32 - 2, Number.NaN, 'length']) {
   test(`a form with the slot ${slot} is TRANSFER_CORRUPT`, { skip }, () => {
-    const { exporter, id, state, definitions } = exportForm();
+    const { exporter, state, definitions, definition } = exportForm();
     const importer = createImporter({ exporter: createExporter() });
     for (const each of definitions) void importer.define(each, exporter.definition(each));
-    const definition = Object(read(exporter.definition(id), undefined).value);
-    assert.equal(definition.kind, 'form');
     const fixed = [[slot, ...definition.fixed[0].slice(1)]];
     void importer.define(99, write(format.definition, { ...definition, fixed }, undefined).bytes);
     assert.throws(() => importer.importFunction(99, state), { code: 'TRANSFER_CORRUPT' });

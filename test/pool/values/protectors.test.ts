@@ -1,5 +1,5 @@
-// V8's protectors stay intact in the caller and in workers. Each stands for something that no code of the
-// process has done, such as detaching a buffer; after the first time V8 compiles slower code for all of it
+// V8's protectors stay intact in the caller and in workers. Each stands for something that no code of an isolate
+// has done, such as detaching a buffer; after the first time V8 compiles slower code for all of it
 // (v8/src/execution/protectors.h). Programs of their own, which print what V8 notes.
 
 import assert from 'node:assert/strict';
@@ -27,6 +27,10 @@ for (const worker of ['process', 'thread']) {
         (await pmap(list, (item) => item * step, { pool })).length,
       ];
       console.log(JSON.stringify(results));
+      const detach = () => structuredClone(1, { transfer: [new ArrayBuffer(8)] });
+      detach();
+      await pool.run(detach);
+      console.log('end');
       await pool.close();`;
     const folder = programFolder(t, { 'main.mjs': text });
     const { lines, stderr, exitCode } = await runNode(folder, [flag, 'main.mjs']);
@@ -35,5 +39,8 @@ for (const worker of ['process', 'thread']) {
     assert.equal(lines[end], '[5005,3000000,5000000,2]');
     const lost = lines.slice(0, end).filter((line) => !line.endsWith(lostByNode));
     assert.deepEqual(lost, []);
+    // Both were intact: V8 notes a loss once.
+    const detached = lines.slice(end, lines.indexOf('end'));
+    assert.equal(detached.filter((line) => line.endsWith('ArrayBufferDetaching')).length, 2);
   });
 }
