@@ -2,6 +2,7 @@
 // not be read so.
 
 import assert from 'node:assert/strict';
+import { Session } from 'node:inspector';
 import { test } from 'node:test';
 import vm from 'node:vm';
 import {
@@ -69,6 +70,32 @@ test('the inspector shows the same, without names of functions around', { skip }
         const scope = scopes.find((each) => Object.hasOwn(each, name));
         assert.ok(scope !== undefined && Object.is(Reflect.get(scope, name), values[at]), name);
       }
+    }
+  }
+});
+
+test('an attached debugger and running profilers change nothing', { skip }, (t) => {
+  const seeded = random(t);
+  const session = new Session();
+  session.connect();
+  t.after(() => session.disconnect());
+  for (const method of [
+    'Debugger.enable',
+    'Profiler.enable',
+    'Profiler.start',
+    'HeapProfiler.startSampling',
+  ]) {
+    session.post(method);
+  }
+  session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+  for (let round = 0; round < 30; round += 1) {
+    const { made, text } = randomScopes(seeded);
+    for (const { fn, names, change } of made) {
+      change(round);
+      const values = read(fn, names);
+      const own = fn();
+      const isSame = own.every((value, at) => Object.is(value, values?.[at]));
+      assert.ok(isSame, `${names}: ${String(values)} is not ${String(own)} in ${text}`);
     }
   }
 });
