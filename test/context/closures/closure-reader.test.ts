@@ -30,7 +30,8 @@ test('this runtime has the layout that is read', { skip }, () => {
   assert.equal(closureReaderProblem(), undefined);
 });
 
-const rounds = 300;
+/** Programs, each with some fifty functions and values: `MANYCORE_ROUNDS=20000` for a million. */
+const rounds = Number(process.env['MANYCORE_ROUNDS'] ?? 300);
 
 test('functions in random scopes have what the program itself sees', { skip }, (t) => {
   const seeded = random(t);
