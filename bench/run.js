@@ -3,7 +3,8 @@
 //   npm run bench -- [NAME...] [--quick] [--rounds N] [--only TEXT] [--node PATH] [--list]
 //
 // Each measurement is a fresh process and contenders take turns (report/plan.ts). --quick, --rounds and
-// --only give rough numbers, not fit for a document: they go to bench/results/quick. `paper` is a name for
+// --only give rough numbers, not fit for a document: they go to bench/results/quick. Results of lines of Node
+// other than the main one go to a folder of the line (lib/machine.js). `paper` is a name for
 // all cases of docs/evidence.md, which is written anew at the end.
 // A case with `isTogether` measures all contenders of a setting in one process of a round, a moment each in
 // turns: for differences below those of the machine from minute to minute. The ratios of the rounds decide

@@ -1,6 +1,6 @@
-// Writes measured numbers from bench/results into the documents: all bars, and those of other lines of Node, into
-// docs/benchmarks.md, six of them into README.md, each between its two marker lines. --check writes nothing, and exits with 1 where
-// the pages differ from the stored results. Needs the build (dist/).
+// Writes measured numbers from bench/results into the documents: all bars, and those of other lines of Node,
+// into docs/benchmarks.md, six of them into README.md, each between its two marker lines. --check writes
+// nothing, and exits with 1 where the pages differ from the stored results. Needs the build (dist/).
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { caseNames, namedOnly } from '../bench/lib/case-names.js';
 import { mainLine } from '../bench/lib/machine.js';
@@ -20,7 +20,7 @@ const order = [...caseNames, ...namedOnly];
 const isCheck = process.argv.includes('--check');
 const results = 'bench/results';
 const stored = storedIn(results);
-const others = readdirSync(results)
+const others = namesIn(results)
   .filter((name) => /^node-\d+$/.test(name))
   .map((name) => [`Node ${name.slice(5)}`, name]);
 const lines = [
@@ -32,8 +32,12 @@ put('docs/benchmarks.md', 'lines', `${linesTable(lines)}\n\n${machinesOf(ofOther
 put('docs/benchmarks.md', 'bench', claimsTable(stored, machinesOf(stored)));
 put('README.md', 'numbers', headlineTable(stored, headlines));
 
+function namesIn(folder) {
+  return existsSync(folder) ? readdirSync(folder) : [];
+}
+
 function storedIn(folder) {
-  return (existsSync(folder) ? readdirSync(folder) : [])
+  return namesIn(folder)
     .filter((name) => name.endsWith('.json'))
     .map((name) => JSON.parse(readFileSync(`${folder}/${name}`, 'utf8')))
     .sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name));

@@ -253,7 +253,7 @@ static BYTES: [u64; 8] = [0x6d61_6e79_636f_7265; 8];
 
 /// Shows in each step what the next one relies on; a mismatch ends the test before it could do harm.
 /// No buffer is detached: after the first one in an isolate V8 checks for it at each access to a typed array.
-/// So the release by V8 is not among the steps; test/channels/shm-uncounted.test.ts has it on each line.
+/// The release by V8 is no step for that reason; test/channels/shm-uncounted.test.ts has it on each line.
 fn test(env: sys::napi_env) -> std::result::Result<V8, &'static str> {
     check_refusal("uncounted").map_err(|_| "refused by MANYCORE_REFUSE")?;
     if !NODE_MAJORS.contains(&node_major(env)) {
