@@ -429,6 +429,22 @@ test('a change of the program is served, and one that does not start is not', {
   assert.equal(await bodyOf(port), 'new');
 });
 
+test('a change while the program starts is served', { skip }, async (t) => {
+  const app = program(
+    t,
+    'app.mjs',
+    `import { writeFileSync } from 'node:fs';
+     import { fileURLToPath } from 'node:url';
+     const next = "export default (request, response) => response.end('new');";
+     writeFileSync(fileURLToPath(import.meta.url), next);
+     export default (request, response) => response.end('old');`,
+  );
+  const flags = ['-P', '1', '-L', '1', '--port', '0', '--reload-on-change', app];
+  const { port, lines } = await startWith(t, flags);
+  await waitFor(() => lines.includes('reloaded'), deadlineMs);
+  assert.equal(await bodyOf(port), 'new');
+});
+
 test('sockets come from systemd, which is notified of the state', { skip }, async (t) => {
   const opened = createServer().listen(0, '127.0.0.1');
   t.after(() => opened.close());

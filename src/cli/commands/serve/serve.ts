@@ -63,6 +63,8 @@ class ServeCommand {
   async start({ pidFile, reloadOnChange, metrics }: ServeSettings): Promise<void> {
     const fds = listenFds();
     if (pidFile !== undefined) checkPidFile(pidFile);
+    // Before the program is loaded, so that no change is lost between the two.
+    if (reloadOnChange === true) this.#watchFolders();
     let endpoint: MetricsEndpoint | undefined;
     try {
       // First, so that a failure leaves nothing to close.
@@ -84,8 +86,9 @@ class ServeCommand {
       this.#printAddresses(server, this.#apps[at]?.options ?? {});
     }
     if (endpoint !== undefined) console.log(`metrics at ${endpoint.url}`);
-    if (reloadOnChange === true) this.#watchFolders();
     this.#notifier.ready(this.#size());
+    this.#isServing = true;
+    if (this.#isStale) this.#reload();
   }
 
   /** Rethrows an error, with the name of its app when there are several. */
@@ -198,14 +201,22 @@ class ServeCommand {
     if (!this.#isEnding) this.#notifier.ready(this.#size());
   }
 
+  #isServing = false;
+  /** Whether files changed while the servers started. */
+  #isStale = false;
+
   /** Reloads when the files of a program have not changed for a moment. */
   #watchFolders(): void {
+    const onQuiet = (): void => {
+      if (this.#isServing) this.#reload();
+      else this.#isStale = true;
+    };
     let timer: NodeJS.Timeout | undefined;
     for (const { folder } of this.#apps) {
       if (folder === undefined) continue;
       watchFolder(folder, () => {
         clearTimeout(timer);
-        timer = setTimeout(this.#reload, quietMs);
+        timer = setTimeout(onQuiet, quietMs);
       });
     }
   }
