@@ -107,6 +107,34 @@ test('every case travels while an inspector listens', async () => {
   assertAllPass(await runProgram(await compiledProgram('inspect.mjs'), ['--inspect=0']));
 });
 
+test('every case travels where the inspector alone reads variables', async () => {
+  const file = await compiledProgram('inspected.mjs');
+  assertAllPass(await runProgram(file, [], { MANYCORE_REFUSE: 'native-capture' }));
+});
+
+/** Tests of closures, of `this`, and of maps, which hold with the native reader and without it. */
+const withOrWithoutReader = [
+  'closures/arrows',
+  'closures/captures',
+  'closures/sharing',
+  'closures/script-scope',
+  'encode/live-edits',
+  '../pmap/kept-mappers',
+];
+
+for (const name of withOrWithoutReader) {
+  test(`${name} holds where the inspector alone reads variables`, async () => {
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+    const { stdout } = await execFileAsync(
+      process.execPath,
+      ['--test', '--test-reporter=tap', join(compiled, `${name}.test.js`)],
+      { env: { ...env, MANYCORE_REFUSE: 'native-capture' } },
+    );
+    const [, passed] = /^# pass (\d+)$/m.exec(stdout) ?? [];
+    assert.ok(Number(passed) > 0, stdout);
+  });
+}
+
 test('every case travels from a worker thread', async () => {
   const file = await compiledProgram('in-worker.mjs');
   const main = join(folder, 'worker-main.mjs');

@@ -4,13 +4,13 @@
 //!
 //! A function is learnt once per piece of code: the place of each name in the chain of contexts. All of that
 //! reads through `Peek`, so a layout that differs ends in a refusal. `read` then follows the places of a piece
-//! of code that was learnt, and checks the sizes on the way. The caller compares the first values with those
+//! of code that was learnt, in contexts that are described by the same ScopeInfos. The caller compares the first values with those
 //! of the inspector (src/context/closures/known-closures.ts).
 //! Long (over 400 lines): learning and reading share each offset, and are proved together.
 //! Not here: which names matter, and what is done with the values.
 
 use crate::error::{Result, refused, to_js};
-use crate::symbols::find;
+use crate::symbols::{check_tested, find};
 use manycore_core::sys::{Peek, check_refusal};
 use napi::bindgen_prelude::{Env, JsValue, Unknown};
 use napi::sys;
@@ -119,10 +119,33 @@ struct Place {
 }
 
 struct Known {
-    number: u32,
-    /// Lengths of the contexts, innermost first, up to the last one that is read.
-    lengths: Vec<usize>,
+    number: i32,
+    names: Vec<String>,
+    /// Innermost first, up to the last one that is read.
+    contexts: Vec<Shape>,
     places: Vec<Place>,
+}
+
+impl Known {
+    /// True: each name is where it was, in contexts that are alike.
+    fn is_like(&self, other: &Known) -> bool {
+        let contexts = || self.contexts.iter().map(Shape::alike);
+        self.places == other.places && contexts().eq(other.contexts.iter().map(Shape::alike))
+    }
+}
+
+struct Shape {
+    length: usize,
+    /// The ScopeInfo, as a tagged address: another one may have the names elsewhere.
+    info: u64,
+    /// The words of the ScopeInfo that are no addresses, which a collection would change.
+    numbers: Vec<u64>,
+}
+
+impl Shape {
+    fn alike(&self) -> (usize, &[u64]) {
+        (self.length, &self.numbers)
+    }
 }
 
 /// A captured value. A double of a cell is no object yet.
@@ -136,6 +159,7 @@ enum Found {
 struct Names {
     slots: Vec<(String, usize)>,
     is_open: bool,
+    shape: Shape,
 }
 
 fn is_pointer(tagged: u64) -> bool {
@@ -168,7 +192,7 @@ unsafe fn word_at(address: usize) -> u64 {
 pub struct NativeClosureReader {
     layout: Layout,
     codes: HashMap<Code, Known>,
-    next: u32,
+    next: i32,
     /// Stands in a slot for a variable whose declaration has not run.
     hole: u64,
     /// The map of context cells; 0 where there are none.
@@ -178,57 +202,67 @@ pub struct NativeClosureReader {
 #[napi]
 impl NativeClosureReader {
     /// `unset`: a function that captured one variable, `x`, whose declaration has not run. `assigned`: one that
-    /// captured `x`, which another function has set to an integer. Throws where the layout differs.
+    /// captured `x`, which another function has set to 2. `numbers`: one that captured `inner`, 12, and `outer`,
+    /// 11. Throws where the layout differs: all of it is compared as numbers, before a value is made of any.
     #[napi(constructor)]
     pub fn new(
         env: &Env,
         unset: Unknown<'_>,
         assigned: Unknown<'_>,
+        numbers: Unknown<'_>,
     ) -> Result<NativeClosureReader> {
         check_refusal("native-capture").map_err(|_| refused("refused by MANYCORE_REFUSE"))?;
+        check_tested(env.raw()).map_err(refused)?;
         let layout = Layout::find()
             .ok_or_else(|| refused("this runtime does not export the layout of functions"))?;
         let codes = HashMap::new();
         let mut reader = NativeClosureReader { layout, codes, next: 1, hole: 0, cell_map: 0 };
         let peek = Peek::open().map_err(to_js)?;
         let differs = || refused("functions have another layout in this runtime");
-        let hole = reader.first_word(&peek, env, &unset).ok_or_else(differs)?;
-        let value = reader.first_word(&peek, env, &assigned).ok_or_else(differs)?;
+        let words = |of: &Unknown<'_>, names: &[&str]| {
+            reader.words_of(&peek, env, of, names).ok_or_else(differs)
+        };
+        let is_right = words(&numbers, &["outer", "inner"])? == [small(11), small(12)];
+        is_right.then_some(()).ok_or_else(differs)?;
+        let [hole, value] = [words(&unset, &["x"])?[0], words(&assigned, &["x"])?[0]];
+        let is_bare = value == small(2);
+        let cell_map = if is_bare { Some(0) } else { map_of_cell(&peek, value, 2) };
+        reader.cell_map = cell_map.ok_or_else(differs)?;
         reader.hole = Some(hole).filter(|&word| is_pointer(word)).ok_or_else(differs)?;
-        if is_pointer(value) {
-            reader.cell_map = peek.word(untag(value)).ok_or_else(differs)?;
-        }
-        reader.codes.clear();
         Ok(reader)
     }
 
-    fn first_word(&self, peek: &Peek, env: &Env, of: &Unknown<'_>) -> Option<u64> {
-        let (known, contexts) = self.find(peek, env, of, &["x".to_owned()])?;
-        let Place { depth, slot } = *known.places.first()?;
-        peek.word(contexts.get(depth)? + SLOTS_AT + WORD * slot)
+    fn words_of(
+        &self,
+        peek: &Peek,
+        env: &Env,
+        of: &Unknown<'_>,
+        names: &[&str],
+    ) -> Option<Vec<u64>> {
+        let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
+        let (known, contexts) = self.find(peek, env, of, &names)?;
+        let word = |&Place { depth, slot }: &Place| {
+            peek.word(contexts.get(depth)? + SLOTS_AT + WORD * slot)
+        };
+        known.places.iter().map(word).collect()
     }
 
     /// Learns where the code of `of` has these variables. The name `this` is that of the function around an
     /// arrow. Returns the number of the code, or 0 where they cannot be read without the inspector.
     #[napi]
-    pub fn learn(&mut self, env: &Env, of: Unknown<'_>, names: Vec<String>) -> Result<u32> {
+    pub fn learn(&mut self, env: &Env, of: Unknown<'_>, names: Vec<String>) -> Result<i32> {
         if self.codes.len() >= MAX_CODES {
             return Ok(0);
         }
         let Ok(peek) = Peek::open() else { return Ok(0) };
-        let Some((known, _)) = self.find(&peek, env, &of, &names) else { return Ok(0) };
+        let Some((mut known, _)) = self.find(&peek, env, &of, &names) else { return Ok(0) };
         let code = self.code_of(env, &of);
-        match self.codes.get(&code) {
-            Some(same) if same.places == known.places && same.lengths == known.lengths => {
-                Ok(same.number)
-            }
-            _ => {
-                let number = known.number;
-                self.codes.insert(code, known);
-                self.next += 1;
-                Ok(number)
-            }
-        }
+        let same = self.codes.get(&code).filter(|same| same.is_like(&known));
+        let number = same.map_or(self.next, |same| same.number);
+        self.next = self.next.max(number + 1);
+        known.number = number;
+        self.codes.insert(code, known);
+        Ok(number)
     }
 
     /// Forgets the code of `of`.
@@ -238,33 +272,70 @@ impl NativeClosureReader {
     }
 
     /// Appends the values that `of` has captured, in the order in which its code was learnt. Returns the number
-    /// of the code; 0: the code is not known, or a variable has no value yet.
+    /// of the code; 0: the code is not known, or a variable has no value yet. Below 0: the code around it has
+    /// changed, as a debugger does it, and the code of that number is forgotten.
     #[napi]
-    pub fn read(&self, env: &Env, of: Unknown<'_>, values: Unknown<'_>) -> u32 {
-        let Some(known) = self.codes.get(&self.code_of(env, &of)) else { return 0 };
+    pub fn read(&mut self, env: &Env, of: Unknown<'_>, values: Unknown<'_>) -> i32 {
+        let code = self.code_of(env, &of);
+        let Some(known) = self.codes.get(&code) else { return 0 };
+        let number = known.number;
+        // SAFETY: a function of V8, which `code_of` has found to have a script.
+        let mut contexts = unsafe { self.contexts_of(&of, known) };
+        if contexts.is_none() && self.renew(env, &of, code).is_some() {
+            // SAFETY: as above.
+            contexts =
+                self.codes.get(&code).and_then(|known| unsafe { self.contexts_of(&of, known) });
+        }
+        let (Some(contexts), Some(known)) = (contexts, self.codes.get(&code)) else {
+            self.codes.remove(&code);
+            return -number;
+        };
+        let words = known.places.iter().map(|place| {
+            let address = contexts[place.depth] + SLOTS_AT + WORD * place.slot;
+            // SAFETY: a slot below the length of that context, which `contexts_of` has checked.
+            unsafe { word_at(address) }
+        });
+        // SAFETY: slots of live contexts; nothing was allocated since they were read.
+        let is_whole = unsafe { self.append(env, words, &values) };
+        if is_whole { number } else { 0 }
+    }
+
+    /// The addresses of the contexts of `of`; `None`: they are not those of `known`.
+    ///
+    /// # Safety
+    /// `of` is a function with a script.
+    unsafe fn contexts_of(&self, of: &Unknown<'_>, known: &Known) -> Option<[usize; MAX_DEPTH]> {
         let mut contexts = [0usize; MAX_DEPTH];
         // SAFETY: a live handle holds the tagged address of the function.
         let function = unsafe { word_at(of.raw() as usize) };
         // SAFETY: a function has its context there, which the self-test has proved.
         let mut context = unsafe { word_at(untag(function) + self.layout.context_at) };
-        for (at, &length) in known.lengths.iter().enumerate() {
+        for (at, shape) in known.contexts.iter().enumerate() {
             contexts[at] = untag(context);
             // SAFETY: the length of a live context.
-            let found = unsafe { word_at(untag(context) + LENGTH_AT) };
-            if size_of_small(found) != Some(length) {
-                return 0;
+            let length = unsafe { word_at(untag(context) + LENGTH_AT) };
+            if size_of_small(length) != Some(shape.length) {
+                return None;
+            }
+            // SAFETY: a context has its ScopeInfo in front, which the self-test has proved.
+            if unsafe { word_at(untag(context) + SLOTS_AT) } != shape.info {
+                return None;
             }
             // SAFETY: a slot below that length.
             context = unsafe { word_at(untag(context) + SLOTS_AT + WORD * self.layout.previous) };
         }
-        let words = known.places.iter().map(|place| {
-            let address = contexts[place.depth] + SLOTS_AT + WORD * place.slot;
-            // SAFETY: a slot below the length of that context, checked above.
-            unsafe { word_at(address) }
-        });
-        // SAFETY: slots of live contexts; nothing was allocated since they were read.
-        let is_whole = unsafe { self.append(env, words, &values) };
-        if is_whole { known.number } else { 0 }
+        Some(contexts)
+    }
+
+    /// Finds the contexts again after a collection moved what describes them; `None`: they are others.
+    fn renew(&mut self, env: &Env, of: &Unknown<'_>, code: Code) -> Option<()> {
+        let peek = Peek::open().ok()?;
+        let known = self.codes.get(&code)?;
+        let (found, _) = self.find(&peek, env, of, &known.names)?;
+        found.is_like(known).then_some(())?;
+        let number = known.number;
+        self.codes.insert(code, Known { number, ..found });
+        Some(())
     }
 
     /// Appends the values of these variables of `of`, and learns nothing. False: they cannot be read.
@@ -405,16 +476,15 @@ impl NativeClosureReader {
         let function = peek.word(handle).filter(|_| handle.is_multiple_of(WORD))?;
         self.check_object(peek, function)?;
         let mut context = peek.word(untag(function) + self.layout.context_at)?;
-        let mut lengths = Vec::new();
+        let mut shapes = Vec::new();
         let mut contexts = Vec::new();
         let mut places: Vec<Option<Place>> = vec![None; names.len()];
-        while places.iter().any(Option::is_none) && lengths.len() < MAX_DEPTH {
+        while places.iter().any(Option::is_none) && shapes.len() < MAX_DEPTH {
             self.check_object(peek, context)?;
             let address = untag(context);
             let length = size_of_small(peek.word(address + LENGTH_AT)?)?;
             let found = self.names_of(peek, env, address, length)?;
-            let depth = lengths.len();
-            lengths.push(length);
+            let depth = shapes.len();
             contexts.push(address);
             for (place, name) in places.iter_mut().zip(names).filter(|(place, _)| place.is_none()) {
                 let slot = found.slots.iter().find(|(each, _)| each == name).map(|&(_, slot)| slot);
@@ -423,10 +493,12 @@ impl NativeClosureReader {
             if found.is_open && places.iter().any(Option::is_none) {
                 return None;
             }
+            shapes.push(found.shape);
             context = peek.word(address + SLOTS_AT + WORD * self.layout.previous)?;
         }
         let places = places.into_iter().collect::<Option<Vec<Place>>>()?;
-        Some((Known { number: self.next, lengths, places }, contexts))
+        let known = Known { number: 0, names: names.to_vec(), contexts: shapes, places };
+        Some((known, contexts))
     }
 
     /// An object has a map, whose map is the map of maps.
@@ -463,7 +535,9 @@ impl NativeClosureReader {
         let first = min + extra;
         let mut slots: Vec<_> = names.into_iter().map(|(name, at)| (name, first + at)).collect();
         slots.extend(own.map(|name| (name, length - 1)));
-        (extra <= 1).then_some(Names { slots, is_open: extra == 1 })
+        let numbers = words[..after].iter().filter(|&&word| !is_pointer(word)).copied().collect();
+        let shape = Shape { length, info, numbers };
+        (extra <= 1).then_some(Names { slots, is_open: extra == 1, shape })
     }
 
     fn texts(&self, peek: &Peek, env: &Env, words: &[u64]) -> Option<Vec<String>> {
@@ -506,6 +580,17 @@ impl NativeClosureReader {
         unsafe { *handle.cast::<u64>() = word };
         text_in(env, handle)
     }
+}
+
+/// The map of the context cell at `tagged`, which holds this integer.
+fn map_of_cell(peek: &Peek, tagged: u64, integer: u32) -> Option<u64> {
+    let object = untag(Some(tagged).filter(|&word| is_pointer(word))?);
+    let is_held = match peek.word(object + cell::STATE)? as i32 {
+        0 | 1 => peek.word(object + cell::VALUE)? == u64::from(integer) << 32,
+        cell::INT => peek.word(object + cell::NUMBER)? as u32 == integer,
+        _ => false,
+    };
+    peek.word(object).filter(|&map| is_held && is_pointer(map))
 }
 
 fn untag(tagged: u64) -> usize {

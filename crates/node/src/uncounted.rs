@@ -11,7 +11,7 @@
 //! symbols show that both sides mean the `shared_ptr` of libstdc++, whose layout is part of its ABI.
 
 use crate::error::{Result, refused};
-use crate::symbols::find;
+use crate::symbols::{check_tested, find};
 use manycore_core::sys::check_refusal;
 use napi::bindgen_prelude::{Env, FromNapiValue, Unknown};
 use napi::sys;
@@ -22,8 +22,6 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Lines of Node in which this was tested, without gaps between.
-const NODE_MAJORS: std::ops::RangeInclusive<u32> = 20..=26;
 /// V8 ends the process for sizes that it cannot represent; this is far from the limits of all versions.
 const MAX_BYTES: usize = u32::MAX as usize;
 
@@ -256,9 +254,7 @@ static BYTES: [u64; 8] = [0x6d61_6e79_636f_7265; 8];
 /// The release by V8 is no step for that reason; test/channels/shm-uncounted.test.ts has it on each line.
 fn test(env: sys::napi_env) -> std::result::Result<V8, &'static str> {
     check_refusal("uncounted").map_err(|_| "refused by MANYCORE_REFUSE")?;
-    if !NODE_MAJORS.contains(&node_major(env)) {
-        return Err("not tested with this version of Node");
-    }
+    check_tested(env)?;
     if !allows_external(env) {
         return Err("this runtime allows no buffers over memory of others");
     }
@@ -273,17 +269,6 @@ fn test(env: sys::napi_env) -> std::result::Result<V8, &'static str> {
         }
     }
     Err(problem)
-}
-
-fn node_major(env: sys::napi_env) -> u32 {
-    let mut version = std::ptr::null();
-    // SAFETY: on the thread of `env`, with a live out-parameter.
-    let status = unsafe { sys::napi_get_node_version(env, &mut version) };
-    if status != sys::Status::napi_ok || version.is_null() {
-        return 0;
-    }
-    // SAFETY: Node returns a static value.
-    unsafe { (*version).major }
 }
 
 fn test_memory() -> *mut c_void {

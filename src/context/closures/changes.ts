@@ -3,7 +3,7 @@
 // Not here: whose properties the code of a snapshot can see (exporter.ts), what is written of them
 // (additions.ts, classes.ts).
 
-import { descriptorOf, type OwnDescriptor } from '../../lib/index.js';
+import { descriptorOf, type OwnDescriptor, sourceText } from '../../lib/index.js';
 import type { AnyFunction } from '../types.js';
 import { isSame } from '../values/versions.js';
 
@@ -54,4 +54,11 @@ export function watch(fn: AnyFunction): () => boolean {
   if (typeof prototype !== 'object' || prototype === null) return () => own.hasChanged();
   const around = new Seen(prototype);
   return () => own.hasChanged() || around.hasChanged();
+}
+
+/** Records the texts of functions, which a debugger may edit while they are used. */
+export function watchTexts(functions: readonly AnyFunction[]): () => boolean {
+  const each = [...new Set(functions)];
+  const texts = each.map(sourceText);
+  return () => each.some((fn, at) => sourceText(fn) !== texts[at]);
 }

@@ -15,13 +15,13 @@ let loaded: Loaded | undefined;
 
 /** The reader of this thread; `undefined`: `closureReaderProblem` has the reason. */
 export function closureReader(): NativeClosureReader | undefined {
-  loaded ??= load();
+  loaded ??= makeReader();
   return 'reader' in loaded ? loaded.reader : undefined;
 }
 
 /** The reason why captured variables are read by the inspector alone; `undefined`: they are not. */
 export function closureReaderProblem(): string | undefined {
-  loaded ??= load();
+  loaded ??= makeReader();
   return 'problem' in loaded ? loaded.problem : undefined;
 }
 
@@ -43,13 +43,14 @@ export function readOnce(fn: AnyFunction, names: readonly string[]): unknown[] |
   return closureReader()?.readOnce(fn, names, values) === true ? values : undefined;
 }
 
-function load(): Loaded {
+/** Makes a reader and tests it. */
+export function makeReader(): Loaded {
   const binding = nativeBinding();
   if (binding === undefined) return { problem: nativeProblem()?.message ?? 'no native binary' };
   try {
     const samples = makeSamples();
-    const { whileUnset, assigned } = samples;
-    const reader = whileUnset((unset) => new binding.NativeClosureReader(unset, assigned));
+    const { whileUnset, assigned, numbers } = samples;
+    const reader = whileUnset((unset) => new binding.NativeClosureReader(unset, assigned, numbers));
     const wrong = wrongIn(reader, samples);
     return wrong === undefined ? { reader } : { problem: `this runtime differs in ${wrong}` };
   } catch (error) {

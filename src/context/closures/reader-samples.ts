@@ -17,6 +17,8 @@ export interface Samples {
   readonly whileUnset: <T>(use: (fn: () => unknown) => T) => T;
   /** Captured `x`, which another function has set to an integer. */
   readonly assigned: () => unknown;
+  /** Captured `inner`, 12, and `outer`, 11, one context further out. */
+  readonly numbers: () => unknown;
   /** By what they show. */
   readonly kinds: Readonly<Record<string, () => Iterable<Sample>>>;
 }
@@ -35,6 +37,10 @@ const source = `
     add();
     return () => x;
   })();
+  const numbers = ((outer) => {
+    const make = (inner) => () => [inner, outer];
+    return make(outer + 1);
+  })(11);
   const kinds = {
     numbers() {
       const [small, large, minus, half] = [7, 2 ** 40, -0, 0.5];
@@ -107,7 +113,7 @@ const source = `
       return [[maker.made, ['this'], [maker]], [maker.method(), ['one', 'this'], [1, maker]]];
     },
   };
-  return { whileUnset, assigned, kinds };`;
+  return { whileUnset, assigned, numbers, kinds };`;
 
 /** Makes them anew. */
 export function makeSamples(): Samples {

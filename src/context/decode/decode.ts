@@ -324,7 +324,9 @@ class Decoding {
     const mayBeHere = !isOfItsObject && (isConstant || hasSettled);
     const known = original ?? (mayBeHere ? this.#memory.cached(identity) : undefined);
     if (isCallable(known)) {
-      if (known === original || isConstant) {
+      // A debugger may have edited it since it was made here.
+      const isAsMade = isConstant && this.#memory.hasCode(known, codeId);
+      if (known === original || isAsMade) {
         this.#reused.set(index, never);
         const constant = isConstant ? this.#memory.instanceOf(known) : undefined;
         if (constant !== undefined) {

@@ -10,7 +10,7 @@ import type { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../../errors.js';
 import { inheritedElement } from '../../lib/index.js';
 import { beginCapture, endCapture } from '../closures/captures.js';
-import { watch } from '../closures/changes.js';
+import { watch, watchTexts } from '../closures/changes.js';
 import { type Described, slotValues } from '../closures/describe.js';
 import { titleOf } from '../closures/hazards.js';
 import { type Largest, largestOf } from '../closures/largest.js';
@@ -449,6 +449,7 @@ export class ContextExporter implements Exporter {
       captured: [...graph.captured],
       roads: graph.roads,
       changes: [
+        watchTexts([fn, ...graph.functions]),
         ...graph.functions.filter((each) => graph.seen.has(each)).map(watched),
         ...[...graph.watched.keys()].map(watch),
         ...graph.appearances,

@@ -5,7 +5,7 @@
 // calls is tested at each of them; what does not fit goes the long way.
 // Not here: reading variables (closures/closure-reader.ts), the long way (exporter.ts).
 
-import { jsonOf } from '../../lib/index.js';
+import { jsonOf, sourceText } from '../../lib/index.js';
 import { closureReader, learnAndRead } from '../closures/closure-reader.js';
 import type { Described, Slot } from '../closures/describe.js';
 import { type Copies, Roads } from '../modules/roads.js';
@@ -53,6 +53,8 @@ export interface KnownClosure extends Form {
   readonly isSteady: boolean;
   /** The code without the values of the function that it was learnt from. */
   readonly described: Described;
+  /** The text of its functions: a debugger may edit it. */
+  readonly text: string;
   /** Slots that are read, in their order: all but imports. */
   readonly variables: readonly number[];
   /** Names of globals that it uses. */
@@ -80,9 +82,10 @@ export class KnownClosures {
    */
   read(fn: AnyFunction, values: unknown[], sharedVariables: number): KnownClosure | undefined {
     if (this.#byNumber.size === 0 || typeof fn !== 'function') return undefined;
-    const known = this.#byNumber.get(closureReader()?.read(fn, values) ?? 0);
+    const number = closureReader()?.read(fn, values) ?? 0;
+    const known = this.#byNumber.get(Math.abs(number));
     if (known === undefined) return undefined;
-    if (known.sharedVariables !== sharedVariables) {
+    if (number < 0 || known.sharedVariables !== sharedVariables || sourceText(fn) !== known.text) {
       this.forget(known);
       return undefined;
     }
@@ -151,6 +154,7 @@ export class KnownClosures {
       isChangeable: slots.some(({ binding }) => binding === undefined || !isConstant(binding)),
       isSteady: isSteady(described),
       described: { ...described, slots: [] },
+      text: sourceText(fn),
       variables,
       globals: globalsOf(described),
       sharedVariables,

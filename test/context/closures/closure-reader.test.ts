@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { Session } from 'node:inspector';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
 import vm from 'node:vm';
 import {
   closureReader,
@@ -173,4 +174,34 @@ test('values stay right while the collector moves them', { skip }, () => {
     reader?.read(fn, values);
     assert.deepEqual(values, fn());
   }
+});
+
+test('places are found again after the collector moved what describes them', { skip }, () => {
+  setFlagsFromString('--expose-gc');
+  setFlagsFromString('--compact-on-every-full-gc');
+  const collect: () => void = vm.runInNewContext('gc');
+  // Garbage between the functions, so that a collection moves what stays.
+  const made = Array.from({ length: 300 }, (_, at) => {
+    const text = `((x) => { let y${at} = x; y${at} += 1; return () => [x, y${at}]; })`;
+    const make: (x: number) => () => unknown[] = vm.runInThisContext(text);
+    for (let turn = 0; turn < 10; turn += 1) vm.runInThisContext(`${turn} + ${text}(1)()`);
+    return { make, number: reader?.learn(make(0), ['x', `y${at}`]) ?? 0 };
+  });
+  for (let turn = 0; turn < 5; turn += 1) {
+    collect();
+    for (const { make, number } of made) {
+      const values: unknown[] = [];
+      assert.equal(reader?.read(make(turn), values), number);
+      assert.deepEqual(values, [turn, turn + 1]);
+    }
+  }
+});
+
+test('a function of another realm is read', { skip }, () => {
+  const realm = vm.createContext();
+  const fn: () => unknown[] = vm.runInContext(
+    '(() => { const list = [1]; let text = "a"; text += "b"; return () => [list, text]; })()',
+    realm,
+  );
+  assert.deepEqual(read(fn, ['list', 'text']), [...fn()]);
 });

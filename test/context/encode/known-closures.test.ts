@@ -2,57 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Session } from 'node:inspector';
-import { basename } from 'node:path';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { closureReader } from '../../../src/context/closures/closure-reader.js';
-import { createExporter, createImporter } from '../../../src/context/index.js';
 import { nativeBinding } from '../../../src/native.js';
+import { type Call, makePair, messagesIn } from './halves.js';
 
 const hasReader = nativeBinding() !== undefined && closureReader() !== undefined;
 const skip = !hasReader && 'there is no native binary';
-
-type Call = (...args: never[]) => unknown;
-
-/** A pair of halves in one process: exports, and calls what the other half makes of it. */
-function makePair() {
-  const exporter = createExporter();
-  const importer = createImporter({ exporter: createExporter() });
-  const sent = new Set<number>();
-  return {
-    /** Number of definitions that were sent so far. */
-    get definitions(): number {
-      return sent.size;
-    },
-    async call(fn: Call, ...args: unknown[]): Promise<unknown> {
-      const { id, definitions, state } = exporter.exportFunction(fn);
-      for (const each of definitions) {
-        if (sent.has(each)) continue;
-        sent.add(each);
-        await importer.define(each, exporter.definition(each));
-      }
-      return importer.importFunction(id, state)(...args);
-    },
-  };
-}
-
-/** Counts the messages to the inspector while `body` runs. */
-async function messagesIn(body: () => Promise<void>): Promise<number> {
-  const { prototype } = Session;
-  const { post } = prototype;
-  let count = 0;
-  prototype.post = function (this: Session, ...args: unknown[]): void {
-    count += 1;
-    Reflect.apply(post, this, args);
-  };
-  try {
-    await body();
-  } finally {
-    prototype.post = post;
-  }
-  return count;
-}
 
 const heavy = (of: number): number => of * 2;
 const rounds = 30;
@@ -297,5 +258,59 @@ test('code that two exporters know is right for both', { skip }, async () => {
   for (value = 0; value < rounds; value += 1) {
     assert.deepEqual(await one.call(make(value)), [value, value]);
     assert.deepEqual(await other.call(make(value)), [value, value]);
+  }
+});
+
+/** A module whose functions use what it exports, beside a parameter. */
+const exporting = `
+  export let count = 0;
+  export const label = 'lamp';
+  let hidden = 0;
+  export { hidden as shown };
+  export function half(x) { return x / 2; }
+  export default class { static of(x) { return x + 1; } }
+  export const set = (to) => { count = to; hidden = -to; };
+  export const makers = {
+    'an exported let': (x) => () => [x, count],
+    'an exported constant': (x) => () => [x, label],
+    'a let that is exported under another name': (x) => () => [x, hidden],
+    'an exported function': (x) => () => half(x),
+    'all of them': (x) => { let y = x; y += 1; return () => [x, y, count, hidden, label, half(y)]; },
+  };`;
+
+test('what a module exports has its present value', { skip }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-exporting-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'exporting.mjs');
+  writeFileSync(file, exporting);
+  const { set, makers: made } = await import(pathToFileURL(file).href);
+  const pair = makePair();
+  for (let turn = 0; turn < rounds; turn += 1) {
+    set(turn);
+    for (const [what, make] of Object.entries<(x: number) => Call>(made)) {
+      const fn = make(turn);
+      assert.deepEqual(await pair.call(fn), Reflect.apply(fn, undefined, []), what);
+    }
+  }
+});
+
+test('a function of another realm has the values of its own variables', { skip }, async () => {
+  const realm = vm.createContext({ console });
+  const makersThere: Readonly<Record<string, (x: number) => Call>> = vm.runInContext(
+    `const table = [1, 2]; let total = 0;
+     ({
+       variables: (x) => { let y = x; y += 1; return () => [x, y]; },
+       globals: (x) => () => [x, table.length, Math.max(total, x)],
+       both: (x) => { const list = [x]; return () => [list.length, list[0], x, table[0]]; },
+     })`,
+    realm,
+  );
+  const pair = makePair();
+  for (let turn = 0; turn < rounds; turn += 1) {
+    for (const [what, make] of Object.entries(makersThere)) {
+      const fn = make(turn);
+      const wanted = JSON.stringify(Reflect.apply(fn, undefined, []));
+      assert.equal(JSON.stringify(await pair.call(fn)), wanted, what);
+    }
   }
 });

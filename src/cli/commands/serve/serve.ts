@@ -202,7 +202,7 @@ class ServeCommand {
   }
 
   #isServing = false;
-  /** Whether files changed while the servers started. */
+  /** True: files changed while the servers started. */
   #isStale = false;
 
   /** Reloads when the files of a program have not changed for a moment. */
