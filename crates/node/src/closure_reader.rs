@@ -4,8 +4,8 @@
 //!
 //! A function is learnt once per piece of code: the place of each name in the chain of contexts. All of that
 //! reads through `Peek`, so a layout that differs ends in a refusal. `read` then follows the places of a piece
-//! of code that was learnt, in contexts that are described by the same ScopeInfos. The caller compares the first values with those
-//! of the inspector (src/context/closures/known-closures.ts).
+//! of code that was learnt, in contexts that have the same ScopeInfos. The caller compares the first values with
+//! those of the inspector (src/context/encode/known-closures.ts).
 //! Long (over 400 lines): learning and reading share each offset, and are proved together.
 //! Not here: which names matter, and what is done with the values.
 

@@ -67,6 +67,8 @@ interface Kept {
   readonly changes: readonly (() => boolean)[];
   /** The same for the function itself, which other code sees where it is a value. */
   readonly hasChanged: () => boolean;
+  /** Tests whether a debugger has edited one of its functions. */
+  readonly isEdited: () => boolean;
   /** Functions that the texts of its classes make, each with its class. */
   readonly members: ReadonlyMap<AnyFunction, AnyFunction>;
 }
@@ -110,6 +112,8 @@ export class ContextExporter implements Exporter {
   #members: ReadonlyMap<AnyFunction, AnyFunction> | undefined;
   /** The last values, which may have such members, too. */
   #values: Graph | undefined;
+  /** The kept function whose texts were compared last in this turn. */
+  #compared: Kept | undefined;
   #isLetGoSoon = false;
   readonly #pinned = new Map<number, Uint8Array>();
   #nextPinnedId = firstPinnedId;
@@ -178,6 +182,7 @@ export class ContextExporter implements Exporter {
 
   readonly #letGo = (): void => {
     this.#isLetGoSoon = false;
+    this.#compared = undefined;
     this.#captured = undefined;
     this.#roads = undefined;
     this.#members = undefined;
@@ -264,7 +269,7 @@ export class ContextExporter implements Exporter {
   #current(fn: AnyFunction, isValue = false): Kept | undefined {
     const kept = this.#kept.get(fn);
     if (kept === undefined) return undefined;
-    if (isValue && kept.hasChanged()) {
+    if ((isValue && kept.hasChanged()) || this.#isEdited(kept)) {
       this.#kept.delete(fn);
       return undefined;
     }
@@ -275,6 +280,15 @@ export class ContextExporter implements Exporter {
       }
     }
     return kept;
+  }
+
+  /** Compares the texts of one function once in a turn: an edit does not come between. */
+  #isEdited(kept: Kept): boolean {
+    if (kept === this.#compared) return false;
+    if (kept.isEdited()) return true;
+    this.#compared = kept;
+    this.#letGoSoon();
+    return false;
   }
 
   #add(definition: Definition): number {
@@ -449,11 +463,11 @@ export class ContextExporter implements Exporter {
       captured: [...graph.captured],
       roads: graph.roads,
       changes: [
-        watchTexts([fn, ...graph.functions]),
         ...graph.functions.filter((each) => graph.seen.has(each)).map(watched),
         ...[...graph.watched.keys()].map(watch),
         ...graph.appearances,
       ],
+      isEdited: watchTexts([fn, ...graph.functions]),
       members: graph.watched,
       hasChanged: graph.functions.includes(fn) ? watched(fn) : () => false,
     };
