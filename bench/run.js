@@ -17,7 +17,7 @@ import { parseArgs } from 'node:util';
 import { caseNames, namedOnly, paperNames } from './lib/case-names.js';
 import { endAll, runFresh } from './lib/fresh.js';
 import { ensureInstalled } from './lib/install.js';
-import { allowedCores, describeMachine, placeOf } from './lib/machine.js';
+import { allowedCores, describeMachine, lineOf, placeOf } from './lib/machine.js';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -122,9 +122,10 @@ async function measureCase(name, bench) {
       ]),
     ),
     measured,
-    judged: bench.bars.map((bar) =>
-      judge({ ...bar, isPaired: bench.isTogether }, bench.figures, measured),
-    ),
+    judged: bench.bars.map(({ onLines = {}, ...bar }) => {
+      const judged = { ...bar, ...onLines[lineOf(machine.node)], isPaired: bench.isTogether };
+      return judge(judged, bench.figures, measured);
+    }),
   };
 }
 

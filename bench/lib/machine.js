@@ -7,9 +7,14 @@ import os from 'node:os';
 export const mainLine = 24;
 const roundsOfOthers = 3;
 
-/** Folder for the results of other lines in bench/results, and their rounds. `node`: as `v22.1.0`. */
+/** `node`: as `v22.1.0`. */
+export function lineOf(node) {
+  return Number.parseInt(node.slice(1), 10);
+}
+
+/** Folder for the results of other lines in bench/results, and their rounds. */
 export function placeOf(node) {
-  const line = Number.parseInt(node.slice(1), 10);
+  const line = lineOf(node);
   return line === mainLine
     ? { folder: '', maxRounds: Infinity }
     : { folder: `node-${line}/`, maxRounds: roundsOfOthers };

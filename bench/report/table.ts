@@ -162,17 +162,19 @@ export function linesTable(lines: readonly Line[]): string {
 }
 
 function lineRow([name, claim]: readonly [string, string], lines: readonly Line[]): string {
-  let bar = '';
+  let bar: string | undefined;
   const cells = lines.map(([, folder, cases]) => {
     const stored = cases.find((each) => each.name === name);
     const one = stored?.judged.find((each) => each.bar.says === claim && each.bar.isAim !== true);
     if (stored === undefined || one === undefined) return '';
     const figure = figureOf(one, stored.figures);
-    bar = formatBar(one.bar, figure);
+    const own = formatBar(one.bar, figure);
+    bar ??= own;
+    const note = own === bar ? '' : ` (bar ${own})`;
     const link = `[${one.verdict}](../bench/results/${folder}${name}.json)`;
-    return `${formatReached(one, figure)}, ${link}`;
+    return `${formatReached(one, figure)}, ${link}${note}`;
   });
-  return `| ${claim} | ${bar} | ${cells.join(' | ')} | [${name}](../bench/cases/${name}.js) |`;
+  return `| ${claim} | ${bar ?? ''} | ${cells.join(' | ')} | [${name}](../bench/cases/${name}.js) |`;
 }
 
 /** The table of README.md: the named bars alone. Throws for a name that no stored case has. */

@@ -25,6 +25,8 @@ export interface Bar {
   readonly atMost?: number;
   readonly atLeast?: number;
   readonly timesFaster?: number;
+  /** Other limits for other lines of Node, by the number of the line. */
+  readonly onLines?: Readonly<Record<number, Pick<Bar, 'atMost' | 'atLeast' | 'timesFaster'>>>;
   /**
    * True: both sides shared each round, so the median of the rounds' ratios counts, not the ratio of the
    * medians.

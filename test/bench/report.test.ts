@@ -170,6 +170,20 @@ test('the table of lines has the bars that another line has, too', () => {
   ]);
 });
 
+test('the table of lines names the bar of a line that has another', () => {
+  const [first] = stored.judged;
+  assert.ok(first);
+  const looser = { ...first, bar: { ...first.bar, atMost: 4 }, verdict: 'met' as const };
+  const table = linesTable([
+    ['Node 24', '', [{ ...stored, judged: [first] }]],
+    ['Node 20', 'node-20/', [{ ...stored, judged: [looser] }]],
+  ]);
+  assert.match(
+    table,
+    /\| ≤ 0\.2 × \| 3 ×, \[refuted\]\(\S+\) \| 3 ×, \[met\]\(\S+\) \(bar ≤ 4 ×\) \|/,
+  );
+});
+
 test('a table replaces what is between its markers and nothing else', () => {
   const page = 'top\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nbottom\n';
   const once = insertTable(page, 'bench', 'new');

@@ -1,8 +1,8 @@
 // Pieces of code whose functions are written without the inspector. Code that was exported twice in a form that
 // is easy to repeat is learnt: its captured variables are read natively from then on, and put where those of
-// the last export were. A new function object for each call, as a request handler makes it, then costs what a
-// hoisted one does. The first values are compared with those of the inspector. All that may change between two
-// calls is tested at each of them; what does not fit goes the long way.
+// the last export were. A new function object for each call, as a request handler makes it, then costs about what a
+// hoisted one with such variables does. The first values are compared with those of the inspector. All that may
+// change between two calls is tested at each of them; what does not fit goes the long way.
 // Not here: reading variables (closures/closure-reader.ts), the long way (exporter.ts).
 
 import { jsonOf, sourceText } from '../../lib/index.js';
