@@ -261,8 +261,8 @@ export interface NativeClosureReader {
   forget(fn: object): void;
   /**
    * Appends the values that `fn` has captured, in the order of `learn`. Returns the number of its code; 0: the
-   * code is not known, or a variable has no value yet. Below 0: the code around it was edited, and its number,
-   * made negative, is forgotten.
+   * code is not known, or something cannot be read now. The negated number: the code around it was edited, and
+   * must be learnt anew.
    */
   read(fn: object, values: unknown[]): number;
   /** Appends the values of these variables of `fn`, and learns nothing. False: they cannot be read. */

@@ -445,6 +445,24 @@ test('a change while the program starts is served', { skip }, async (t) => {
   assert.equal(await bodyOf(port), 'new');
 });
 
+test('a file that the program writes when it starts reloads a few times only', {
+  skip,
+}, async (t) => {
+  const answering = (answer: string): string => `
+    import { writeFileSync } from 'node:fs';
+    writeFileSync(new URL('./data.db', import.meta.url), String(process.pid));
+    export default (request, response) => response.end('${answer}');`;
+  const app = program(t, 'app.mjs', answering('old'));
+  const flags = ['-P', '1', '-L', '1', '--port', '0', '--reload-on-change', app];
+  const { port, lines, errors } = await startWith(t, flags);
+  const isLeftOut = (line: string): boolean => /data\.db changes whenever .* starts/.test(line);
+  await waitFor(() => errors.some(isLeftOut), deadlineMs);
+  writeFileSync(app, answering('new'));
+  await waitFor(async () => (await bodyOf(port)) === 'new', deadlineMs);
+  const reloads = lines.filter((line) => line === 'reloaded').length;
+  assert.ok(reloads <= 5, String(reloads));
+});
+
 test('sockets come from systemd, which is notified of the state', { skip }, async (t) => {
   const opened = createServer().listen(0, '127.0.0.1');
   t.after(() => opened.close());

@@ -83,10 +83,12 @@ impl Layout {
         let context = number(c"v8dbg_class_JSFunction__context__Context")
             .or_else(|| number(c"v8dbg_class_JSFunction__context__Tagged_Context_"));
         is_known.then_some(())?;
+        // Each context has at least these slots.
+        let min_slots = number(c"v8dbg_context_min_slots")?;
         Some(Layout {
             context_at: context?,
-            previous: number(c"v8dbg_context_idx_prev")?,
-            min_slots: number(c"v8dbg_context_min_slots")?,
+            previous: number(c"v8dbg_context_idx_prev").filter(|&slot| slot < min_slots)?,
+            min_slots,
             instance_type_at: number(c"v8dbg_class_Map__instance_type__uint16_t")?,
             first_nonstring: number(c"v8dbg_FirstNonstringType")?.try_into().ok()?,
             script_id: query(c"_ZNK2v88Function8ScriptIdEv")?,
@@ -121,7 +123,8 @@ struct Place {
 struct Known {
     number: i32,
     names: Vec<String>,
-    /// Innermost first, up to the last one that is read.
+    /// All contexts around, innermost first. Also those that hold no variable of it: a new one there would hide
+    /// an import or a global.
     contexts: Vec<Shape>,
     places: Vec<Place>,
 }
@@ -135,15 +138,24 @@ impl Known {
 }
 
 struct Shape {
-    length: usize,
+    /// The number of slots, as a tagged number.
+    length: u64,
     /// The ScopeInfo, as a tagged address: another one may have the names elsewhere.
     info: u64,
-    /// The words of the ScopeInfo that are no addresses, which a collection would change.
+    /// Words of the ScopeInfo that are no addresses, which a collection would change.
     numbers: Vec<u64>,
 }
 
+impl Scope {
+    /// Words that are no addresses, which a collection would change.
+    fn numbers(&self) -> Vec<u64> {
+        let words = self.words.iter().take(self.after);
+        words.filter(|&&word| !is_pointer(word)).copied().collect()
+    }
+}
+
 impl Shape {
-    fn alike(&self) -> (usize, &[u64]) {
+    fn alike(&self) -> (u64, &[u64]) {
         (self.length, &self.numbers)
     }
 }
@@ -154,12 +166,20 @@ enum Found {
     Double(f64),
 }
 
-/// The names of one context, with their slots. `is_open`: code may add variables while it runs, as `eval`
-/// does, or names that are not listed here.
-struct Names {
-    slots: Vec<(String, usize)>,
-    is_open: bool,
-    shape: Shape,
+/// The ScopeInfo of one context: numbers, of which the third is that of its names, then all names, then as many
+/// numbers, and then the name and slot of the function itself where its code uses that. Many names are in a table.
+struct Scope {
+    words: Vec<u64>,
+    count: usize,
+    /// Places in `words`: the names, or the table, and what comes behind their numbers.
+    head: usize,
+    after: usize,
+    /// Slots of names.
+    room: usize,
+    has_own: bool,
+    /// Slots in front of those of the names. One holds an extension: code may add variables while it runs, as
+    /// `eval` does, or names that are not listed.
+    extra: usize,
 }
 
 fn is_pointer(tagged: u64) -> bool {
@@ -203,7 +223,8 @@ pub struct NativeClosureReader {
 impl NativeClosureReader {
     /// `unset`: a function that captured one variable, `x`, whose declaration has not run. `assigned`: one that
     /// captured `x`, which another function has set to 2. `numbers`: one that captured `inner`, 12, and `outer`,
-    /// 11. Throws where the layout differs: all of it is compared as numbers, before a value is made of any.
+    /// 11. Throws where the layout differs: all of it is compared as numbers, before a
+    /// captured value is made of any.
     #[napi(constructor)]
     pub fn new(
         env: &Env,
@@ -251,9 +272,6 @@ impl NativeClosureReader {
     /// arrow. Returns the number of the code, or 0 where they cannot be read without the inspector.
     #[napi]
     pub fn learn(&mut self, env: &Env, of: Unknown<'_>, names: Vec<String>) -> Result<i32> {
-        if self.codes.len() >= MAX_CODES {
-            return Ok(0);
-        }
         let Ok(peek) = Peek::open() else { return Ok(0) };
         let Some((mut known, _)) = self.find(&peek, env, &of, &names) else { return Ok(0) };
         let code = self.code_of(env, &of);
@@ -262,6 +280,11 @@ impl NativeClosureReader {
         self.next = self.next.max(number + 1);
         known.number = number;
         self.codes.insert(code, known);
+        if self.codes.len() > MAX_CODES {
+            let oldest = self.codes.iter().min_by_key(|(_, known)| known.number);
+            let code = oldest.map(|(&code, _)| code).unwrap_or_default();
+            self.codes.remove(&code);
+        }
         Ok(number)
     }
 
@@ -272,8 +295,8 @@ impl NativeClosureReader {
     }
 
     /// Appends the values that `of` has captured, in the order in which its code was learnt. Returns the number
-    /// of the code; 0: the code is not known, or a variable has no value yet. Below 0: the code around it has
-    /// changed, as a debugger does it, and the code of that number is forgotten.
+    /// of the code; 0: the code is not known, or something cannot be read now. The negated number: the code
+    /// around it has changed, as a debugger does it, and must be learnt anew.
     #[napi]
     pub fn read(&mut self, env: &Env, of: Unknown<'_>, values: Unknown<'_>) -> i32 {
         let code = self.code_of(env, &of);
@@ -281,15 +304,16 @@ impl NativeClosureReader {
         let number = known.number;
         // SAFETY: a function of V8, which `code_of` has found to have a script.
         let mut contexts = unsafe { self.contexts_of(&of, known) };
-        if contexts.is_none() && self.renew(env, &of, code).is_some() {
+        if contexts.is_none() {
+            let Ok(peek) = Peek::open() else { return 0 };
+            if self.renew(&peek, env, &of, code).is_none() {
+                return -number;
+            }
             // SAFETY: as above.
             contexts =
                 self.codes.get(&code).and_then(|known| unsafe { self.contexts_of(&of, known) });
         }
-        let (Some(contexts), Some(known)) = (contexts, self.codes.get(&code)) else {
-            self.codes.remove(&code);
-            return -number;
-        };
+        let (Some(contexts), Some(known)) = (contexts, self.codes.get(&code)) else { return 0 };
         let words = known.places.iter().map(|place| {
             let address = contexts[place.depth] + SLOTS_AT + WORD * place.slot;
             // SAFETY: a slot below the length of that context, which `contexts_of` has checked.
@@ -311,10 +335,13 @@ impl NativeClosureReader {
         // SAFETY: a function has its context there, which the self-test has proved.
         let mut context = unsafe { word_at(untag(function) + self.layout.context_at) };
         for (at, shape) in known.contexts.iter().enumerate() {
+            if !is_pointer(context) {
+                return None;
+            }
             contexts[at] = untag(context);
             // SAFETY: the length of a live context.
             let length = unsafe { word_at(untag(context) + LENGTH_AT) };
-            if size_of_small(length) != Some(shape.length) {
+            if length != shape.length {
                 return None;
             }
             // SAFETY: a context has its ScopeInfo in front, which the self-test has proved.
@@ -328,10 +355,9 @@ impl NativeClosureReader {
     }
 
     /// Finds the contexts again after a collection moved what describes them; `None`: they are others.
-    fn renew(&mut self, env: &Env, of: &Unknown<'_>, code: Code) -> Option<()> {
-        let peek = Peek::open().ok()?;
+    fn renew(&mut self, peek: &Peek, env: &Env, of: &Unknown<'_>, code: Code) -> Option<()> {
         let known = self.codes.get(&code)?;
-        let (found, _) = self.find(&peek, env, of, &known.names)?;
+        let (found, _) = self.find(peek, env, of, &known.names)?;
         found.is_like(known).then_some(())?;
         let number = known.number;
         self.codes.insert(code, Known { number, ..found });
@@ -479,21 +505,28 @@ impl NativeClosureReader {
         let mut shapes = Vec::new();
         let mut contexts = Vec::new();
         let mut places: Vec<Option<Place>> = vec![None; names.len()];
-        while places.iter().any(Option::is_none) && shapes.len() < MAX_DEPTH {
-            self.check_object(peek, context)?;
-            let address = untag(context);
-            let length = size_of_small(peek.word(address + LENGTH_AT)?)?;
-            let found = self.names_of(peek, env, address, length)?;
+        loop {
             let depth = shapes.len();
+            self.check_object(peek, context).filter(|()| depth < MAX_DEPTH)?;
+            let address = untag(context);
+            let length = peek.word(address + LENGTH_AT)?;
+            let info = peek.word(address + SLOTS_AT)?;
+            let scope = self.scope_of(peek, length, info);
+            let numbers = scope.as_ref().map(Scope::numbers).unwrap_or_default();
+            shapes.push(Shape { length, info, numbers });
             contexts.push(address);
-            for (place, name) in places.iter_mut().zip(names).filter(|(place, _)| place.is_none()) {
-                let slot = found.slots.iter().find(|(each, _)| each == name).map(|&(_, slot)| slot);
-                *place = slot.map(|slot| Place { depth, slot });
+            // The last one is that of the realm, which has no names.
+            let Some(scope) = scope else { break };
+            if places.iter().any(Option::is_none) {
+                let found = self.slots_of(peek, env, &scope)?;
+                for (place, name) in places.iter_mut().zip(names) {
+                    let slot = found.iter().find(|(each, _)| each == name).map(|&(_, slot)| slot);
+                    *place = place.or_else(|| slot.map(|slot| Place { depth, slot }));
+                }
+                if scope.extra > 0 && places.iter().any(Option::is_none) {
+                    return None;
+                }
             }
-            if found.is_open && places.iter().any(Option::is_none) {
-                return None;
-            }
-            shapes.push(found.shape);
             context = peek.word(address + SLOTS_AT + WORD * self.layout.previous)?;
         }
         let places = places.into_iter().collect::<Option<Vec<Place>>>()?;
@@ -509,35 +542,40 @@ impl NativeClosureReader {
         (of_maps == of_map).then_some(())
     }
 
-    /// A ScopeInfo has numbers, of which the third is that of its names, then all names, then as many numbers,
-    /// and then the name and slot of the function itself where its code uses that. Many names are in a table.
-    fn names_of(&self, peek: &Peek, env: &Env, context: usize, length: usize) -> Option<Names> {
-        let min = self.layout.min_slots;
-        let room = length.checked_sub(min)?;
-        let info = peek.word(context + SLOTS_AT)?;
+    /// `None`: not that of a scope in code.
+    fn scope_of(&self, peek: &Peek, length: u64, info: u64) -> Option<Scope> {
+        let room = size_of_small(length)?.checked_sub(self.layout.min_slots)?;
         self.check_object(peek, info)?;
         let words = peek.words(untag(info) + WORD, MAX_HEAD + 2 * room + 2);
         let count = size_of_small(*words.get(COUNT_IN_HEAD)?).filter(|&count| count <= room)?;
         // The flags, in front, are no tagged number in newer versions.
         let rest = words.iter().skip(COUNT_IN_HEAD);
         let head = COUNT_IN_HEAD + rest.take_while(|&&word| is_small(word)).count();
-        let (names, after) = if count <= MAX_INLINE {
-            let names = self.texts(peek, env, words.get(head..head + count)?)?;
-            (names.into_iter().zip(0..).collect(), head + 2 * count)
-        } else {
-            (self.table(peek, env, *words.get(head)?, count)?, head + 1 + count)
-        };
+        let after = head + if count <= MAX_INLINE { 2 * count } else { 1 + count };
         // A name of its own without a slot has -1 there.
-        let has_own = words.get(after + 1).is_some_and(|&word| word == small(length - 1));
-        let own = if has_own { self.text_of(peek, env, words[after]) } else { None };
-        // Beside them there may be an extension, in front.
-        let extra = room.checked_sub(count + usize::from(own.is_some()))?;
-        let first = min + extra;
+        let last = small(self.layout.min_slots + room).wrapping_sub(small(1));
+        let has_own = words.get(after + 1).is_some_and(|&word| word == last);
+        let extra = room.checked_sub(count + usize::from(has_own)).filter(|&extra| extra <= 1)?;
+        (after <= words.len()).then_some(Scope { words, count, head, after, room, has_own, extra })
+    }
+
+    /// The names of a scope with their slots.
+    fn slots_of(&self, peek: &Peek, env: &Env, scope: &Scope) -> Option<Vec<(String, usize)>> {
+        let &Scope { count, head, after, .. } = scope;
+        let names = if count <= MAX_INLINE {
+            let names = self.texts(peek, env, scope.words.get(head..head + count)?)?;
+            names.into_iter().zip(0..).collect()
+        } else {
+            self.table(peek, env, *scope.words.get(head)?, count)?
+        };
+        let min = self.layout.min_slots;
+        let first = min + scope.extra;
         let mut slots: Vec<_> = names.into_iter().map(|(name, at)| (name, first + at)).collect();
-        slots.extend(own.map(|name| (name, length - 1)));
-        let numbers = words[..after].iter().filter(|&&word| !is_pointer(word)).copied().collect();
-        let shape = Shape { length, info, numbers };
-        (extra <= 1).then_some(Names { slots, is_open: extra == 1, shape })
+        if scope.has_own {
+            let own = self.text_of(peek, env, *scope.words.get(after)?)?;
+            slots.push((own, min + scope.room - 1));
+        }
+        Some(slots)
     }
 
     fn texts(&self, peek: &Peek, env: &Env, words: &[u64]) -> Option<Vec<String>> {

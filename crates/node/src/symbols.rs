@@ -5,7 +5,7 @@ use napi::sys;
 use std::ffi::{CStr, c_void};
 use std::ops::RangeInclusive;
 
-/// Lines of Node with which uses of V8's own functions and layout were tested, without gaps between.
+/// The oldest and the newest line of Node with which uses of V8's own functions and layout were tested.
 const TESTED: RangeInclusive<u32> = 20..=26;
 
 /// Refuses a version of Node with which nothing was tested.
@@ -26,7 +26,7 @@ fn node_major(env: sys::napi_env) -> u32 {
 }
 
 /// # Safety
-/// `T` is the type of a function pointer with the signature that is documented for `name`.
+/// `T` is a pointer to a function with the signature, or to data of the type, that is documented for `name`.
 pub unsafe fn find<T>(name: &CStr) -> Option<T> {
     // SAFETY: a NUL-terminated name; RTLD_DEFAULT searches what is loaded.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };

@@ -7,6 +7,7 @@
 
 import type { Debugger, Runtime, Session } from 'node:inspector';
 import { createRequire } from 'node:module';
+import { isMainThread } from 'node:worker_threads';
 import { CodedError } from '../../errors.js';
 import { defineOwn, jsonOf } from '../../lib/index.js';
 import type { AnyFunction } from '../types.js';
@@ -61,7 +62,7 @@ export function inspectSelf(): Inspector {
   if (self !== undefined) return self;
   if (refusal !== undefined) throw refusal;
   try {
-    self = new Inspector(createRequire(import.meta.url)('node:inspector'));
+    self = new Inspector(inspectorModule());
     return self;
   } catch (cause) {
     refusal = new CodedError(
@@ -73,6 +74,23 @@ export function inspectSelf(): Inspector {
     );
     throw refusal;
   }
+}
+
+function inspectorModule(): InspectorModule {
+  return createRequire(import.meta.url)('node:inspector');
+}
+
+let addressOf: (() => string | undefined) | undefined;
+
+/** True: a debugger may be attached to this thread. Only in the main thread Node gives the address for it. */
+export function mayHaveDebugger(): boolean {
+  if (!isMainThread) return true;
+  try {
+    addressOf ??= inspectorModule().url;
+  } catch {
+    addressOf = () => undefined; // a Node without an inspector
+  }
+  return addressOf() !== undefined;
 }
 
 /** True: a capture can work here. Never throws. */

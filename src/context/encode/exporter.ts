@@ -13,6 +13,7 @@ import { beginCapture, endCapture } from '../closures/captures.js';
 import { watch, watchTexts } from '../closures/changes.js';
 import { type Described, slotValues } from '../closures/describe.js';
 import { titleOf } from '../closures/hazards.js';
+import { mayHaveDebugger } from '../closures/inspector.js';
 import { type Largest, largestOf } from '../closures/largest.js';
 import { copying } from '../modules/copies.js';
 import { meet, type Roads } from '../modules/roads.js';
@@ -112,8 +113,6 @@ export class ContextExporter implements Exporter {
   #members: ReadonlyMap<AnyFunction, AnyFunction> | undefined;
   /** The last values, which may have such members, too. */
   #values: Graph | undefined;
-  /** The kept function whose texts were compared last in this turn. */
-  #compared: Kept | undefined;
   #isLetGoSoon = false;
   readonly #pinned = new Map<number, Uint8Array>();
   #nextPinnedId = firstPinnedId;
@@ -182,7 +181,6 @@ export class ContextExporter implements Exporter {
 
   readonly #letGo = (): void => {
     this.#isLetGoSoon = false;
-    this.#compared = undefined;
     this.#captured = undefined;
     this.#roads = undefined;
     this.#members = undefined;
@@ -269,7 +267,7 @@ export class ContextExporter implements Exporter {
   #current(fn: AnyFunction, isValue = false): Kept | undefined {
     const kept = this.#kept.get(fn);
     if (kept === undefined) return undefined;
-    if ((isValue && kept.hasChanged()) || this.#isEdited(kept)) {
+    if ((isValue && kept.hasChanged()) || (mayHaveDebugger() && kept.isEdited())) {
       this.#kept.delete(fn);
       return undefined;
     }
@@ -280,15 +278,6 @@ export class ContextExporter implements Exporter {
       }
     }
     return kept;
-  }
-
-  /** Compares the texts of one function once in a turn: an edit does not come between. */
-  #isEdited(kept: Kept): boolean {
-    if (kept === this.#compared) return false;
-    if (kept.isEdited()) return true;
-    this.#compared = kept;
-    this.#letGoSoon();
-    return false;
   }
 
   #add(definition: Definition): number {

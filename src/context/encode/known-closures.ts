@@ -1,7 +1,7 @@
 // Pieces of code whose functions are written without the inspector. Code that was exported twice in a form that
 // is easy to repeat is learnt: its captured variables are read natively from then on, and put where those of
-// the last export were. A new function object for each call, as a request handler makes it, then costs about what a
-// hoisted one with such variables does. The first values are compared with those of the inspector. All that may
+// the last export were. A new function object for each call, as a request handler makes it, then costs about what
+// a hoisted one with such variables does. The first values are compared with those of the inspector. All that may
 // change between two calls is tested at each of them; what does not fit goes the long way.
 // Not here: reading variables (closures/closure-reader.ts), the long way (exporter.ts).
 
@@ -20,6 +20,8 @@ import type { Graph } from './encode.js';
 
 /** Exports after which a piece of code is learnt. */
 const exportsBeforeLearning = 2;
+/** Pieces of code that are remembered. */
+const maxKnown = 10_000;
 
 /** A slot that holds the same special in each export. */
 interface Fixed {
@@ -70,6 +72,8 @@ export class KnownClosures {
   readonly #byNumber = new Map<number, KnownClosure>();
   /** Number of exports by code, up to the one that is learnt. */
   readonly #exports = new Map<number, number>();
+  /** True: another exporter has learnt the code that was read last. */
+  #isLearntElsewhere = false;
   readonly #intern: Intern;
 
   constructor(intern: Intern) {
@@ -84,6 +88,7 @@ export class KnownClosures {
     if (this.#byNumber.size === 0 || typeof fn !== 'function') return undefined;
     const number = closureReader()?.read(fn, values) ?? 0;
     const known = this.#byNumber.get(Math.abs(number));
+    this.#isLearntElsewhere = number > 0 && known === undefined;
     if (known === undefined) return undefined;
     if (number < 0 || known.sharedVariables !== sharedVariables || sourceText(fn) !== known.text) {
       this.forget(known);
@@ -130,7 +135,9 @@ export class KnownClosures {
   ): void {
     const { codeId, slots } = described;
     const exports = (this.#exports.get(codeId) ?? 0) + 1;
-    if (exports > exportsBeforeLearning) return;
+    const mayLearn = exports <= exportsBeforeLearning || this.#isLearntElsewhere;
+    this.#isLearntElsewhere = false;
+    if (!mayLearn) return;
     this.#exports.set(codeId, exports);
     if (exports < exportsBeforeLearning || !isLearnable(fn, described)) return;
     const form = formOfExport();
@@ -159,6 +166,9 @@ export class KnownClosures {
       globals: globalsOf(described),
       sharedVariables,
     });
+    if (this.#byNumber.size <= maxKnown) return;
+    const [oldest] = this.#byNumber.values();
+    if (oldest !== undefined) this.forget(oldest);
   }
 
   #formId(target: number, form: Form): number {

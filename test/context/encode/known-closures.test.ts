@@ -251,7 +251,7 @@ test('one function object, called again and again, has its present variables', {
   for (count = 0; count < rounds; count += 1) assert.equal(await pair.call(fn), count);
 });
 
-test('code that two exporters know is right for both', { skip }, async () => {
+test('code that was learnt by two exporters is right for both', { skip }, async () => {
   let value = 0;
   const make = (turn: number) => () => [turn, value];
   const [one, other] = [await known(make), await known(make)];
@@ -259,6 +259,11 @@ test('code that two exporters know is right for both', { skip }, async () => {
     assert.deepEqual(await one.call(make(value)), [value, value]);
     assert.deepEqual(await other.call(make(value)), [value, value]);
   }
+  const messages = await messagesIn(async () => {
+    assert.deepEqual(await one.call(make(value)), [value, value]);
+    assert.deepEqual(await other.call(make(value)), [value, value]);
+  });
+  assert.equal(messages, 0);
 });
 
 /** A module whose functions use what it exports, beside a parameter. */

@@ -44,3 +44,50 @@ for (const [format, file, head] of [
     assert.deepEqual(JSON.parse(lines.at(-1) ?? ''), [true, 0]);
   });
 }
+
+/** Calls with a new closure each: `MANYCORE_CALLS=10000000` for some minutes. */
+const calls = Number(process.env['MANYCORE_CALLS'] ?? 30_000);
+
+test('memory stays flat while each call has a new closure, in the caller and the worker', {
+  skip,
+}, async (t) => {
+  const text = `
+    import { basename } from 'node:path';
+    import { Pool } from 'manycore';
+    const usedBytes = () => {
+      process.getBuiltinModule('node:v8').setFlagsFromString('--expose-gc');
+      process.getBuiltinModule('node:vm').runInNewContext('gc')();
+      return process.memoryUsage().heapUsed;
+    };
+    const half = (x) => x / 2;
+    const pool = new Pool({ size: 1 });
+    let turn = 0;
+    const call = () => {
+      turn++;
+      const id = turn;
+      let sum = id;
+      sum += 1;
+      const order = { id };
+      if (turn % 3 === 0) return pool.run(() => basename('/a/' + id));
+      return turn % 3 === 1 ? pool.run(() => half(sum) + id) : pool.run(() => order.id + sum);
+    };
+    const callAll = async (count) => {
+      for (let done = 0; done < count; done += 60) await Promise.all(Array.from({ length: 60 }, call));
+    };
+    const sizes = async () => [usedBytes(), await pool.run(usedBytes)];
+    await callAll(${calls} / 3);
+    const before = await sizes();
+    await callAll(${calls});
+    const after = await sizes();
+    await pool.close();
+    console.log(JSON.stringify(after.map((bytes, at) => bytes - before[at])));`;
+  const run = runNode(programFolder(t, { 'main.mjs': text }), ['main.mjs']);
+  const { lines, stderr, exitCode } = await run;
+  assert.equal(exitCode, 0, stderr);
+  const growth: number[] = JSON.parse(lines.at(-1) ?? '');
+  t.diagnostic(`bytes more after ${calls} calls: ${growth}`);
+  assert.ok(
+    growth.every((bytes) => bytes < 2 ** 20),
+    String(growth),
+  );
+});

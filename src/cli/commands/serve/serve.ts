@@ -3,16 +3,7 @@
 // TTOU add or remove one process.
 
 import { subscribe } from 'node:diagnostics_channel';
-import {
-  accessSync,
-  constants,
-  existsSync,
-  type FSWatcher,
-  readFileSync,
-  rmSync,
-  watch,
-  writeFileSync,
-} from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { CodedError } from '../../../errors.js';
@@ -27,6 +18,7 @@ import {
 } from '../../../serve/index.js';
 import { keepTo } from '../../../worker/index.js';
 import { reportLosses } from '../../report-losses.js';
+import { FolderWatcher } from './folder-watcher.js';
 import { type ServedApp, type ServeFlags, type ServeSettings, servePlan } from './serve-config.js';
 import { listenFds, type Notifier, notifier } from './systemd.js';
 
@@ -55,6 +47,7 @@ class ServeCommand {
   readonly #apps: readonly ServedApp[];
   readonly #servers: Server[] = [];
   readonly #notifier: Notifier = notifier();
+  #watcher: FolderWatcher | undefined;
 
   constructor(apps: readonly ServedApp[]) {
     this.#apps = apps;
@@ -63,7 +56,7 @@ class ServeCommand {
   async start({ pidFile, reloadOnChange, metrics }: ServeSettings): Promise<void> {
     const fds = listenFds();
     if (pidFile !== undefined) checkPidFile(pidFile);
-    // Before the program is loaded, so that no change is lost between the two.
+    // Watches first: a change during the load must not be lost.
     if (reloadOnChange === true) this.#watchFolders();
     let endpoint: MetricsEndpoint | undefined;
     try {
@@ -87,8 +80,7 @@ class ServeCommand {
     }
     if (endpoint !== undefined) console.log(`metrics at ${endpoint.url}`);
     this.#notifier.ready(this.#size());
-    this.#isServing = true;
-    if (this.#isStale) this.#reload();
+    this.#watcher?.endLoad();
   }
 
   /** Rethrows an error, with the name of its app when there are several. */
@@ -171,7 +163,8 @@ class ServeCommand {
         .reload()
         .catch((error: unknown) => this.#refuse(this.#apps[at]?.app ?? '', error));
     });
-    void this.#change('reload', Promise.all(reloaded));
+    this.#watcher?.beginLoad();
+    void this.#change('reload', Promise.all(reloaded)).then(() => this.#watcher?.endLoad());
   };
 
   /** Target counts of processes while they are not reached: signals arrive faster than processes start. */
@@ -201,40 +194,15 @@ class ServeCommand {
     if (!this.#isEnding) this.#notifier.ready(this.#size());
   }
 
-  #isServing = false;
-  /** True: files changed while the servers started. */
-  #isStale = false;
-
   /** Reloads when the files of a program have not changed for a moment. */
   #watchFolders(): void {
-    const onQuiet = (): void => {
-      if (this.#isServing) this.#reload();
-      else this.#isStale = true;
-    };
-    let timer: NodeJS.Timeout | undefined;
+    const watcher = new FolderWatcher(this.#reload);
     for (const { folder } of this.#apps) {
-      if (folder === undefined) continue;
-      watchFolder(folder, () => {
-        clearTimeout(timer);
-        timer = setTimeout(onQuiet, quietMs);
-      });
+      if (folder !== undefined) watcher.add(folder);
     }
+    watcher.beginLoad();
+    this.#watcher = watcher;
   }
-}
-
-/** Delay after the last change: editors and compilers write several times. */
-const quietMs = 200;
-/** Paths that programs write, or package managers install while they run. */
-const unwatched = /(^|[\\/])(node_modules|\.git)([\\/]|$)|\.(log|pid|sock)$|~$/;
-
-function watchFolder(folder: string, onChange: () => void): FSWatcher {
-  const watcher = watch(folder, { recursive: true, persistent: false }, (_event, file) => {
-    if (file === null || !unwatched.test(file)) onChange();
-  });
-  watcher.on('error', (error) => {
-    console.error(`manycore: ${folder} is not watched any more: ${messageOf(error)}`);
-  });
-  return watcher;
 }
 
 /** Removes a file, or empties it when the folder is not writable. */
