@@ -52,6 +52,8 @@ import {
 /** Closures kept for one piece of code when a function object is first met, and when it is met again. */
 const maxKeptAtOnce = 8;
 const maxKept = 256;
+/** Share of the functions of known code that are noted to be met again: an entry costs more than the rest. */
+const notedShare = 1 / 16;
 /** Pinned functions come and go, so they count downwards from here, apart from permanent ids. */
 const firstPinnedId = -2;
 const lastPinnedId = -(2 ** 31);
@@ -360,7 +362,7 @@ export class ContextExporter implements Exporter {
     const count = this.#keptByCode.get(codeId) ?? 0;
     if (count >= maxKept) return true;
     if (count < maxKeptAtOnce || this.#firstSeen.has(fn)) return false;
-    this.#firstSeen.set(fn, this.#exports);
+    if (Math.random() < notedShare) this.#firstSeen.set(fn, this.#exports);
     return true;
   }
 

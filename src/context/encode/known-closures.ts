@@ -198,7 +198,9 @@ function globalsOf({ code, slots }: Described): string[] {
 /** True: the present values of its variables are all that describes a function of this code. */
 function isLearnable(fn: AnyFunction, described: Described): boolean {
   const { code, place, slots, self, hasAppeared } = described;
-  if (place === undefined || place.start < 0 || hasAppeared !== undefined) return false;
+  // A function that captured nothing has no place: its text is all of it.
+  const isFound = slots.length === 0 || (place !== undefined && place.start >= 0);
+  if (!isFound || hasAppeared !== undefined) return false;
   if (code.usesEval || code.isClass || code.usesItself || self.length > 0) return false;
   if (!ordinary.has(Object.getPrototypeOf(fn)) || !slots.every(isVariable)) return false;
   return globalsOf(described).every((name) => !reachesAll.has(name) && isOfNode(name));
