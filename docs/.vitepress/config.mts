@@ -92,6 +92,7 @@ export default defineConfig({
           design('Channels', 'channels'),
           design('Shared memory', 'shared-memory'),
           design('Large results', 'large-results'),
+          design('Transactional memory', 'stm'),
           design('Serving', 'serve'),
           design('Without the native core', 'without-core'),
           design('Units and the bus', 'loops'),

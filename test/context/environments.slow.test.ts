@@ -198,12 +198,13 @@ test('every case travels from a minified bundle', async (t) => {
   assert.ok(passed > 50);
 });
 
-test('without the right to inspect, functions without captures travel and others are refused by name', async () => {
-  const file = join(folder, 'denied.mjs');
-  const context = pathToFileURL(join(compiled, '../../src/context/index.js')).href;
-  await writeFile(
-    file,
-    `import { createExporter } from ${JSON.stringify(context)};
+for (const rights of [[], ['--allow-addons']]) {
+  test(`without the right to inspect, captures are refused by name ${rights}`, async () => {
+    const file = join(folder, 'denied.mjs');
+    const context = pathToFileURL(join(compiled, '../../src/context/index.js')).href;
+    await writeFile(
+      file,
+      `import { createExporter } from ${JSON.stringify(context)};
 const exporter = createExporter();
 const failed = [];
 let passed = 0;
@@ -220,12 +221,13 @@ try {
   else failed.push(message);
 }
 console.log(JSON.stringify({ passed, failed }));`,
-  );
-  const permission = nodeMajor < 24 ? '--experimental-permission' : '--permission';
-  const { failed, passed } = await runProgram(file, [permission, '--allow-fs-read=*']);
-  assert.deepEqual(failed, []);
-  assert.equal(passed, 2);
-});
+    );
+    const permission = nodeMajor < 24 ? '--experimental-permission' : '--permission';
+    const { failed, passed } = await runProgram(file, [permission, '--allow-fs-read=*', ...rights]);
+    assert.deepEqual(failed, []);
+    assert.equal(passed, 2);
+  });
+}
 
 test('CommonJS: require, module names, sloppy code and exports travel', async () => {
   await copyFile(join(sources, 'fixtures/lib.cjs'), join(folder, 'lib.cjs'));

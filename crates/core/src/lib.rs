@@ -21,6 +21,7 @@ pub mod ring;
 pub mod segment;
 #[cfg(not(loom))]
 pub mod slab;
+pub mod stm;
 pub mod sync;
 #[cfg(not(loom))]
 pub mod sys;

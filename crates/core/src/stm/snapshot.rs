@@ -1,0 +1,84 @@
+//! Reads of one moment. A transaction notes the lock of each object that it reads; its snapshot is the clock at
+//! a moment at which all of them had the values that were read. A newer object extends the snapshot, when no
+//! noted object has changed since (Felber, Fetzer, Marlier, Riegel 2010: time-based STM).
+
+use super::layout::word;
+use super::space::{Participant, Space, is_newer};
+use crate::error::Result;
+use crate::region::Region;
+use crate::sync::{
+    Ordering::{Acquire, Relaxed},
+    fence,
+};
+
+/// The result of reading an object once.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// The value, and the version of its object.
+    Seen { value: u32, version: u32 },
+    /// The lock word, which a participant holds.
+    Held(u32),
+    /// It changed meanwhile.
+    Changed,
+}
+
+impl<R: Region> Space<R> {
+    /// The present moment, for a new snapshot.
+    pub fn now(&self) -> Result<u32> {
+        // Acquire: pairs with the fetch_add of a commit; its locks are taken before.
+        Ok(self.word(word::CLOCK)?.load(Acquire))
+    }
+
+    /// Reads `at` of the object with this lock, once.
+    pub fn read_once(&self, lock: u32, at: u32) -> Result<Reading> {
+        let lock = self.lock(lock)?;
+        // Acquire: the value is that of this version or a newer one.
+        let before = lock.load(Acquire);
+        if Participant::of_lock(before).is_some() {
+            return Ok(Reading::Held(before));
+        }
+        let value = self.word(at)?.load(Relaxed);
+        // Pairs with the release fence of `write_back`: a value that was written there comes with its lock.
+        fence(Acquire);
+        if lock.load(Relaxed) != before {
+            return Ok(Reading::Changed);
+        }
+        Ok(Reading::Seen { value, version: before })
+    }
+
+    /// True: no object of `reads` has changed since `snapshot`. `own`: the participant whose locks are no change,
+    /// with the version that each had.
+    pub fn is_unchanged(
+        &self,
+        reads: &[u32],
+        snapshot: u32,
+        own: Option<(Participant, &[(u32, u32)])>,
+    ) -> Result<bool> {
+        for &at in reads {
+            let found = self.lock(at)?.load(Acquire);
+            let version = match Participant::of_lock(found) {
+                None => found,
+                Some(holder) => {
+                    let Some((me, held)) = own.filter(|(me, _)| *me == holder) else {
+                        return Ok(false);
+                    };
+                    debug_assert_eq!(me, holder);
+                    match held.binary_search_by_key(&at, |&(lock, _)| lock) {
+                        Ok(place) => held[place].1,
+                        Err(_) => return Ok(false),
+                    }
+                }
+            };
+            if is_newer(version, snapshot) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A later snapshot in which all of `reads` still hold; `None`: one has changed.
+    pub fn extend(&self, reads: &[u32], snapshot: u32) -> Result<Option<u32>> {
+        let now = self.now()?;
+        Ok(self.is_unchanged(reads, snapshot, None)?.then_some(now))
+    }
+}

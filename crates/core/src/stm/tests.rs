@@ -1,0 +1,271 @@
+//! Commits of several participants, in one thread and in many; each may end at any step.
+
+use super::commit::{Commit, Outcome, Surroundings};
+use super::layout::Shape;
+use super::snapshot::Reading;
+use super::space::{Participant, Space, is_newer};
+use crate::error::{CoreError, Result};
+use crate::region::Region;
+use crate::sync::AtomicU32;
+use std::cell::Cell;
+use std::sync::Mutex;
+
+/// Words in memory of this process.
+pub struct Words(Vec<AtomicU32>);
+
+impl Words {
+    pub fn new(count: u32) -> Words {
+        Words((0..count).map(|_| AtomicU32::new(0)).collect())
+    }
+}
+
+// SAFETY: a word's place depends on its offset alone; there are no copies.
+unsafe impl Region for Words {
+    fn size_bytes(&self) -> usize {
+        self.0.len() * 4
+    }
+    fn word(&self, offset: usize) -> &AtomicU32 {
+        &self.0[offset / 4]
+    }
+    fn copy_in(&self, _offset: usize, _bytes: &[u8]) {
+        unreachable!("words alone")
+    }
+    fn copy_out(&self, _offset: usize, _bytes: &mut [u8]) {
+        unreachable!("words alone")
+    }
+}
+
+const CELLS: u32 = 4;
+const SHAPE: Shape = Shape { size_words: 4096, participants: 8, writes: 32 };
+
+fn space() -> Space<Words> {
+    Space::create(Words::new(SHAPE.size_words), SHAPE).expect("sound")
+}
+
+/// The lock and the word of a cell.
+fn cell(number: u32) -> (u32, u32) {
+    let lock = SHAPE.heap_at() + 4 * number;
+    (lock, lock + 1)
+}
+
+/// Participants that have ended, and the step at which one ends, with the passings before.
+#[derive(Default)]
+struct World {
+    dead: Mutex<Vec<Participant>>,
+    end_at: Cell<Option<(u8, u32)>>,
+}
+
+const ENDED: CoreError = CoreError::Unsupported { what: "life any more" };
+
+impl Surroundings for World {
+    fn pass(&self, step: u8) -> Result<()> {
+        match self.end_at.get() {
+            Some((at, 0)) if at == step => Err(ENDED),
+            Some((at, passes)) if at == step => {
+                self.end_at.set(Some((at, passes - 1)));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.end_at.get().is_some_and(|(_, passes)| passes == 0)
+    }
+
+    fn wait(&self, tries: u32, on: Participant) -> Result<bool> {
+        assert!(tries < 1_000_000, "{on:?} holds up the others");
+        std::thread::yield_now();
+        Ok(self.dead.lock().expect("no panic").contains(&on))
+    }
+}
+
+/// A World that several threads share: nobody ends.
+struct Calm;
+
+impl Surroundings for Calm {
+    fn wait(&self, _tries: u32, _on: Participant) -> Result<bool> {
+        std::thread::yield_now();
+        Ok(false)
+    }
+}
+
+/// Reads all cells at one moment, extending the snapshot; `None`: a conflict.
+fn read_all<R: Region>(
+    space: &Space<R>,
+    commit: &mut Commit,
+    wait: impl Fn(u32) -> Result<()>,
+) -> Result<Option<[u32; CELLS as usize]>> {
+    commit.restart(space.now()?);
+    let mut values = [0; CELLS as usize];
+    for (number, value) in (0..).zip(&mut values) {
+        let (lock, at) = cell(number);
+        loop {
+            match space.read_once(lock, at)? {
+                Reading::Seen { value: seen, version } => {
+                    if is_newer(version, commit.snapshot) {
+                        let Some(now) = space.extend(&commit.reads, commit.snapshot)? else {
+                            return Ok(None);
+                        };
+                        commit.snapshot = now;
+                        continue;
+                    }
+                    *value = seen;
+                    break;
+                }
+                Reading::Held(_) => wait(lock)?,
+                Reading::Changed => {}
+            }
+        }
+        commit.reads.push(lock);
+    }
+    Ok(Some(values))
+}
+
+/// Moves 1 from one cell to another, as often as it must be tried.
+fn transfer<R: Region>(
+    space: &Space<R>,
+    me: Participant,
+    [from, to]: [u32; 2],
+    around: &impl Surroundings,
+) -> Result<()> {
+    let mut commit = Commit::default();
+    loop {
+        let held = |lock: u32| space.await_lock(me, lock, around);
+        let Some(values) = read_all(space, &mut commit, held)? else { continue };
+        assert_eq!(values.iter().copied().fold(0, u32::wrapping_add), 0, "a torn snapshot");
+        for (number, by) in [(from, u32::MAX), (to, 1)] {
+            let (lock, at) = cell(number);
+            commit.locks.push(lock);
+            commit.writes.push((at, values[number as usize].wrapping_add(by)));
+        }
+        if matches!(space.commit(me, &mut commit, around)?, Outcome::Committed(_)) {
+            return Ok(());
+        }
+    }
+}
+
+fn values_of(space: &Space<Words>) -> [u32; CELLS as usize] {
+    let wait = |lock| panic!("the lock {lock} was left behind");
+    read_all(space, &mut Commit::default(), wait).expect("sound").expect("nobody else")
+}
+
+#[test]
+fn writes_are_there_together_and_a_conflict_has_no_effect() {
+    let space = space();
+    let (one, other) = (Participant(0), Participant(1));
+    let mut slow = Commit::default();
+    let values = read_all(&space, &mut slow, |_| Ok(())).expect("sound").expect("nobody else");
+    transfer(&space, other, [0, 1], &Calm).expect("sound");
+    let (lock, at) = cell(2);
+    slow.locks.push(lock);
+    slow.writes.push((at, values[2] + 7));
+    assert_eq!(space.commit(one, &mut slow, &Calm).expect("sound"), Outcome::Conflict);
+    assert_eq!(values_of(&space), [u32::MAX, 1, 0, 0]);
+}
+
+#[test]
+fn threads_never_see_a_torn_moment_and_lose_nothing() {
+    let space = space();
+    let rounds = 5_000;
+    std::thread::scope(|scope| {
+        for number in 0..4 {
+            let space = &space;
+            scope.spawn(move || {
+                for round in 0..rounds {
+                    let from = (number + round) % CELLS;
+                    let places = [from, (from + 1 + round % (CELLS - 1)) % CELLS];
+                    transfer(space, Participant(number), places, &Calm).expect("sound");
+                }
+            });
+        }
+    });
+    assert_eq!(values_of(&space).iter().copied().fold(0, u32::wrapping_add), 0);
+}
+
+#[test]
+fn a_commit_whose_owner_ends_at_any_step_counts_whole_or_not_at_all() {
+    for step in 1..=8 {
+        let space = space();
+        let (dead, other) = (Participant(3), Participant(1));
+        let world = World::default();
+        world.end_at.set(Some((step, 0)));
+        assert_eq!(transfer(&space, dead, [0, 1], &world), Err(ENDED), "step {step}");
+        world.end_at.set(None);
+        world.dead.lock().expect("no panic").push(dead);
+        transfer(&space, other, [1, 2], &world).expect("sound");
+        transfer(&space, other, [0, 2], &world).expect("sound");
+        space.recover(other, dead, &world).expect("sound");
+        let moved = u32::from(step > 5);
+        let wanted = [0u32.wrapping_sub(moved + 1), moved.wrapping_sub(1), 2, 0];
+        assert_eq!(values_of(&space), wanted, "step {step}");
+    }
+}
+
+#[test]
+fn values_are_not_written_again_once_the_first_lock_is_released() {
+    let space = space();
+    let (dead, other) = (Participant(3), Participant(1));
+    let world = World::default();
+    world.end_at.set(Some((7, 1)));
+    assert_eq!(transfer(&space, dead, [0, 1], &world), Err(ENDED));
+    world.end_at.set(None);
+    world.dead.lock().expect("no panic").push(dead);
+    let mut blind = Commit::default();
+    blind.restart(space.now().expect("sound"));
+    let (lock, at) = cell(0);
+    blind.locks.push(lock);
+    blind.writes.push((at, 9));
+    assert!(matches!(space.commit(other, &mut blind, &world), Ok(Outcome::Committed(_))));
+    space.recover(other, dead, &world).expect("sound");
+    assert_eq!(values_of(&space), [9, 1, 0, 0]);
+}
+
+#[test]
+fn a_repair_whose_maker_ends_at_any_step_is_made_again() {
+    for repair in 16..=18 {
+        let space = space();
+        let (dead, also_dead, other) = (Participant(3), Participant(2), Participant(1));
+        let world = World::default();
+        world.end_at.set(Some((7, 0)));
+        assert_eq!(transfer(&space, dead, [0, 1], &world), Err(ENDED));
+        world.dead.lock().expect("no panic").push(dead);
+        world.end_at.set(Some((repair, 0)));
+        assert_eq!(transfer(&space, also_dead, [0, 1], &world), Err(ENDED), "repair {repair}");
+        world.end_at.set(None);
+        world.dead.lock().expect("no panic").push(also_dead);
+        transfer(&space, other, [0, 1], &world).expect("sound");
+        assert_eq!(values_of(&space), [u32::MAX - 1, 2, 0, 0], "repair {repair}");
+    }
+}
+
+#[test]
+fn versions_wrap() {
+    let space = space();
+    space
+        .word(super::layout::word::CLOCK)
+        .expect("inside")
+        .store(u32::MAX - 9, std::sync::atomic::Ordering::Relaxed);
+    for number in 0..CELLS {
+        let (lock, _) = cell(number);
+        space.lock(lock).expect("inside").store(u32::MAX - 9, std::sync::atomic::Ordering::Relaxed);
+    }
+    for _ in 0..20 {
+        transfer(&space, Participant(0), [0, 1], &Calm).expect("sound");
+    }
+    assert_eq!(values_of(&space), [0u32.wrapping_sub(20), 20, 0, 0]);
+}
+
+#[test]
+fn forged_words_are_errors() {
+    let space = space();
+    for at in [0, SHAPE.heap_at() - 1, SHAPE.size_words, u32::MAX] {
+        assert_eq!(space.read_once(at, at).expect_err("forged").code(), "SEGMENT_CORRUPT", "{at}");
+    }
+    let mut commit = Commit::default();
+    commit.locks.push(u32::MAX);
+    commit.writes.push((u32::MAX, 1));
+    let refused = space.commit(Participant(0), &mut commit, &Calm).expect_err("forged");
+    assert_eq!(refused.code(), "SEGMENT_CORRUPT");
+    assert!(space.commit(Participant(99), &mut commit, &Calm).is_err());
+}
