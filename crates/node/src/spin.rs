@@ -14,11 +14,14 @@ use manycore_core::sync::Ordering::Relaxed;
 use manycore_core::sys as core_sys;
 use manycore_core::wake::spin::SpinHistory;
 use std::cell::{Cell, RefCell};
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-/// Maximum time of a spin for an answer (parent) or for the next request (worker).
-const PARENT_SPIN: Duration = Duration::from_micros(20);
-const WORKER_SPIN: Duration = Duration::from_micros(50);
+/// Maximum times of a spin for an answer (parent) or for the next request (worker). A worker may reach the
+/// request of a parent that has to be woken; a parent never waits so long, because it has other work.
+const PARENT_SPIN: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::from_micros(20);
+const WORKER_SPIN: RangeInclusive<Duration> =
+    Duration::from_micros(50)..=Duration::from_micros(200);
 /// Checks of the words between two reads of the clock.
 const POLLS_PER_CLOCK: u32 = 64;
 
@@ -108,10 +111,11 @@ impl Spin {
                     return None;
                 }
             }
-            limit = limit.max(Some(match end.side {
+            let window = self.history.borrow().window(match end.side {
                 Side::Parent => PARENT_SPIN,
                 Side::Worker => WORKER_SPIN,
-            }));
+            });
+            limit = limit.max(Some(window));
         }
         let fits = awake_here.max(awake_reported) <= self.cpu_count;
         limit.filter(|_| fits && is_alone() && self.history.borrow_mut().takes_chance())
@@ -137,7 +141,7 @@ impl Spin {
                 break false;
             }
         };
-        self.history.borrow_mut().note_spin(came);
+        self.history.borrow_mut().note_spin(came.then(|| start.elapsed()));
         came
     }
 }
