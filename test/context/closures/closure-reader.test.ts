@@ -31,12 +31,12 @@ test('this runtime has the layout that is read', { skip }, () => {
   assert.equal(closureReaderProblem(), undefined);
 });
 
-/** Programs of each kind: `MANYCORE_ROUNDS=7000` for a million functions and values. */
+/** Programs of each kind: `MANYCORE_ROUNDS=8000` for about a million readings in all. */
 const rounds = Number(process.env['MANYCORE_ROUNDS'] ?? 100);
 
 const kinds = ['strict', 'sloppy', 'module'] as const;
 
-/** What the function itself returns; `undefined`: a variable of it has no value yet. */
+/** The result of the function itself; `undefined`: a variable of it has no value yet. */
 function ownOf(fn: () => unknown[]): unknown[] | undefined {
   try {
     return fn();
