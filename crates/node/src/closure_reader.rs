@@ -146,14 +146,6 @@ struct Shape {
     numbers: Vec<u64>,
 }
 
-impl Scope {
-    /// Words that are no addresses, which a collection would change.
-    fn numbers(&self) -> Vec<u64> {
-        let words = self.words.iter().take(self.after);
-        words.filter(|&&word| !is_pointer(word)).copied().collect()
-    }
-}
-
 impl Shape {
     fn alike(&self) -> (u64, &[u64]) {
         (self.length, &self.numbers)
@@ -180,6 +172,14 @@ struct Scope {
     /// Slots in front of those of the names. One holds an extension: code may add variables while it runs, as
     /// `eval` does, or names that are not listed.
     extra: usize,
+}
+
+impl Scope {
+    /// Words that are no addresses, which a collection would change.
+    fn numbers(&self) -> Vec<u64> {
+        let words = self.words.iter().take(self.after);
+        words.filter(|&&word| !is_pointer(word)).copied().collect()
+    }
 }
 
 fn is_pointer(tagged: u64) -> bool {
@@ -223,8 +223,8 @@ pub struct NativeClosureReader {
 impl NativeClosureReader {
     /// `unset`: a function that captured one variable, `x`, whose declaration has not run. `assigned`: one that
     /// captured `x`, which another function has set to 2. `numbers`: one that captured `inner`, 12, and `outer`,
-    /// 11. Throws where the layout differs: all of it is compared as numbers, before a
-    /// captured value is made of any.
+    /// 11. Throws where the layout differs: all of it is compared as numbers,
+    /// before a captured value is made of any.
     #[napi(constructor)]
     pub fn new(
         env: &Env,

@@ -54,6 +54,8 @@ const maxKeptAtOnce = 8;
 const maxKept = 256;
 /** Share of the functions of known code that are noted to be met again: an entry costs more than the rest. */
 const notedShare = 1 / 16;
+/** The generator of Node: one that the program puts in its place has a sequence of its own. */
+const { random } = Math;
 /** Pinned functions come and go, so they count downwards from here, apart from permanent ids. */
 const firstPinnedId = -2;
 const lastPinnedId = -(2 ** 31);
@@ -362,7 +364,7 @@ export class ContextExporter implements Exporter {
     const count = this.#keptByCode.get(codeId) ?? 0;
     if (count >= maxKept) return true;
     if (count < maxKeptAtOnce || this.#firstSeen.has(fn)) return false;
-    if (Math.random() < notedShare) this.#firstSeen.set(fn, this.#exports);
+    if (random() < notedShare) this.#firstSeen.set(fn, this.#exports);
     return true;
   }
 
