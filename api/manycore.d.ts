@@ -57,6 +57,18 @@ declare const errorCodes: {
     readonly CLUSTER_REFUSED: "a NATS server, or another node of the cluster, has refused this one";
     readonly CLUSTER_UNREACHABLE: "no NATS server answers";
     readonly CLUSTER_UNSIGNED: "functions and classes travel in a cluster only with a secret";
+    readonly STM_ASYNC: "the function of a transaction returned a promise";
+    readonly STM_CROWDED: "too many threads take part in the transactional memory";
+    readonly STM_GONE: "the variable was freed";
+    readonly STM_OTHER_MEMORY: "the variable belongs to another memory than that of this program";
+    readonly STM_OUTSIDE: "the call needs a transaction around it";
+    readonly STM_SIDE_EFFECT: "the call has effects outside, and was made in a transaction";
+    readonly STM_STUCK: "a thread that is stopped in the middle of a commit holds the others up";
+    readonly STM_TIMED_OUT: "no variable changed in time";
+    readonly STM_TOO_LARGE: "the transaction reads or writes too many variables";
+    readonly STM_VALUE: "a variable cannot hold this value";
+    readonly STM_VALUE_TOO_LARGE: "the value is larger than 64 KiB";
+    readonly STM_WOULD_BLOCK: "the transaction would have to wait for a change";
     readonly LOOPS_CLOSED: "the loops are closed";
     readonly UNIT_INVALID: "not a deployable unit, or one that cannot be loaded";
     readonly UNIT_MOVE_FAILED: "an instance of a unit could not move to another loop, and goes on where it was";
@@ -559,6 +571,25 @@ declare namespace pmap {
     };
     var reduce: typeof reduceItems;
 }
+interface TVar<T> {
+    get(): T;
+    set(value: T): void;
+    update(change: (value: T) => T): T;
+    peek(): T;
+}
+declare function tvar<T>(initial: T): TVar<T>;
+declare function atomically<T>(fn: () => T): T;
+declare function retry(): never;
+declare function check(condition: boolean): void;
+declare function orElse<T>(...ways: readonly (() => T)[]): T;
+declare function nested<T>(fn: () => T): T;
+declare function afterCommit(effect: () => void): void;
+declare function free(variable: TVar<unknown>): void;
+interface WhenOptions {
+    readonly signal?: AbortSignal;
+    readonly timeoutMs?: number;
+}
+declare function atomicallyWhen<T>(fn: () => T, options?: WhenOptions): Promise<T>;
 interface UnitContext<Config = unknown> {
     readonly bus: Bus;
     readonly config: Config;
@@ -676,5 +707,5 @@ declare class Loops implements AsyncDisposable {
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
 }
-export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, bus, cluster, deploy, errorCodes, hasCode, hasItemIndex, isInsideWorker, parallel, parallelEvents, perWorker, pmap, propagate, report, run, shared, task, taskSignal, warm, workerNumber };
-export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, NatsOptions, OnReport, OutputListener, OutputSource, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SendOptions, StreamHandler, StreamOptions, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, WorkerExit, WorkerExitMessage, WorkerKind, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };
+export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, afterCommit, atomically, atomicallyWhen, bus, check, cluster, deploy, errorCodes, free, hasCode, hasItemIndex, isInsideWorker, nested, orElse, parallel, parallelEvents, perWorker, pmap, propagate, report, retry, run, shared, task, taskSignal, tvar, warm, workerNumber };
+export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, NatsOptions, OnReport, OutputListener, OutputSource, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SendOptions, StreamHandler, StreamOptions, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };

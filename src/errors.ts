@@ -70,6 +70,19 @@ export const errorCodes = {
   CLUSTER_REFUSED: 'a NATS server, or another node of the cluster, has refused this one',
   CLUSTER_UNREACHABLE: 'no NATS server answers',
   CLUSTER_UNSIGNED: 'functions and classes travel in a cluster only with a secret',
+  // transactional memory
+  STM_ASYNC: 'the function of a transaction returned a promise',
+  STM_CROWDED: 'too many threads take part in the transactional memory',
+  STM_GONE: 'the variable was freed',
+  STM_OTHER_MEMORY: 'the variable belongs to another memory than that of this program',
+  STM_OUTSIDE: 'the call needs a transaction around it',
+  STM_SIDE_EFFECT: 'the call has effects outside, and was made in a transaction',
+  STM_STUCK: 'a thread that is stopped in the middle of a commit holds the others up',
+  STM_TIMED_OUT: 'no variable changed in time',
+  STM_TOO_LARGE: 'the transaction reads or writes too many variables',
+  STM_VALUE: 'a variable cannot hold this value',
+  STM_VALUE_TOO_LARGE: 'the value is larger than 64 KiB',
+  STM_WOULD_BLOCK: 'the transaction would have to wait for a change',
   // units
   LOOPS_CLOSED: 'the loops are closed',
   UNIT_INVALID: 'not a deployable unit, or one that cannot be loaded',
@@ -115,6 +128,7 @@ const namesOfKind: Partial<Record<ErrorCode, string>> = {
   TASK_TIMED_OUT: 'TimeoutError',
   TASK_WAITED_TOO_LONG: 'TimeoutError',
   BUS_TIMEOUT: 'TimeoutError',
+  STM_TIMED_OUT: 'TimeoutError',
 };
 
 /** An error with a stable `code`; `message` says what happened, with the value, and the way out. */

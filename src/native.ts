@@ -269,6 +269,40 @@ export interface NativeClosureReader {
   readOnce(fn: object, names: readonly string[], values: unknown[]): boolean;
 }
 
+/** This thread in the transactional memory of an arena (crates/node/src/transactions.rs). */
+export interface NativeTransactions {
+  /** All words that the participants share. */
+  words(): ArrayBuffer;
+  /** Memory for what the next calls read. */
+  desk(): ArrayBuffer;
+  /** Indices of words, in the order of `placeNames` (stm/space.ts). */
+  places(): number[];
+  /** Takes memory for an object of `words` words; returns its index. */
+  take(words: number): number;
+  keepTaken(): void;
+  giveBack(kept: number): void;
+  /** Commits what the desk has; false: a conflict, without an effect. */
+  commit(): boolean;
+  /** A later snapshot for the reads on the desk, into its first word; false: one has changed. */
+  extend(): boolean;
+  /** Returns when the object may have a version that a snapshot of now can have. */
+  awaitObject(lock: number): void;
+  /** Makes changes of what the desk has as reads wake this thread; false: one has changed already. */
+  watch(): boolean;
+  beginSleep(): void;
+  endSleep(): void;
+  takeWake(): boolean;
+  /** Keeps others from committing; false: another thread does. */
+  beginSerial(): boolean;
+  endSerial(): void;
+  /** Frees memory, now and then. */
+  tidy(): void;
+  /** Undoes or completes the commits of threads that have ended. */
+  recoverEnded(): void;
+  /** Commits, conflicts, thefts, recoveries; bytes that objects have taken. */
+  figures(): number[];
+}
+
 /** Everything that the binary exports; `parseBinding` holds the names. */
 export interface NativeBinding {
   readonly NativeSegment: { open(fd: number): NativeSegment };
@@ -330,6 +364,12 @@ export interface NativeBinding {
     assigned: () => unknown,
     numbers: () => unknown,
   ) => NativeClosureReader;
+  /** `id`: a number for the memory, if this is its first participant. */
+  readonly NativeTransactions: new (
+    arena: NativeArena,
+    id: number,
+    onWake: () => void,
+  ) => NativeTransactions;
   /** The constructor throws when this runtime does not report collections. */
   readonly NativeCollections: new () => NativeCollections;
   /**
@@ -390,6 +430,7 @@ const exportNames = [
   'NativeTracer',
   'NativeClosureReader',
   'NativeCollections',
+  'NativeTransactions',
   'uncountedProblem',
   'outstandingBytes',
   'boardLayout',

@@ -90,6 +90,19 @@ export {
   warm,
 } from './pool/index.js';
 export {
+  afterCommit,
+  atomically,
+  atomicallyWhen,
+  check,
+  free,
+  nested,
+  orElse,
+  retry,
+  type TVar,
+  tvar,
+  type WhenOptions,
+} from './stm/index.js';
+export {
   type BlockingOptions,
   bus,
   cluster,

@@ -28,6 +28,7 @@ const layers: Readonly<Record<string, number>> = {
   worker: 3,
   bus: 4,
   pool: 4,
+  stm: 4,
   cluster: 5,
   pmap: 5,
   'http-apps': 2,

@@ -42,6 +42,7 @@ export default defineConfig({
           guide('Calls and pools', 'pool'),
           guide('The parallel map', 'pmap'),
           guide('What travels', 'what-travels'),
+          guide('Shared state', 'stm'),
           guide('When workers fail', 'failing-workers'),
           guide('Test runners, compilers, bundlers', 'runners'),
           guide('Coming from other pools', 'from-other-pools'),

@@ -16,6 +16,7 @@ export const doors = {
   cgi: 'src/http-apps/cgi/public.ts',
   metrics: 'src/observe/metrics/public.ts',
   opentelemetry: 'src/observe/opentelemetry/public.ts',
+  stm: 'src/stm/public.ts',
 };
 
 /**

@@ -10,7 +10,14 @@
 
 import type { Duplex } from 'node:stream';
 import { CodedError } from '../errors.js';
-import { boolean, checkFunction, integer, oneOf, string } from '../lib/index.js';
+import {
+  boolean,
+  checkFunction,
+  integer,
+  oneOf,
+  refuseInTransaction,
+  string,
+} from '../lib/index.js';
 import { BusAddress } from './address.js';
 import { Consumer } from './delivery/consumer.js';
 import {
@@ -95,6 +102,7 @@ export class ScopedBus implements Bus {
 
   #check(address: string): void {
     string('address', address, 'a name');
+    refuseInTransaction('the bus');
     if (this.#scope !== undefined && address.startsWith(reservedPrefix)) throw reserved(address);
     const { receivers, state } = this.#parts;
     if (receivers.hasUplink) receivers.check(address);

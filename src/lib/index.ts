@@ -112,4 +112,5 @@ export { Parcel } from './parcel.js';
 export { Patience, patienceDefaults } from './restart/patience.js';
 export { type RestartOptions, RestartPolicy, restartDefaults } from './restart/restart.js';
 export { median, quantile } from './statistics.js';
+export { refuseInTransaction, setTransactionRunning } from './transaction.js';
 export { packageVersion } from './version.js';

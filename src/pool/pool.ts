@@ -19,6 +19,7 @@ import {
   optionsAlone,
   ownOf,
   ownOptions,
+  refuseInTransaction,
   startTimer,
 } from '../lib/index.js';
 import {
@@ -296,6 +297,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   #begin(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
+    refuseInTransaction('a call of a pool');
     // Not async: a promise more for each call would show (bench/cases/throughput.js).
     try {
       if (typeof fn !== 'function')
@@ -409,6 +411,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
    * pool without workers.
    */
   pin(mapper: AnyFunction): PinnedFunction {
+    refuseInTransaction('a map');
     if (this.#state !== 'open') throw closedError();
     this.#manager.anticipate();
     const snapshot = this.#packer.exportFunction(mapper);

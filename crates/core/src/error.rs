@@ -16,6 +16,12 @@ pub enum CoreError {
     Version { found: u32 },
     /// No offset or no memory is left for a block.
     Full { size_bytes: u64 },
+    /// A transaction is too large for a log.
+    TooLarge { writes: u64 },
+    /// All numbers for threads that make transactions are taken.
+    Crowded { participants: u32 },
+    /// A thread that has stopped in the middle of a commit holds the others up.
+    Stuck { thread: u32 },
     /// System calls cannot be counted in the kernel.
     TraceUnavailable { reason: String },
 }
@@ -36,6 +42,9 @@ impl CoreError {
             CoreError::Corrupt { .. } => "SEGMENT_CORRUPT",
             CoreError::Version { .. } => "SEGMENT_VERSION",
             CoreError::Full { .. } => "SHARED_MEMORY_FULL",
+            CoreError::TooLarge { .. } => "STM_TOO_LARGE",
+            CoreError::Crowded { .. } => "STM_CROWDED",
+            CoreError::Stuck { .. } => "STM_STUCK",
             CoreError::TraceUnavailable { .. } => "TRACE_UNAVAILABLE",
         }
     }
@@ -62,6 +71,17 @@ impl fmt::Display for CoreError {
             CoreError::Full { size_bytes } => {
                 write!(f, "no shared memory is left for {size_bytes} bytes")
             }
+            CoreError::TooLarge { writes } => {
+                write!(f, "a transaction writes {writes} words, too many for one: divide it")
+            }
+            CoreError::Crowded { participants } => write!(
+                f,
+                "{participants} threads make transactions already, and no more can: end some workers"
+            ),
+            CoreError::Stuck { thread } => write!(
+                f,
+                "thread {thread} has stopped in the middle of a commit: let it go on (kill -CONT), or end it"
+            ),
             CoreError::TraceUnavailable { reason } => write!(f, "{reason}"),
         }
     }

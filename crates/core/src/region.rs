@@ -4,6 +4,7 @@
 //! so a foreign write can give wrong values but never undefined behaviour that the protocol rests
 //! on. The ring runs over any region: `Mapping` in production, `HeapRegion` in tests and models.
 
+use crate::error::Result;
 use crate::sync::AtomicU32;
 
 /// # Safety
@@ -17,6 +18,10 @@ pub unsafe trait Region {
     fn copy_in(&self, offset: usize, bytes: &[u8]);
     /// Copies from `[offset, offset + bytes.len())`; panics when that is not inside.
     fn copy_out(&self, offset: usize, bytes: &mut [u8]);
+    /// Puts memory behind these bytes, so that a write there cannot fail any more.
+    fn populate(&self, _offset: usize, _size_bytes: usize) -> Result<()> {
+        Ok(())
+    }
 }
 
 // SAFETY: forwards to the region behind the reference.
@@ -36,6 +41,34 @@ unsafe impl<R: Region> Region for &R {
     fn copy_out(&self, offset: usize, bytes: &mut [u8]) {
         (**self).copy_out(offset, bytes);
     }
+
+    fn populate(&self, offset: usize, size_bytes: usize) -> Result<()> {
+        (**self).populate(offset, size_bytes)
+    }
+}
+
+// SAFETY: forwards to the region that is shared.
+#[cfg(not(loom))]
+unsafe impl Region for std::sync::Arc<Mapping> {
+    fn size_bytes(&self) -> usize {
+        (**self).size_bytes()
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU32 {
+        (**self).word(offset)
+    }
+
+    fn copy_in(&self, offset: usize, bytes: &[u8]) {
+        (**self).copy_in(offset, bytes);
+    }
+
+    fn copy_out(&self, offset: usize, bytes: &mut [u8]) {
+        (**self).copy_out(offset, bytes);
+    }
+
+    fn populate(&self, offset: usize, size_bytes: usize) -> Result<()> {
+        (**self).populate(offset, size_bytes)
+    }
 }
 
 #[cfg(not(loom))]
@@ -44,7 +77,8 @@ pub use mapped::Mapping;
 #[cfg(not(loom))]
 mod mapped {
     use super::Region;
-    use crate::error::Result;
+    use crate::error::{CoreError, Result};
+    use crate::slab::PAGE_BYTES;
     use crate::sync::AtomicU32;
     use crate::sys;
     use crate::sys::fd::BorrowedFd;
@@ -119,6 +153,15 @@ mod mapped {
             let len = bytes.len();
             // SAFETY: `check`: the source is mapped; the target is a live, exclusive slice.
             unsafe { from.copy_to_nonoverlapping(NonNull::from(bytes).cast(), len) };
+        }
+
+        fn populate(&self, offset: usize, size_bytes: usize) -> Result<()> {
+            self.check(offset, size_bytes);
+            let before = offset % PAGE_BYTES as usize;
+            // SAFETY: `check` has shown that the offset lies inside the mapping, which starts on a page.
+            let page = unsafe { self.start.add(offset - before) };
+            sys::populate(page, size_bytes + before)
+                .map_err(|_| CoreError::Full { size_bytes: size_bytes as u64 })
         }
     }
 }

@@ -7,14 +7,17 @@ use loom::sync::Arc;
 use loom::thread;
 use manycore_core::error::Result;
 use manycore_core::region::Region;
-use manycore_core::stm::commit::{Commit, Outcome, Surroundings};
-use manycore_core::stm::layout::{PARTICIPANT_WORDS, PARTICIPANTS_AT, Shape, participant, word};
+use manycore_core::stm::commit::{Commit, Outcome, Peer, Surroundings};
+use manycore_core::stm::layout::{
+    PARTICIPANT_WORDS, PARTICIPANTS_AT, Shape, counter, participant, word,
+};
 use manycore_core::stm::snapshot::Reading;
 use manycore_core::stm::space::{Participant, Space, is_newer};
 use manycore_core::sync::AtomicU32;
 use std::collections::HashMap;
 
-const SHAPE: Shape = Shape { size_words: 512, participants: 3, writes: 2 };
+const SHAPE: Shape =
+    Shape { size_words: 2048, participants: 3, small_writes: 4, large_writes: 4, watch_words: 1 };
 const CELLS: u32 = 2;
 
 /// The words that a model uses, and no others: each costs loom time.
@@ -22,20 +25,34 @@ struct Words(HashMap<usize, AtomicU32>);
 
 impl Words {
     fn new() -> Words {
-        let mut used: Vec<u32> = (0..5).chain([word::CLOCK]).collect();
+        let mut used: Vec<u32> = (0..5).collect();
+        used.extend([word::CLOCK, word::EPOCH, word::HEAP_TOP, word::SERIAL, word::NUMBERS]);
+        used.push(SHAPE.watch_at());
         for number in 0..SHAPE.participants {
             let first = PARTICIPANTS_AT + number * PARTICIPANT_WORDS;
             let fields = [
+                participant::STATE,
+                participant::LIFE,
                 participant::STATUS,
                 participant::VERSION,
                 participant::LOCK_COUNT,
                 participant::WRITE_COUNT,
+                participant::LOG_AT,
                 participant::CLAIMANT,
+                participant::WAKE,
+                participant::BELL,
+                participant::BELL_OF,
+                participant::EPOCH,
+                participant::TAKEN_COUNT,
             ];
             used.extend(fields.map(|field| first + field));
-            used.extend((0..3 * SHAPE.writes).map(|at| SHAPE.log_at(number) + at));
+            let counters = first + participant::COUNTERS;
+            used.extend(counters..counters + counter::COUNT);
+            let log = SHAPE.small_log(number);
+            used.extend((0..2).map(|at| log.lock(at)));
+            used.extend((0..4).map(|at| log.write(0) + at));
         }
-        used.extend((0..2 * CELLS).map(|at| SHAPE.heap_at() + at));
+        used.extend((0..2 * CELLS).map(|at| SHAPE.chunks_at() + at));
         Words(used.into_iter().map(|at| (at as usize * 4, AtomicU32::new(0))).collect())
     }
 }
@@ -60,14 +77,14 @@ unsafe impl Region for Words {
 struct Calm;
 
 impl Surroundings for Calm {
-    fn wait(&self, _tries: u32, _on: Participant) -> Result<bool> {
+    fn wait(&self, _tries: u32, _on: Peer) -> Result<bool> {
         thread::yield_now();
         Ok(false)
     }
 }
 
 fn cell(number: u32) -> (u32, u32) {
-    let lock = SHAPE.heap_at() + 2 * number;
+    let lock = SHAPE.chunks_at() + 2 * number;
     (lock, lock + 1)
 }
 
@@ -118,7 +135,7 @@ fn transfer(space: &Space<Words>, me: Participant, by: u32) {
 fn model(body: impl Fn(Arc<Space<Words>>) + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
-    builder.check(move || body(Arc::new(Space::create(Words::new(), SHAPE).unwrap())));
+    builder.check(move || body(Arc::new(Space::open(Words::new(), SHAPE, 1).unwrap())));
 }
 
 #[test]
@@ -152,14 +169,14 @@ fn two_that_complete_a_commit_complete_it_once() {
     impl Surroundings for Ended {
         fn pass(&self, step: u8) -> Result<()> {
             let ended = manycore_core::CoreError::Unsupported { what: "life any more" };
-            if step == 7 { Err(ended) } else { Ok(()) }
+            if step == 8 { Err(ended) } else { Ok(()) }
         }
         fn has_ended(&self) -> bool {
             true
         }
-        fn wait(&self, _tries: u32, on: Participant) -> Result<bool> {
+        fn wait(&self, _tries: u32, on: Peer) -> Result<bool> {
             thread::yield_now();
-            Ok(on == Participant(1))
+            Ok(on.number == Participant(1))
         }
     }
     model(|space| {
@@ -181,5 +198,21 @@ fn two_that_complete_a_commit_complete_it_once() {
         other.join().unwrap();
         let values = read_all(&space, Participant(2), &mut Commit::default());
         assert_eq!(values, Some([5, 0u32.wrapping_sub(5)]));
+    });
+}
+
+/// A sleeper that checks once more after it has set its bit, beside a commit: it sees the change, or is woken.
+#[test]
+fn a_change_is_seen_or_wakes_the_sleeper() {
+    model(|space| {
+        space.word(word::NUMBERS).unwrap().store(2, loom::sync::atomic::Ordering::Relaxed);
+        let shared = Arc::clone(&space);
+        let writer = thread::spawn(move || transfer(&shared, Participant(0), 1));
+        let me = Participant(1);
+        let (lock, _) = cell(1);
+        let is_unchanged = space.watch(me, &[lock], 0).unwrap();
+        writer.join().unwrap();
+        let is_woken = space.take_wake(me).unwrap();
+        assert!(!is_unchanged || is_woken, "the sleeper sleeps on");
     });
 }

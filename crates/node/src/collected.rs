@@ -42,7 +42,7 @@ impl Keys {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, key: f64) {
+    pub(crate) fn add(&self, key: f64) {
         let mut state = self.state();
         let is_first = state.keys.is_empty();
         let State { keys, bell } = &mut *state;
@@ -122,6 +122,11 @@ impl Collected {
     /// Makes the value that a buffer with `key` drops when it is collected.
     pub fn notice(&self, key: f64) -> Notice {
         Notice { keys: Arc::clone(&self.keys), key }
+    }
+
+    /// For a thread that adds keys by itself.
+    pub(crate) fn keys(&self) -> Arc<Keys> {
+        Arc::clone(&self.keys)
     }
 
     /// Takes the keys collected since the last call.

@@ -21,6 +21,7 @@ mod segment;
 mod spin;
 mod symbols;
 mod tracer;
+mod transactions;
 mod uncounted;
 mod uv;
 

@@ -1,16 +1,21 @@
-//! One commit, in numbered steps. Up to step 5 any participant may abort it; from then on any may complete it.
+//! One commit, in numbered steps. Up to step 6 any participant may abort it; from then on any may complete it.
 //!
-//! 1 write the log, 2 take the locks in ascending order, 3 take a version, 4 validate the reads, 5 commit,
-//! 6 write the values, 7 release the locks with the version, 8 end.
+//! 1 begin, 2 take the locks in ascending order, 3 write the log, 4 take a version, 5 validate the reads,
+//! 6 commit, 7 write the values, 8 release the locks with the version, 9 wake those that wait for them, 10 end.
 
-use super::layout::{participant as field, phase, word};
-use super::space::{Participant, Space, Status};
+use super::layout::{CLASS_BITS, HEADER_WORDS, counter, participant as field, phase, word};
+use super::space::{Claim, Life, Participant, Space, Status};
+use super::value;
 use crate::error::{CoreError, Result};
 use crate::region::Region;
 use crate::sync::{
+    AtomicU32,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
     fence,
 };
+
+/// Waits for a participant that alone may commit, some 100 ms: one that needs longer has to try again.
+const SERIAL_TRIES: u32 = if cfg!(loom) { 2 } else { 2000 };
 
 /// The reads of a transaction, and the writes that are to follow. The caller keeps the vectors for the next one.
 #[derive(Debug, Default)]
@@ -22,6 +27,15 @@ pub struct Commit {
     pub locks: Vec<u32>,
     /// Indices of words with their new values.
     pub writes: Vec<(u32, u32)>,
+    /// Words of what is written that must not have changed, with their values: headers of objects that are written
+    /// without having been read.
+    pub unchanged: Vec<(u32, u32)>,
+    /// Values (`value`) that are written: bytes that one refers to are retired.
+    pub replaced: Vec<u32>,
+    /// Objects that nothing refers to any more once this has committed.
+    pub retired: Vec<u32>,
+    /// True: the blocks that the participant took are in use once this has committed.
+    pub keeps_taken: bool,
     /// The locks that are held, with their versions before.
     held: Vec<(u32, u32)>,
 }
@@ -33,6 +47,15 @@ impl Commit {
         self.reads.clear();
         self.locks.clear();
         self.writes.clear();
+        self.unchanged.clear();
+        self.replaced.clear();
+        self.retired.clear();
+        self.keeps_taken = false;
+    }
+
+    /// The greatest number of words that its log may need.
+    fn log_words(&self) -> u64 {
+        (self.writes.len() + self.replaced.len() + self.retired.len() + 2) as u64
     }
 }
 
@@ -42,6 +65,13 @@ pub enum Outcome {
     Committed(u32),
     /// No effect, because another transaction came between: it is to run again.
     Conflict,
+}
+
+/// A participant that another one waits for: with its life, because its number may go to another thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer {
+    pub number: Participant,
+    pub life: Life,
 }
 
 /// The surroundings of a commit: waits, and in tests the end of a participant at a step.
@@ -57,7 +87,15 @@ pub trait Surroundings {
     }
 
     /// Waits for another participant for a moment. `tries`: how often before. True: it has ended.
-    fn wait(&self, tries: u32, on: Participant) -> Result<bool>;
+    fn wait(&self, tries: u32, on: Peer) -> Result<bool>;
+
+    /// True: the thread of `life`, which holds the memory back for the `times`-th time, has ended.
+    fn has_gone(&self, _times: u32, _life: Life) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Wakes the waiter behind this word, which was changed.
+    fn ring(&self, _bell: &AtomicU32) {}
 }
 
 impl<R: Region> Space<R> {
@@ -68,11 +106,12 @@ impl<R: Region> Space<R> {
         commit: &mut Commit,
         around: &impl Surroundings,
     ) -> Result<Outcome> {
-        if commit.writes.is_empty() {
+        if commit.writes.is_empty() && commit.retired.is_empty() {
             return Ok(Outcome::Committed(commit.snapshot));
         }
-        let status = self.begin_commit(me, commit, around)?;
-        let version = match self.lock_and_validate(me, status, commit, around) {
+        let limbo = self.prepare(me, commit, around)?;
+        let status = self.begin_commit(me, around)?;
+        let version = match self.lock_and_validate(me, status, commit, limbo, around) {
             Ok(Some(version)) => version,
             Err(error) if around.has_ended() => return Err(error),
             undecided => {
@@ -80,31 +119,34 @@ impl<R: Region> Space<R> {
                 return undecided.map(|_| Outcome::Conflict);
             }
         };
-        around.pass(6)?;
-        self.write_back(me, commit.writes.len() as u32)?;
+        around.pass(7)?;
+        self.write_back(me, self.of(me, field::WRITE_COUNT)?.load(Relaxed))?;
         for &(lock, _) in &commit.held {
-            around.pass(7)?;
+            around.pass(8)?;
             // Release: pairs with the first load of `read_once`, which then has the new values.
             self.lock(lock)?.store(version, Release);
         }
-        around.pass(8)?;
+        around.pass(9)?;
+        self.wake_watchers(commit.held.iter().map(|&(lock, _)| lock), around)?;
+        around.pass(10)?;
         // Release: others see no lock of this commit behind its end.
         self.of(me, field::STATUS)?.store(status.with(phase::IDLE).0, Release);
+        self.count(me, counter::COMMITS)?;
         Ok(Outcome::Committed(version))
     }
 
-    /// Step 1. Returns the status of this commit.
-    fn begin_commit(
+    /// Checks everything that may fail, before any step. Returns the list for what is retired.
+    fn prepare(
         &self,
         me: Participant,
         commit: &mut Commit,
         around: &impl Surroundings,
-    ) -> Result<Status> {
-        around.pass(1)?;
-        if commit.writes.len() > self.shape().writes as usize {
-            let value = commit.writes.len() as u64;
-            return Err(CoreError::Corrupt { what: "the number of writes", value });
+    ) -> Result<u32> {
+        let needed = commit.log_words().max(commit.locks.len() as u64);
+        if needed > self.shape().large_writes.into() {
+            return Err(CoreError::TooLarge { writes: needed });
         }
+        self.grow_log(me, needed as u32)?;
         // Ascending for all: two that took each other's locks would wait, until one is aborted.
         commit.locks.sort_unstable();
         commit.locks.dedup();
@@ -112,56 +154,91 @@ impl<R: Region> Space<R> {
         for &lock in &commit.locks {
             self.lock(lock)?;
         }
-        for (index, &(at, value)) in (0..).zip(&commit.writes) {
+        for &(at, _) in &commit.writes {
             self.word(at)?;
-            let (place, new) = self.logged_write(me, index)?;
-            place.store(at, Relaxed);
-            new.store(value, Relaxed);
         }
-        self.of(me, field::WRITE_COUNT)?.store(commit.writes.len() as u32, Relaxed);
+        let mine = self.claim_of(me)?;
+        for tries in 0..SERIAL_TRIES {
+            let serial = Claim(self.word(word::SERIAL)?.load(Acquire));
+            if serial.holder().is_none() || serial == mine {
+                break;
+            }
+            self.await_claim(word::SERIAL, serial, tries, around)?;
+        }
+        let retires = !commit.replaced.is_empty() || !commit.retired.is_empty();
+        if retires { self.limbo_of_now(me) } else { Ok(0) }
+    }
+
+    /// Keeps others from committing, until `end_serial`: for a transaction that failed often. False: another does.
+    pub fn begin_serial(&self, me: Participant, around: &impl Surroundings) -> Result<bool> {
+        let mine = self.claim_of(me)?;
+        let serial = self.word(word::SERIAL)?;
+        let found = Claim(serial.load(Acquire));
+        self.await_claim(word::SERIAL, found, 0, around)?;
+        Ok(serial.compare_exchange(0, mine.0, AcqRel, Relaxed).is_ok())
+    }
+
+    pub fn end_serial(&self, me: Participant) -> Result<()> {
+        let mine = self.claim_of(me)?;
+        let _ = self.word(word::SERIAL)?.compare_exchange(mine.0, 0, AcqRel, Relaxed);
+        Ok(())
+    }
+
+    /// Step 1. Returns the status of this commit.
+    fn begin_commit(&self, me: Participant, around: &impl Surroundings) -> Result<Status> {
+        around.pass(1)?;
         self.of(me, field::LOCK_COUNT)?.store(0, Relaxed);
         let status = Status(self.of(me, field::STATUS)?.load(Relaxed)).next();
-        // Release: who sees this status sees the log of this commit.
+        // Release: who sees this status sees that no lock is logged.
         self.of(me, field::STATUS)?.store(status.0, Release);
         Ok(status)
     }
 
-    /// Steps 2 to 5. `None`: a conflict.
+    /// Steps 2 to 6. `None`: a conflict.
     fn lock_and_validate(
         &self,
         me: Participant,
         status: Status,
         commit: &mut Commit,
+        limbo: u32,
         around: &impl Surroundings,
     ) -> Result<Option<u32>> {
         around.pass(2)?;
-        let Commit { locks, held, reads, snapshot, .. } = commit;
-        for (index, &at) in (0..).zip(locks.iter()) {
+        let log = self.log(me)?;
+        for (index, &at) in (0..).zip(&commit.locks) {
             // Before the lock is taken: whoever sees it taken finds it in the log.
-            self.logged_lock(me, index)?.store(at, Relaxed);
+            self.word(log.lock(index))?.store(at, Relaxed);
             self.of(me, field::LOCK_COUNT)?.store(index + 1, Release);
-            let Some(before) = self.take(me, status, at, around)? else { return Ok(None) };
-            held.push((at, before));
+            let Some(before) = self.take_lock(me, status, at, around)? else { return Ok(None) };
+            commit.held.push((at, before));
+        }
+        for &(at, value) in &commit.unchanged {
+            if self.word(at)?.load(Relaxed) != value {
+                return Ok(None);
+            }
         }
         around.pass(3)?;
+        self.log_writes(me, commit, limbo)?;
+        around.pass(4)?;
         // AcqRel: a snapshot of this moment or a later one sees the locks.
         let version = self.word(word::CLOCK)?.fetch_add(2, AcqRel).wrapping_add(2);
-        around.pass(4)?;
+        around.pass(5)?;
+        let Commit { held, reads, snapshot, .. } = commit;
         if version != snapshot.wrapping_add(2)
             && !self.is_unchanged(reads, *snapshot, Some((me, held)))?
         {
             return Ok(None);
         }
-        around.pass(5)?;
+        around.pass(6)?;
         self.of(me, field::VERSION)?.store(version, Relaxed);
         let (from, to) = (status.0, status.with(phase::COMMITTED).0);
-        // AcqRel: who sees it committed sees the version; fails when another has aborted it.
+        // AcqRel: who sees it committed sees log and version; fails when another has aborted it.
         let committed = self.of(me, field::STATUS)?.compare_exchange(from, to, AcqRel, Acquire);
         Ok(committed.is_ok().then_some(version))
     }
 
     /// Takes one lock and returns its version; `None`: another has aborted this commit.
-    fn take(
+    fn take_lock(
         &self,
         me: Participant,
         status: Status,
@@ -182,13 +259,57 @@ impl<R: Region> Space<R> {
         }
     }
 
-    /// Step 6, of its owner or of another that completes it. The values are those of the log.
+    /// Step 3. All locks are held, so what is replaced changes no more.
+    fn log_writes(&self, me: Participant, commit: &mut Commit, limbo: u32) -> Result<()> {
+        let log = self.log(me)?;
+        let mut count = 0;
+        let mut add = |at: u32, value: u32| -> Result<()> {
+            self.word(log.write(count))?.store(at, Relaxed);
+            self.word(log.write(count) + 1)?.store(value, Relaxed);
+            count += 1;
+            Ok(())
+        };
+        for &(at, value) in &commit.writes {
+            add(at, value)?;
+        }
+        if commit.keeps_taken {
+            add(self.field_at(me, field::TAKEN_COUNT)?, 0)?;
+        }
+        for &at in &commit.replaced {
+            commit.retired.extend(self.bytes_of(at)?);
+        }
+        if !commit.retired.is_empty() {
+            let list = self.field_at(me, field::LIMBO + limbo)?;
+            let mut first = self.word(list)?.load(Relaxed);
+            for &object in &commit.retired {
+                add(object - HEADER_WORDS, first)?;
+                first = object;
+            }
+            add(list, first)?;
+        }
+        self.of(me, field::WRITE_COUNT)?.store(count, Relaxed);
+        Ok(())
+    }
+
+    /// The object that holds the bytes of the value at `at`, if it has any.
+    fn bytes_of(&self, at: u32) -> Result<Option<u32>> {
+        if self.word(at)?.load(Relaxed) != value::BYTES {
+            return Ok(None);
+        }
+        let object = self.word(at + 1)?.load(Relaxed);
+        self.class_of(object)?;
+        Ok(Some(object))
+    }
+
+    /// Step 7, of its owner or of another that completes it. The values are those of the log.
     pub(super) fn write_back(&self, of: Participant, count: u32) -> Result<()> {
+        let log = self.log(of)?;
         // Pairs with the acquire fence of `read_once`: whoever sees one of the values sees the lock taken.
         fence(Release);
-        for index in 0..count {
-            let (place, value) = self.logged_write(of, index)?;
-            self.word(place.load(Relaxed))?.store(value.load(Relaxed), Relaxed);
+        for index in 0..count.min(log.writes) {
+            let place = self.word(log.write(index))?.load(Relaxed);
+            let value = self.word(log.write(index) + 1)?.load(Relaxed);
+            self.word(place)?.store(value, Relaxed);
         }
         Ok(())
     }
@@ -206,6 +327,16 @@ impl<R: Region> Space<R> {
             let _ = self.lock(lock)?.compare_exchange(me.lock(), before, AcqRel, Relaxed);
         }
         self.of(me, field::STATUS)?.store(status.with(phase::IDLE).0, Release);
+        self.count(me, counter::CONFLICTS)?;
         self.await_claimant(me, around)
+    }
+
+    /// The writes that end the use of an object: its generation changes, so that no handle fits it any more.
+    pub fn free_object(&self, object: u32, commit: &mut Commit) -> Result<()> {
+        let header = object - 1;
+        let next = self.word(header)?.load(Relaxed).wrapping_add(1 << CLASS_BITS);
+        commit.writes.push((header, next));
+        commit.retired.push(object);
+        Ok(())
     }
 }

@@ -5,13 +5,23 @@
 //! owner may end at any instruction: before the commit point others undo it, behind it they complete it.
 //!
 //! `layout` has the places of all words, `space` the checked access, `snapshot` the reads, `commit` the
-//! protocol of one commit, `recovery` what others do to its locks.
+//! protocol of one commit, `recovery` what others do to its locks, `registry` the threads, `memory` and `epoch`
+//! the blocks of objects, `watch` the sleep until something changes. `live` and `waiter` are for real processes.
 
 pub mod commit;
+pub mod epoch;
 pub mod layout;
+#[cfg(not(loom))]
+pub mod live;
+pub mod memory;
 pub mod recovery;
+pub mod registry;
 pub mod snapshot;
 pub mod space;
+pub mod value;
+#[cfg(not(loom))]
+pub mod waiter;
+pub mod watch;
 
 pub use commit::{Commit, Outcome};
 pub use space::{Participant, Space};

@@ -1,9 +1,9 @@
 //! Acts of one participant on the commit of another: it aborts one that is undecided, completes one that is
 //! committed and whose owner has ended, and gives the locks back. One participant at a time does so, the claimant.
 
-use super::commit::Surroundings;
-use super::layout::{participant as field, phase, word};
-use super::space::{Participant, Space, Status};
+use super::commit::{Peer, Surroundings};
+use super::layout::{counter, participant as field, phase, word};
+use super::space::{Claim, Life, Participant, Space, Status};
 use crate::error::Result;
 use crate::region::Region;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -28,6 +28,7 @@ impl<R: Region> Space<R> {
     ) -> Result<()> {
         let Some(owner) = Participant::of_lock(seen) else { return Ok(()) };
         for tries in 0.. {
+            let life = self.life(owner)?;
             let status = Status(self.of(owner, field::STATUS)?.load(Acquire));
             if self.lock(at)?.load(Acquire) != seen {
                 return Ok(());
@@ -36,14 +37,16 @@ impl<R: Region> Space<R> {
                 // An undecided owner holds nobody up for long.
                 phase::LOCKING if tries >= TRIES_BEFORE_ABORT => {
                     let to = status.with(phase::ABORTED).0;
-                    let _ = self
-                        .of(owner, field::STATUS)?
-                        .compare_exchange(status.0, to, AcqRel, Relaxed);
+                    let word = self.of(owner, field::STATUS)?;
+                    if word.compare_exchange(status.0, to, AcqRel, Relaxed).is_ok() {
+                        self.count(me, counter::THEFTS)?;
+                    }
                 }
                 phase::ABORTED => self.undo(me, owner, status, tries, around)?,
                 _ => {
-                    if around.wait(tries, owner)? {
-                        self.recover(me, owner, around)?;
+                    let peer = Peer { number: owner, life };
+                    if around.wait(tries, peer)? {
+                        self.recover(me, peer, around)?;
                     }
                 }
             }
@@ -79,20 +82,36 @@ impl<R: Region> Space<R> {
         tries: u32,
         around: &impl Surroundings,
     ) -> Result<bool> {
-        let word = self.of(owner, field::CLAIMANT)?;
-        let before = word.load(Acquire);
-        if before != 0 && !around.wait(tries, Participant(before - 1))? {
-            return Ok(false);
+        let at = self.field_at(owner, field::CLAIMANT)?;
+        let before = Claim(self.word(at)?.load(Acquire));
+        self.await_claim(at, before, tries, around)?;
+        let mine = self.claim_of(me)?.0;
+        Ok(self.word(at)?.compare_exchange(0, mine, AcqRel, Acquire).is_ok())
+    }
+
+    /// Waits for the holder of a claim for a moment, and takes the claim away if it has ended.
+    pub(super) fn await_claim(
+        &self,
+        at: u32,
+        claim: Claim,
+        tries: u32,
+        around: &impl Surroundings,
+    ) -> Result<()> {
+        let Some(number) = claim.holder() else { return Ok(()) };
+        let life = self.life(number)?;
+        if !claim.is_of(life) || around.wait(tries, Peer { number, life })? {
+            let _ = self.word(at)?.compare_exchange(claim.0, 0, AcqRel, Relaxed);
         }
-        Ok(word.compare_exchange(before, me.claim(), AcqRel, Acquire).is_ok())
+        Ok(())
     }
 
     /// Releases each logged lock that `owner` still holds, with a new version: its own log may be behind the lock.
     /// A reader takes that for a change and runs again, which costs time and nothing else.
     fn give_back(&self, owner: Participant) -> Result<()> {
-        let count = self.of(owner, field::LOCK_COUNT)?.load(Acquire).min(self.shape().writes);
+        let log = self.log(owner)?;
+        let count = self.of(owner, field::LOCK_COUNT)?.load(Acquire).min(log.writes);
         for index in 0..count {
-            let lock = self.lock(self.logged_lock(owner, index)?.load(Relaxed))?;
+            let lock = self.lock(self.word(log.lock(index))?.load(Relaxed))?;
             if lock.load(Acquire) != owner.lock() {
                 continue;
             }
@@ -102,65 +121,91 @@ impl<R: Region> Space<R> {
         Ok(())
     }
 
-    /// Undoes or completes the commit of a participant that has ended, unless another does so.
-    pub fn recover(
-        &self,
-        me: Participant,
-        dead: Participant,
-        around: &impl Surroundings,
-    ) -> Result<()> {
-        if !self.claim(me, dead, 0, around)? {
+    /// Undoes or completes the commit of a participant that has ended, gives its memory back, and frees its number;
+    /// not when another does so, or the number has a new thread.
+    pub fn recover(&self, me: Participant, dead: Peer, around: &impl Surroundings) -> Result<()> {
+        if !self.claim(me, dead.number, 0, around)? {
             return Ok(());
         }
-        self.recover_claimed(dead, around)?;
-        self.of(dead, field::CLAIMANT)?.store(0, Release);
+        // A thread that takes the number from now on waits for the claim.
+        if self.life(dead.number)? == dead.life {
+            let status = self.recover_claimed(dead.number, around)?;
+            if status.phase() != phase::IDLE {
+                self.count(me, counter::RECOVERIES)?;
+            }
+            self.release_number(dead.number, dead.life)?;
+        }
+        self.of(dead.number, field::CLAIMANT)?.store(0, Release);
         Ok(())
     }
 
-    /// The same for the claimant alone. It may end at any instruction, and another begins again.
-    fn recover_claimed(&self, dead: Participant, around: &impl Surroundings) -> Result<()> {
+    /// The same for a thread that has just taken the number of one that has ended.
+    pub(super) fn recover_own(&self, me: Participant, around: &impl Surroundings) -> Result<()> {
+        let mut tries = 0;
+        while !self.claim(me, me, tries, around)? {
+            tries += 1;
+        }
+        self.recover_claimed(me, around)?;
+        self.of(me, field::CLAIMANT)?.store(0, Release);
+        Ok(())
+    }
+
+    /// Ends the commit of a participant; for its claimant, which may itself end at any instruction: another one
+    /// begins again. Returns its status before.
+    fn recover_claimed(&self, dead: Participant, around: &impl Surroundings) -> Result<Status> {
         let state = self.of(dead, field::STATUS)?;
         let status = Status(state.load(Acquire));
         match status.phase() {
             phase::COMMITTED => self.complete(dead, around)?,
-            phase::IDLE => return Ok(()),
+            phase::IDLE => {}
             _ => self.give_back(dead)?,
         }
         around.pass(18)?;
         state.store(status.with(phase::IDLE).0, Release);
+        self.give_taken_back(dead, 0)?;
+        around.pass(19)?;
+        self.of(dead, field::EPOCH)?.store(0, Release);
+        Ok(status)
+    }
+
+    /// Frees the number of a thread that has ended.
+    fn release_number(&self, dead: Participant, life: Life) -> Result<()> {
+        let _ = self.of(dead, field::STATE)?.compare_exchange(life.state, 0, AcqRel, Relaxed);
         Ok(())
     }
 
     /// Locks are released in their order. So all values may be written again while the first is held, and none
     /// behind: other commits may have followed.
     fn complete(&self, dead: Participant, around: &impl Surroundings) -> Result<()> {
+        let log = self.log(dead)?;
         let version = self.of(dead, field::VERSION)?.load(Acquire);
-        let locks = self.of(dead, field::LOCK_COUNT)?.load(Acquire).min(self.shape().writes);
-        let writes = self.of(dead, field::WRITE_COUNT)?.load(Acquire).min(self.shape().writes);
-        let first = self.lock(self.logged_lock(dead, 0)?.load(Relaxed))?;
+        let locks = self.of(dead, field::LOCK_COUNT)?.load(Acquire).min(log.writes);
+        let first = self.lock(self.word(log.lock(0))?.load(Relaxed))?;
         if first.load(Acquire) == dead.lock() {
             around.pass(16)?;
-            self.write_back(dead, writes)?;
+            self.write_back(dead, self.of(dead, field::WRITE_COUNT)?.load(Acquire))?;
         }
         around.pass(17)?;
         for index in 0..locks {
-            let lock = self.lock(self.logged_lock(dead, index)?.load(Relaxed))?;
+            let lock = self.lock(self.word(log.lock(index))?.load(Relaxed))?;
             let _ = lock.compare_exchange(dead.lock(), version, AcqRel, Relaxed);
         }
-        Ok(())
+        let mut watched = Vec::with_capacity(locks as usize);
+        for index in 0..locks {
+            watched.push(self.word(log.lock(index))?.load(Relaxed));
+        }
+        self.wake_watchers(watched.into_iter(), around)
     }
 
     /// Waits until nobody undoes the last commit of `me`: the next one has the same log.
     pub(super) fn await_claimant(&self, me: Participant, around: &impl Surroundings) -> Result<()> {
-        let word = self.of(me, field::CLAIMANT)?;
+        let at = self.field_at(me, field::CLAIMANT)?;
         for tries in 0.. {
-            let claimant = word.load(Acquire);
-            if claimant == 0 {
+            let claim = Claim(self.word(at)?.load(Acquire));
+            if claim.holder().is_none() {
                 break;
             }
-            if around.wait(tries, Participant(claimant - 1))? {
-                let _ = word.compare_exchange(claimant, 0, AcqRel, Relaxed);
-            }
+            self.await_claim(at, claim, tries, around)?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::space::{Participant, Space, is_newer};
 use crate::error::Result;
 use crate::region::Region;
 use crate::sync::{
-    Ordering::{Acquire, Relaxed},
+    Ordering::{AcqRel, Acquire, Relaxed},
     fence,
 };
 
@@ -59,10 +59,9 @@ impl<R: Region> Space<R> {
             let version = match Participant::of_lock(found) {
                 None => found,
                 Some(holder) => {
-                    let Some((me, held)) = own.filter(|(me, _)| *me == holder) else {
+                    let Some((_, held)) = own.filter(|(me, _)| *me == holder) else {
                         return Ok(false);
                     };
-                    debug_assert_eq!(me, holder);
                     match held.binary_search_by_key(&at, |&(lock, _)| lock) {
                         Ok(place) => held[place].1,
                         Err(_) => return Ok(false),
@@ -76,9 +75,21 @@ impl<R: Region> Space<R> {
         Ok(true)
     }
 
-    /// A later snapshot in which all of `reads` still hold; `None`: one has changed.
+    /// A later snapshot in which all of `reads` still hold; `None`: one has changed, or the snapshot is so old that
+    /// versions cannot be compared with it.
     pub fn extend(&self, reads: &[u32], snapshot: u32) -> Result<Option<u32>> {
         let now = self.now()?;
-        Ok(self.is_unchanged(reads, snapshot, None)?.then_some(now))
+        let is_old = now.wrapping_sub(snapshot) >= 1 << 30;
+        Ok((!is_old && self.is_unchanged(reads, snapshot, None)?).then_some(now))
+    }
+
+    /// Sets an ancient version to the present one: the clock has wrapped since, and it would be a future one
+    /// for ever. Readers take that for a change, which costs time and nothing else.
+    pub fn renew(&self, lock: u32, version: u32) -> Result<()> {
+        let now = self.now()?;
+        if is_newer(version, now) {
+            let _ = self.lock(lock)?.compare_exchange(version, now, AcqRel, Relaxed);
+        }
+        Ok(())
     }
 }

@@ -1,10 +1,10 @@
 //! Checked access to the words of a space. Every index that comes from shared memory may be forged: it is
 //! compared with the size, and gives an error, never a panic.
 
-use super::layout::{self, Shape, constant, phase};
+use super::layout::{self, Log, Shape, constant, phase, word};
 use crate::error::{CoreError, Result};
 use crate::region::Region;
-use crate::sync::{AtomicU32, Ordering::Relaxed};
+use crate::sync::{AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed};
 
 /// A thread that makes transactions, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,10 +20,35 @@ impl Participant {
     pub fn of_lock(value: u32) -> Option<Participant> {
         (value & 1 == 1).then_some(Participant(value >> 1))
     }
+}
 
-    /// The value for a claimant's word.
-    pub fn claim(self) -> u32 {
-        self.0 + 1
+/// The thread that has a participant's number now. Two threads that have had one number differ in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Life {
+    /// The thread in the system (`registry`); 0: none.
+    pub state: u32,
+    pub count: u32,
+}
+
+/// A right of one participant to act for another, or alone; it ends with its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim(pub u32);
+
+impl Claim {
+    const NUMBER_BITS: u32 = 11;
+
+    fn new(Participant(number): Participant, life: Life) -> Claim {
+        Claim(life.count << Claim::NUMBER_BITS | (number + 1))
+    }
+
+    /// `None`: nobody's.
+    pub fn holder(self) -> Option<Participant> {
+        (self.0 & ((1 << Claim::NUMBER_BITS) - 1)).checked_sub(1).map(Participant)
+    }
+
+    /// False: its holder's number has another thread since.
+    pub fn is_of(self, life: Life) -> bool {
+        self.0 >> Claim::NUMBER_BITS == life.count << Claim::NUMBER_BITS >> Claim::NUMBER_BITS
     }
 }
 
@@ -58,25 +83,48 @@ pub struct Space<R> {
 }
 
 impl<R: Region> Space<R> {
-    /// Writes the constants of a region whose words are 0.
-    pub fn create(region: R, shape: Shape) -> Result<Space<R>> {
+    /// Opens the space of this shape, in a region whose words are 0 until somebody opens it. `id`: the number of
+    /// the space, if this is the first to open it.
+    pub fn open(region: R, shape: Shape, id: u32) -> Result<Space<R>> {
+        if region.size_bytes() < shape.size_words as usize * 4 {
+            let value = region.size_bytes() as u64;
+            return Err(CoreError::Corrupt { what: "the size of a space", value });
+        }
         let space = Space { region, shape };
         let constants = [
             (constant::VERSION, layout::VERSION),
             (constant::SIZE_WORDS, shape.size_words),
             (constant::PARTICIPANTS, shape.participants),
-            (constant::WRITES, shape.writes),
             (constant::MAGIC, layout::MAGIC),
+            (word::EPOCH, 1),
+            (word::HEAP_TOP, shape.chunks_at()),
+            (constant::ID, id.max(1)),
         ];
         for (at, value) in constants {
-            // Relaxed: no other process has the descriptor yet; handing it over orders these stores.
-            space.word(at)?.store(value, Relaxed);
+            // All write the same, so any order of several who open it gives one result.
+            let found = space.word(at)?.compare_exchange(0, value, AcqRel, Acquire);
+            let is_fixed = at < layout::LINE_WORDS && at != constant::ID;
+            if let Err(found) = found
+                && is_fixed
+                && found != value
+            {
+                return Err(CoreError::Version { found });
+            }
         }
         Ok(space)
     }
 
     pub fn shape(&self) -> Shape {
         self.shape
+    }
+
+    pub fn region(&self) -> &R {
+        &self.region
+    }
+
+    /// The number of this space.
+    pub fn id(&self) -> Result<u32> {
+        Ok(self.word(constant::ID)?.load(Relaxed))
     }
 
     pub fn word(&self, at: u32) -> Result<&AtomicU32> {
@@ -96,27 +144,43 @@ impl<R: Region> Space<R> {
 
     /// A word of a participant; `field`: of `layout::participant`.
     pub fn of(&self, Participant(number): Participant, field: u32) -> Result<&AtomicU32> {
+        self.word(self.field_at(Participant(number), field)?)
+    }
+
+    /// The place of a word of a participant.
+    pub fn field_at(&self, Participant(number): Participant, field: u32) -> Result<u32> {
         if number >= self.shape.participants {
             return Err(CoreError::Corrupt { what: "a participant", value: number.into() });
         }
-        self.word(layout::PARTICIPANTS_AT + number * layout::PARTICIPANT_WORDS + field)
+        Ok(layout::PARTICIPANTS_AT + number * layout::PARTICIPANT_WORDS + field)
     }
 
-    /// The place in a participant's log of its `index`-th lock.
-    pub fn logged_lock(&self, of: Participant, index: u32) -> Result<&AtomicU32> {
-        self.log_word(of, index)
+    /// The log of a participant now.
+    pub fn log(&self, of: Participant) -> Result<Log> {
+        let at = self.of(of, layout::participant::LOG_AT)?.load(Acquire);
+        Ok(match at {
+            0 => self.shape.small_log(of.0),
+            _ => Log { at, writes: self.shape.large_writes },
+        })
     }
 
-    /// The places of the index and the value of a participant's `index`-th write.
-    pub fn logged_write(&self, of: Participant, index: u32) -> Result<(&AtomicU32, &AtomicU32)> {
-        let first = self.shape.writes + 2 * index;
-        Ok((self.log_word(of, first)?, self.log_word(of, first + 1)?))
+    /// Adds 1 to a counter of `me`.
+    pub fn count(&self, me: Participant, counter: u32) -> Result<()> {
+        let word = self.of(me, layout::participant::COUNTERS + counter)?;
+        word.store(word.load(Relaxed).wrapping_add(1), Relaxed);
+        Ok(())
     }
 
-    fn log_word(&self, Participant(number): Participant, at: u32) -> Result<&AtomicU32> {
-        if number >= self.shape.participants || at >= self.shape.log_words() {
-            return Err(CoreError::Corrupt { what: "the length of a log", value: at.into() });
-        }
-        self.word(self.shape.log_at(number) + at)
+    /// The thread that has a participant's number.
+    pub fn life(&self, of: Participant) -> Result<Life> {
+        Ok(Life {
+            state: self.of(of, layout::participant::STATE)?.load(Acquire),
+            count: self.of(of, layout::participant::LIFE)?.load(Acquire),
+        })
+    }
+
+    /// The claim of `me`.
+    pub fn claim_of(&self, me: Participant) -> Result<Claim> {
+        Ok(Claim::new(me, self.life(me)?))
     }
 }

@@ -1,8 +1,10 @@
 //! System calls of Linux, each wrapped in a safe function that owns or borrows its descriptors.
 
 use crate::error::{CoreError, Result};
+use crate::sync::AtomicU32;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
+use std::time::Duration;
 
 pub const EPERM: i32 = libc::EPERM;
 
@@ -184,6 +186,26 @@ pub fn set_affinity(cpus: &[u32]) -> Result<()> {
     checked(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) }, "affinity")
 }
 
+/// Sleeps while the word is `seen`, until it is woken or for `limit`. The word may be in memory of several processes.
+pub fn futex_wait(word: &AtomicU32, seen: u32, limit: Duration) {
+    let limit = libc::timespec {
+        tv_sec: limit.as_secs() as libc::time_t,
+        tv_nsec: limit.subsec_nanos() as libc::c_long,
+    };
+    // SAFETY: the word and the time are live; the kernel reads both alone. Every result means: check again.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, seen, &raw const limit);
+    }
+}
+
+/// Wakes all that sleep on the word, in any process.
+pub fn futex_wake(word: &AtomicU32) {
+    // SAFETY: the kernel takes the address of the live word alone.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX);
+    }
+}
+
 /// Process id of the parent.
 pub fn parent_pid() -> i32 {
     // SAFETY: plain call that cannot fail.
@@ -239,6 +261,15 @@ pub fn die_with_parent_thread() -> Result<()> {
 pub fn exit_now(status: i32) -> ! {
     // SAFETY: does not return; nothing of ours is observed afterwards.
     unsafe { libc::_exit(status) }
+}
+
+/// Ends this process as a signal from outside does, for tests.
+pub fn kill_self() -> ! {
+    // SAFETY: plain call that cannot fail.
+    let own = unsafe { libc::getpid() };
+    // SAFETY: plain call; the signal cannot be caught.
+    unsafe { libc::kill(own, libc::SIGKILL) };
+    exit_now(137)
 }
 
 /// Keeps this library mapped for good: a worker thread whose end unloads it must not pull code from under a

@@ -3,6 +3,7 @@
 
 use super::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use crate::error::{CoreError, Result};
+use crate::sync::AtomicU32;
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -28,6 +29,10 @@ pub fn populate(_start: NonNull<u8>, _size_bytes: usize) -> Result<()> {
 pub fn punch_hole(_fd: BorrowedFd<'_>, _offset: u64, _size_bytes: u64) -> Result<()> {
     unsupported("memfd")
 }
+pub fn futex_wait(_word: &AtomicU32, _seen: u32, limit: Duration) {
+    std::thread::sleep(limit);
+}
+pub fn futex_wake(_word: &AtomicU32) {}
 pub fn eventfd() -> Result<OwnedFd> {
     unsupported("eventfd")
 }
@@ -71,6 +76,9 @@ pub fn die_with_parent_thread() -> Result<()> {
 }
 pub fn exit_now(status: i32) -> ! {
     std::process::exit(status)
+}
+pub fn kill_self() -> ! {
+    exit_now(137)
 }
 pub fn pin_library() {}
 

@@ -1,94 +1,13 @@
 //! Commits of several participants, in one thread and in many; each may end at any step.
 
-use super::commit::{Commit, Outcome, Surroundings};
-use super::layout::Shape;
-use super::snapshot::Reading;
-use super::space::{Participant, Space, is_newer};
-use crate::error::{CoreError, Result};
+use super::super::commit::{Commit, Outcome, Peer, Surroundings};
+use super::super::layout::word;
+use super::super::snapshot::Reading;
+use super::super::space::{Participant, Space, is_newer};
+use super::{CELLS, Calm, ENDED, SHAPE, Words, World, cell, space};
+use crate::error::Result;
 use crate::region::Region;
-use crate::sync::AtomicU32;
-use std::cell::Cell;
-use std::sync::Mutex;
-
-/// Words in memory of this process.
-pub struct Words(Vec<AtomicU32>);
-
-impl Words {
-    pub fn new(count: u32) -> Words {
-        Words((0..count).map(|_| AtomicU32::new(0)).collect())
-    }
-}
-
-// SAFETY: a word's place depends on its offset alone; there are no copies.
-unsafe impl Region for Words {
-    fn size_bytes(&self) -> usize {
-        self.0.len() * 4
-    }
-    fn word(&self, offset: usize) -> &AtomicU32 {
-        &self.0[offset / 4]
-    }
-    fn copy_in(&self, _offset: usize, _bytes: &[u8]) {
-        unreachable!("words alone")
-    }
-    fn copy_out(&self, _offset: usize, _bytes: &mut [u8]) {
-        unreachable!("words alone")
-    }
-}
-
-const CELLS: u32 = 4;
-const SHAPE: Shape = Shape { size_words: 4096, participants: 8, writes: 32 };
-
-fn space() -> Space<Words> {
-    Space::create(Words::new(SHAPE.size_words), SHAPE).expect("sound")
-}
-
-/// The lock and the word of a cell.
-fn cell(number: u32) -> (u32, u32) {
-    let lock = SHAPE.heap_at() + 4 * number;
-    (lock, lock + 1)
-}
-
-/// Participants that have ended, and the step at which one ends, with the passings before.
-#[derive(Default)]
-struct World {
-    dead: Mutex<Vec<Participant>>,
-    end_at: Cell<Option<(u8, u32)>>,
-}
-
-const ENDED: CoreError = CoreError::Unsupported { what: "life any more" };
-
-impl Surroundings for World {
-    fn pass(&self, step: u8) -> Result<()> {
-        match self.end_at.get() {
-            Some((at, 0)) if at == step => Err(ENDED),
-            Some((at, passes)) if at == step => {
-                self.end_at.set(Some((at, passes - 1)));
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn has_ended(&self) -> bool {
-        self.end_at.get().is_some_and(|(_, passes)| passes == 0)
-    }
-
-    fn wait(&self, tries: u32, on: Participant) -> Result<bool> {
-        assert!(tries < 1_000_000, "{on:?} holds up the others");
-        std::thread::yield_now();
-        Ok(self.dead.lock().expect("no panic").contains(&on))
-    }
-}
-
-/// A World that several threads share: nobody ends.
-struct Calm;
-
-impl Surroundings for Calm {
-    fn wait(&self, _tries: u32, _on: Participant) -> Result<bool> {
-        std::thread::yield_now();
-        Ok(false)
-    }
-}
+use crate::sync::Ordering::Relaxed;
 
 /// Reads all cells at one moment, extending the snapshot; `None`: a conflict.
 fn read_all<R: Region>(
@@ -145,6 +64,11 @@ fn transfer<R: Region>(
     }
 }
 
+fn recover(space: &Space<Words>, me: Participant, dead: Participant, world: &World) {
+    let life = space.life(dead).expect("inside");
+    space.recover(me, Peer { number: dead, life }, world).expect("sound");
+}
+
 fn values_of(space: &Space<Words>) -> [u32; CELLS as usize] {
     let wait = |lock| panic!("the lock {lock} was left behind");
     read_all(space, &mut Commit::default(), wait).expect("sound").expect("nobody else")
@@ -185,7 +109,7 @@ fn threads_never_see_a_torn_moment_and_lose_nothing() {
 
 #[test]
 fn a_commit_whose_owner_ends_at_any_step_counts_whole_or_not_at_all() {
-    for step in 1..=8 {
+    for step in 1..=10 {
         let space = space();
         let (dead, other) = (Participant(3), Participant(1));
         let world = World::default();
@@ -195,8 +119,8 @@ fn a_commit_whose_owner_ends_at_any_step_counts_whole_or_not_at_all() {
         world.dead.lock().expect("no panic").push(dead);
         transfer(&space, other, [1, 2], &world).expect("sound");
         transfer(&space, other, [0, 2], &world).expect("sound");
-        space.recover(other, dead, &world).expect("sound");
-        let moved = u32::from(step > 5);
+        recover(&space, other, dead, &world);
+        let moved = u32::from(step > 6);
         let wanted = [0u32.wrapping_sub(moved + 1), moved.wrapping_sub(1), 2, 0];
         assert_eq!(values_of(&space), wanted, "step {step}");
     }
@@ -207,7 +131,7 @@ fn values_are_not_written_again_once_the_first_lock_is_released() {
     let space = space();
     let (dead, other) = (Participant(3), Participant(1));
     let world = World::default();
-    world.end_at.set(Some((7, 1)));
+    world.end_at.set(Some((8, 1)));
     assert_eq!(transfer(&space, dead, [0, 1], &world), Err(ENDED));
     world.end_at.set(None);
     world.dead.lock().expect("no panic").push(dead);
@@ -217,17 +141,17 @@ fn values_are_not_written_again_once_the_first_lock_is_released() {
     blind.locks.push(lock);
     blind.writes.push((at, 9));
     assert!(matches!(space.commit(other, &mut blind, &world), Ok(Outcome::Committed(_))));
-    space.recover(other, dead, &world).expect("sound");
+    recover(&space, other, dead, &world);
     assert_eq!(values_of(&space), [9, 1, 0, 0]);
 }
 
 #[test]
 fn a_repair_whose_maker_ends_at_any_step_is_made_again() {
-    for repair in 16..=18 {
+    for repair in 16..=19 {
         let space = space();
         let (dead, also_dead, other) = (Participant(3), Participant(2), Participant(1));
         let world = World::default();
-        world.end_at.set(Some((7, 0)));
+        world.end_at.set(Some((8, 0)));
         assert_eq!(transfer(&space, dead, [0, 1], &world), Err(ENDED));
         world.dead.lock().expect("no panic").push(dead);
         world.end_at.set(Some((repair, 0)));
@@ -242,13 +166,10 @@ fn a_repair_whose_maker_ends_at_any_step_is_made_again() {
 #[test]
 fn versions_wrap() {
     let space = space();
-    space
-        .word(super::layout::word::CLOCK)
-        .expect("inside")
-        .store(u32::MAX - 9, std::sync::atomic::Ordering::Relaxed);
+    space.word(word::CLOCK).expect("inside").store(u32::MAX - 9, Relaxed);
     for number in 0..CELLS {
         let (lock, _) = cell(number);
-        space.lock(lock).expect("inside").store(u32::MAX - 9, std::sync::atomic::Ordering::Relaxed);
+        space.lock(lock).expect("inside").store(u32::MAX - 9, Relaxed);
     }
     for _ in 0..20 {
         transfer(&space, Participant(0), [0, 1], &Calm).expect("sound");

@@ -1,0 +1,310 @@
+//! Blocks for objects. Each participant has lists of free blocks of its own, so that taking one costs no atomic
+//! operation that others see; lists that grow too long pass batches to lists that all share, by a commit.
+//!
+//! No block is lost when a participant ends, except one chunk in the moment in which it comes from the heap. A
+//! block that is taken stands in the log until the transaction commits, and the same commit retires what it
+//! replaces. A retired block waits in limbo until no reader can see it any more (`epoch`).
+
+use super::commit::{Commit, Outcome, Surroundings};
+use super::epoch::is_past;
+use super::layout::{
+    CHUNK_WORDS, CLASS_BITS, CLASS_WORDS, CLASSES, HEADER_WORDS, LIMBOS, Log, participant as field,
+    word,
+};
+use super::snapshot::Reading;
+use super::space::{Participant, Space, is_newer};
+use crate::error::{CoreError, Result};
+use crate::region::Region;
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+/// Words of the blocks that pass between a list of a participant and a shared one at once.
+const BATCH_WORDS: u32 = CHUNK_WORDS;
+
+fn batch_blocks(class: u32) -> u32 {
+    BATCH_WORDS.div_ceil(CLASS_WORDS[class as usize])
+}
+
+impl<R: Region> Space<R> {
+    /// Takes a block for an object of `words` words; the result is the place of the object. Its words have any
+    /// values, and its lock must be set. It is the transaction's, until that commits or gives it back.
+    pub fn take(&self, me: Participant, words: u32, around: &impl Surroundings) -> Result<u32> {
+        let needed = words.saturating_add(HEADER_WORDS);
+        let class = CLASS_WORDS.iter().position(|&size| size >= needed);
+        let class = class.ok_or(CoreError::Full { size_bytes: u64::from(needed) * 4 })? as u32;
+        let count = self.of(me, field::TAKEN_COUNT)?;
+        let taken = count.load(Relaxed);
+        if taken >= self.shape().large_writes {
+            return Err(CoreError::TooLarge { writes: taken.into() });
+        }
+        self.grow_log(me, taken + 1)?;
+        let list = self.of(me, field::FREE + class)?;
+        if list.load(Relaxed) == 0 {
+            self.refill(me, class, around)?;
+        }
+        let block = list.load(Relaxed);
+        self.class_of(block)?;
+        let next = self.word(block - HEADER_WORDS)?.load(Relaxed);
+        // In this order: whoever recovers this participant finds the block in the log, in the list, or in both.
+        self.word(self.log(me)?.taken(taken))?.store(block, Relaxed);
+        count.store(taken + 1, Release);
+        around.pass(31)?;
+        list.store(next, Release);
+        let blocks = self.of(me, field::FREE_COUNT + class)?;
+        blocks.store(blocks.load(Relaxed).saturating_sub(1), Relaxed);
+        Ok(block)
+    }
+
+    /// The class of an object's block; an error where no object can be.
+    pub fn class_of(&self, object: u32) -> Result<u32> {
+        let forged = CoreError::Corrupt { what: "the index of an object", value: object.into() };
+        if object < self.shape().chunks_at() + HEADER_WORDS {
+            return Err(forged);
+        }
+        let class = self.word(object - 1)?.load(Relaxed) & ((1 << CLASS_BITS) - 1);
+        let Some(&words) = CLASS_WORDS.get(class as usize) else { return Err(forged) };
+        let end = u64::from(object - HEADER_WORDS) + u64::from(words);
+        if end > self.shape().size_words.into() { Err(forged) } else { Ok(class) }
+    }
+
+    /// Gives back what a participant took beyond the first `kept` blocks; for itself, or for its claimant, who may
+    /// end at any instruction.
+    pub fn give_taken_back(&self, of: Participant, kept: u32) -> Result<()> {
+        let log = self.log(of)?;
+        let count = self.of(of, field::TAKEN_COUNT)?;
+        for taken in (kept..count.load(Acquire).min(log.writes)).rev() {
+            let block = self.word(log.taken(taken))?.load(Relaxed);
+            let class = self.class_of(block)?;
+            if !self.is_first(of, class, block)? {
+                // The generation changes: a handle that left the transaction fits no later object here.
+                self.word(block - 1)?.fetch_add(1 << CLASS_BITS, Relaxed);
+                self.push_free(of, class, block)?;
+            }
+            count.store(taken, Release);
+        }
+        Ok(())
+    }
+
+    /// True: the block is still the first of a list, or again.
+    fn is_first(&self, of: Participant, class: u32, block: u32) -> Result<bool> {
+        let lists = (0..LIMBOS).map(|limbo| field::LIMBO + limbo);
+        for list in lists.chain([field::FREE + class]) {
+            if self.of(of, list)?.load(Acquire) == block {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn push_free(&self, of: Participant, class: u32, block: u32) -> Result<()> {
+        let list = self.of(of, field::FREE + class)?;
+        self.word(block - HEADER_WORDS)?.store(list.load(Relaxed), Relaxed);
+        list.store(block, Release);
+        let blocks = self.of(of, field::FREE_COUNT + class)?;
+        blocks.store(blocks.load(Relaxed).saturating_add(1), Relaxed);
+        Ok(())
+    }
+
+    /// Fills the empty list of a class, from the shared one or from the heap.
+    fn refill(&self, me: Participant, class: u32, around: &impl Surroundings) -> Result<()> {
+        let lock = self.shape().shared_list(class);
+        let mut commit = Commit::default();
+        loop {
+            commit.restart(self.now()?);
+            let first = self.read_alone(me, lock, lock + 1, &mut commit, around)?;
+            if first == 0 {
+                return self.carve(me, class);
+            }
+            self.class_of(first)?;
+            let next_batch = self.word(first)?.load(Relaxed);
+            commit.locks.push(lock);
+            commit.writes.push((lock + 1, next_batch));
+            commit.writes.push((self.field_at(me, field::FREE + class)?, first));
+            commit
+                .writes
+                .push((self.field_at(me, field::FREE_COUNT + class)?, batch_blocks(class)));
+            if matches!(self.commit(me, &mut commit, around)?, Outcome::Committed(_)) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads one word of one object, as the first read of `commit`.
+    fn read_alone(
+        &self,
+        me: Participant,
+        lock: u32,
+        at: u32,
+        commit: &mut Commit,
+        around: &impl Surroundings,
+    ) -> Result<u32> {
+        loop {
+            match self.read_once(lock, at)? {
+                Reading::Seen { version, .. } if is_newer(version, commit.snapshot) => {
+                    self.renew(lock, version)?;
+                    commit.restart(self.now()?);
+                }
+                Reading::Seen { value, .. } => {
+                    commit.reads.push(lock);
+                    return Ok(value);
+                }
+                Reading::Held(_) => self.await_lock(me, lock, around)?,
+                Reading::Changed => {}
+            }
+        }
+    }
+
+    /// Takes words from the heap, and memory for them.
+    fn take_heap(&self, words: u32) -> Result<u32> {
+        let top = self.word(word::HEAP_TOP)?;
+        loop {
+            let at = top.load(Relaxed);
+            let end = u64::from(at) + u64::from(words);
+            if end > self.shape().size_words.into() {
+                return Err(CoreError::Full { size_bytes: u64::from(words) * 4 });
+            }
+            // Before they are taken: a refusal has no effect.
+            self.region().populate(at as usize * 4, words as usize * 4)?;
+            if top.compare_exchange(at, end as u32, AcqRel, Relaxed).is_ok() {
+                return Ok(at);
+            }
+        }
+    }
+
+    /// Makes free blocks of a new chunk.
+    fn carve(&self, me: Participant, class: u32) -> Result<()> {
+        let words = CLASS_WORDS[class as usize];
+        let blocks = (CHUNK_WORDS / words).max(1);
+        let at = self.take_heap(blocks * words)?;
+        for number in (0..blocks).rev() {
+            let block = at + number * words + HEADER_WORDS;
+            self.word(block - 1)?.store(class, Relaxed);
+            self.push_free(me, class, block)?;
+        }
+        Ok(())
+    }
+
+    /// Passes a batch of each list that is too long to the shared one. Call it between transactions.
+    pub fn share_free(&self, me: Participant, around: &impl Surroundings) -> Result<()> {
+        for class in 0..CLASSES {
+            let blocks = self.of(me, field::FREE_COUNT + class)?.load(Relaxed);
+            if blocks >= 2 * batch_blocks(class) {
+                self.share_batch(me, class, around)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn share_batch(&self, me: Participant, class: u32, around: &impl Surroundings) -> Result<()> {
+        let own = self.of(me, field::FREE + class)?;
+        let first = own.load(Relaxed);
+        let mut last = first;
+        for _ in 1..batch_blocks(class) {
+            self.class_of(last)?;
+            last = self.word(last - HEADER_WORDS)?.load(Relaxed);
+        }
+        if last == 0 {
+            // The number of blocks is a hint: it was too high.
+            self.of(me, field::FREE_COUNT + class)?.store(0, Relaxed);
+            return Ok(());
+        }
+        self.class_of(last)?;
+        let rest = self.word(last - HEADER_WORDS)?.load(Relaxed);
+        let lock = self.shape().shared_list(class);
+        let mut commit = Commit::default();
+        loop {
+            commit.restart(self.now()?);
+            let next_batch = self.read_alone(me, lock, lock + 1, &mut commit, around)?;
+            let count = self.of(me, field::FREE_COUNT + class)?.load(Relaxed);
+            commit.locks.push(lock);
+            commit.writes.extend([
+                (first, next_batch),
+                (last - HEADER_WORDS, 0),
+                (lock + 1, first),
+                (self.field_at(me, field::FREE + class)?, rest),
+                (
+                    self.field_at(me, field::FREE_COUNT + class)?,
+                    count.saturating_sub(batch_blocks(class)),
+                ),
+            ]);
+            if matches!(self.commit(me, &mut commit, around)?, Outcome::Committed(_)) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The limbo list for what is retired in the epoch of this transaction, emptied if it is an old one.
+    pub(super) fn limbo_of_now(&self, me: Participant) -> Result<u32> {
+        let epoch = self.of(me, field::EPOCH)?.load(Relaxed);
+        if epoch == 0 {
+            return Err(CoreError::Corrupt { what: "the epoch of a transaction", value: 0 });
+        }
+        let epochs = self.of_limbos(me)?;
+        if let Some(limbo) = epochs.iter().position(|&of| of == epoch) {
+            return Ok(limbo as u32);
+        }
+        // One of three lists is empty or older than the epoch before.
+        let old = epochs.iter().position(|&of| of == 0 || is_past(of, epoch));
+        let limbo = old.ok_or(CoreError::Corrupt { what: "an epoch", value: epoch.into() })? as u32;
+        self.free_limbo(me, limbo)?;
+        self.of(me, field::LIMBO_EPOCH + limbo)?.store(epoch, Release);
+        Ok(limbo)
+    }
+
+    fn of_limbos(&self, me: Participant) -> Result<[u32; LIMBOS as usize]> {
+        let mut epochs = [0; LIMBOS as usize];
+        for (limbo, epoch) in (0..).zip(&mut epochs) {
+            *epoch = self.of(me, field::LIMBO_EPOCH + limbo)?.load(Relaxed);
+        }
+        Ok(epochs)
+    }
+
+    /// Frees the retired blocks that no reader sees any more.
+    pub fn free_retired(&self, me: Participant) -> Result<()> {
+        let now = self.word(word::EPOCH)?.load(Acquire);
+        for (limbo, epoch) in (0..).zip(self.of_limbos(me)?) {
+            if epoch != 0 && is_past(epoch, now) {
+                self.free_limbo(me, limbo)?;
+                self.of(me, field::LIMBO_EPOCH + limbo)?.store(0, Release);
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves all blocks of a limbo list to the free ones, each by way of the log.
+    fn free_limbo(&self, me: Participant, limbo: u32) -> Result<()> {
+        let list = self.of(me, field::LIMBO + limbo)?;
+        let count = self.of(me, field::TAKEN_COUNT)?;
+        let taken = count.load(Relaxed);
+        self.grow_log(me, taken + 1)?;
+        let place = self.word(self.log(me)?.taken(taken))?;
+        loop {
+            let block = list.load(Relaxed);
+            if block == 0 {
+                return Ok(());
+            }
+            let class = self.class_of(block)?;
+            let next = self.word(block - HEADER_WORDS)?.load(Relaxed);
+            place.store(block, Relaxed);
+            count.store(taken + 1, Release);
+            list.store(next, Release);
+            self.push_free(me, class, block)?;
+            count.store(taken, Release);
+        }
+    }
+
+    /// Gives `me` a large log if the small one has no room for `writes`. The blocks that it took stay in the log.
+    pub(super) fn grow_log(&self, me: Participant, writes: u32) -> Result<()> {
+        let old = self.log(me)?;
+        if writes <= old.writes {
+            return Ok(());
+        }
+        let at = self.take_heap(Log::words(self.shape().large_writes))?;
+        let new = Log { at, writes: self.shape().large_writes };
+        for taken in 0..self.of(me, field::TAKEN_COUNT)?.load(Relaxed).min(old.writes) {
+            let block = self.word(old.taken(taken))?.load(Relaxed);
+            self.word(new.taken(taken))?.store(block, Relaxed);
+        }
+        self.of(me, field::LOG_AT)?.store(at, Release);
+        Ok(())
+    }
+}

@@ -1,0 +1,338 @@
+//! Transactional memory as JavaScript uses it: it reads the words of the space by itself, and notes reads and writes
+//! on a desk, memory that both sides see. What must not be interrupted is one call: a commit, a block, a watch.
+
+use crate::arena::NativeArena;
+use crate::collected::Collected;
+use crate::error::{Result, refused, to_js};
+use crate::segment::external_buffer;
+use crate::uncounted::uncounted_buffer;
+use manycore_core::stm::layout::{Shape, counter, participant, word};
+use manycore_core::stm::live::Live;
+use manycore_core::stm::registry::{is_alive, thread_state};
+use manycore_core::stm::waiter::{self, MappedSpace, Waiter};
+use manycore_core::stm::{Commit, Outcome, Participant, Space, value};
+use manycore_core::{CoreError, sys as core_sys};
+use napi::bindgen_prelude::{Env, Function, Unknown};
+use napi_derive::napi;
+use std::cell::{Cell, RefCell};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The same for all that share an arena.
+const SHAPE: Shape = Shape {
+    size_words: 1 << 28,
+    participants: 1024,
+    small_writes: 256,
+    large_writes: 4 * MAX_WRITES as u32 + 64,
+    watch_words: 4096,
+};
+
+/// Objects that one transaction may read and write.
+const MAX_READS: usize = 1 << 22;
+const MAX_WRITES: usize = 16_384;
+
+/// Words of the desk: the snapshot, the number of reads and of writes; then the locks that were read; then the
+/// writes: lock, header, kind, lo, hi, and 1 where the object is freed.
+const DESK_READS: usize = 8;
+const DESK_WRITES: usize = DESK_READS + MAX_READS;
+const WRITE_WORDS: usize = 6;
+const DESK_WORDS: usize = DESK_WRITES + MAX_WRITES * WRITE_WORDS;
+
+/// Transactions between two tries to free memory.
+const COMMITS_PER_RECLAIM: u32 = 64;
+
+/// Memory that JavaScript writes while no call of Rust runs.
+struct Desk(Box<[Cell<u32>]>);
+
+impl Desk {
+    fn new() -> Desk {
+        // Zeroed by the system: most of it is never touched.
+        let words = Box::into_raw(vec![0u32; DESK_WORDS].into_boxed_slice());
+        // SAFETY: from `into_raw`; a cell has the layout of what is in it.
+        Desk(unsafe { Box::from_raw(words as *mut [Cell<u32>]) })
+    }
+}
+
+// SAFETY: only the thread that made it uses the words; the buffer over them may be dropped on any thread.
+unsafe impl Send for Desk {}
+// SAFETY: as above.
+unsafe impl Sync for Desk {}
+
+#[napi]
+pub struct NativeTransactions {
+    space: Arc<MappedSpace>,
+    me: Participant,
+    around: Live,
+    desk: Arc<Desk>,
+    commit: RefCell<Commit>,
+    waiter: RefCell<Option<Arc<Waiter>>>,
+    woken: Collected,
+    held_back: Cell<u32>,
+    commits: Cell<u32>,
+}
+
+#[napi]
+impl NativeTransactions {
+    /// Makes this thread a participant in the space of an arena. `on_wake` is called in its event loop when
+    /// something that it watches may have changed. `id`: a number for the space, if this is its first participant.
+    #[napi(constructor)]
+    pub fn new(
+        env: &Env,
+        arena: &NativeArena,
+        id: u32,
+        on_wake: Function<'_, (), ()>,
+    ) -> Result<NativeTransactions> {
+        let view = arena.space(u64::from(SHAPE.size_words) * 4)?;
+        let space = Space::open(view.mapping, SHAPE, id).map_err(to_js)?;
+        let woken = Collected::new(env, &on_wake)?;
+        let around = Live::new();
+        let state = thread_state(core_sys::thread_id() as u32)
+            .ok_or_else(|| refused("this system has no /proc"))?;
+        let me = space.attach(state, is_alive, &around).map_err(to_js)?;
+        Ok(NativeTransactions {
+            space: Arc::new(space),
+            me,
+            around,
+            desk: Arc::new(Desk::new()),
+            commit: RefCell::default(),
+            waiter: RefCell::default(),
+            woken,
+            held_back: Cell::new(0),
+            commits: Cell::new(0),
+        })
+    }
+
+    /// All words of the space.
+    #[napi]
+    pub fn words<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
+        let mapping = Arc::clone(self.space.region());
+        let size_bytes = SHAPE.size_words as usize * 4;
+        shared_buffer(env, mapping.start(), size_bytes, mapping)
+    }
+
+    #[napi]
+    pub fn desk<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
+        let start = NonNull::from(&*self.desk.0).cast();
+        shared_buffer(env, start, DESK_WORDS * 4, Arc::clone(&self.desk))
+    }
+
+    /// Numbers for JavaScript, in the order of `stmPlaces` (stm/space.ts).
+    #[napi]
+    pub fn places(&self) -> Result<Vec<u32>> {
+        let epoch = self.space.field_at(self.me, participant::EPOCH).map_err(to_js)?;
+        let id = self.space.id().map_err(to_js)?;
+        Ok(vec![
+            id,
+            epoch,
+            word::EPOCH,
+            word::CLOCK,
+            SHAPE.chunks_at(),
+            SHAPE.size_words,
+            value::BYTES,
+            DESK_READS as u32,
+            MAX_READS as u32,
+            DESK_WRITES as u32,
+            MAX_WRITES as u32,
+        ])
+    }
+
+    /// Takes memory for an object of `words` words.
+    #[napi]
+    pub fn take(&self, words: u32) -> Result<u32> {
+        self.space.take(self.me, words, &self.around).map_err(to_js)
+    }
+
+    /// Keeps everything that was taken, outside of a commit.
+    #[napi]
+    pub fn keep_taken(&self) -> Result<()> {
+        let count = self.space.of(self.me, participant::TAKEN_COUNT).map_err(to_js)?;
+        count.store(0, Relaxed);
+        Ok(())
+    }
+
+    /// Gives back what was taken behind the first `kept` objects.
+    #[napi]
+    pub fn give_back(&self, kept: u32) -> Result<()> {
+        self.space.give_taken_back(self.me, kept).map_err(to_js)
+    }
+
+    /// Number of objects that were taken and neither kept nor given back.
+    #[napi(getter)]
+    pub fn taken_count(&self) -> Result<u32> {
+        let count = self.space.of(self.me, participant::TAKEN_COUNT).map_err(to_js)?;
+        Ok(count.load(Relaxed))
+    }
+
+    /// Commits what the desk holds. False: a conflict, without an effect. The snapshot is the commit's version then.
+    #[napi]
+    pub fn commit(&self) -> Result<bool> {
+        let mut commit = self.commit.borrow_mut();
+        self.read_desk(&mut commit).map_err(to_js)?;
+        let outcome = self.space.commit(self.me, &mut commit, &self.around).map_err(to_js)?;
+        let Outcome::Committed(version) = outcome else { return Ok(false) };
+        self.desk.0[0].set(version);
+        Ok(true)
+    }
+
+    fn read_desk(&self, commit: &mut Commit) -> std::result::Result<(), CoreError> {
+        let desk = &self.desk.0;
+        let [snapshot, reads, writes] = [0, 1, 2].map(|at| desk[at].get());
+        let (reads, writes) = ((reads as usize).min(MAX_READS), (writes as usize).min(MAX_WRITES));
+        commit.restart(snapshot);
+        commit.keeps_taken = true;
+        commit.reads.extend(desk[DESK_READS..DESK_READS + reads].iter().map(Cell::get));
+        for write in desk[DESK_WRITES..].chunks_exact(WRITE_WORDS).take(writes) {
+            let [lock, header, kind, lo, hi, freed] = [0, 1, 2, 3, 4, 5].map(|at| write[at].get());
+            self.space.class_of(lock)?;
+            commit.locks.push(lock);
+            commit.unchanged.push((lock - 1, header));
+            commit.replaced.push(lock + 1);
+            if freed != 0 {
+                self.space.free_object(lock, commit)?;
+            } else {
+                commit.writes.extend([(lock + 1, kind), (lock + 2, lo), (lock + 3, hi)]);
+            }
+        }
+        Ok(())
+    }
+
+    /// A later snapshot for the reads of the desk, into its first word. False: one of them has changed.
+    #[napi]
+    pub fn extend(&self) -> Result<bool> {
+        let mut commit = self.commit.borrow_mut();
+        self.desk.0[2].set(0);
+        self.read_desk(&mut commit).map_err(to_js)?;
+        let found = self.space.extend(&commit.reads, commit.snapshot).map_err(to_js)?;
+        if let Some(now) = found {
+            self.desk.0[0].set(now);
+        }
+        Ok(found.is_some())
+    }
+
+    /// Returns when the object at `lock` has a version that a snapshot of now can have.
+    #[napi]
+    pub fn await_object(&self, lock: u32) -> Result<()> {
+        self.space.await_lock(self.me, lock, &self.around).map_err(to_js)?;
+        let version = self.space.lock(lock).map_err(to_js)?.load(Relaxed);
+        if Participant::of_lock(version).is_some() {
+            return Ok(());
+        }
+        self.space.renew(lock, version).map_err(to_js)
+    }
+
+    /// Makes changes of what the desk has as reads wake this thread. False: one has changed already.
+    #[napi]
+    pub fn watch(&self) -> Result<bool> {
+        let mut commit = self.commit.borrow_mut();
+        self.desk.0[2].set(0);
+        self.read_desk(&mut commit).map_err(to_js)?;
+        self.space.watch(self.me, &commit.reads, commit.snapshot).map_err(to_js)
+    }
+
+    /// One more of this thread's transactions sleeps: `on_wake` is called from now on.
+    #[napi]
+    pub fn begin_sleep(&self) -> Result<()> {
+        let mut waiter = self.waiter.borrow_mut();
+        if waiter.is_none() {
+            let keys = self.woken.keys();
+            let notify = Box::new(move || keys.add(0.0));
+            *waiter = Some(waiter::add(&self.space, self.me, notify).map_err(to_js)?);
+        }
+        waiter.as_ref().map_or(Ok(()), |waiter| waiter.begin_sleep().map_err(to_js))
+    }
+
+    #[napi]
+    pub fn end_sleep(&self) {
+        if let Some(waiter) = &*self.waiter.borrow() {
+            waiter.end_sleep();
+        }
+    }
+
+    /// True: a wake-up came since the last call.
+    #[napi]
+    pub fn take_wake(&self) -> Result<bool> {
+        self.woken.take();
+        self.space.take_wake(self.me).map_err(to_js)
+    }
+
+    /// Keeps others from committing. False: another participant does.
+    #[napi]
+    pub fn begin_serial(&self) -> Result<bool> {
+        self.space.begin_serial(self.me, &self.around).map_err(to_js)
+    }
+
+    #[napi]
+    pub fn end_serial(&self) -> Result<()> {
+        self.space.end_serial(self.me).map_err(to_js)
+    }
+
+    /// Frees memory that no transaction sees any more, now and then; between two transactions.
+    #[napi]
+    pub fn tidy(&self) -> Result<()> {
+        self.commits.set(self.commits.get().wrapping_add(1));
+        if !self.commits.get().is_multiple_of(COMMITS_PER_RECLAIM) {
+            return Ok(());
+        }
+        let mut held_back = self.held_back.get();
+        let done = self.space.reclaim(self.me, &mut held_back, &self.around);
+        self.held_back.set(held_back);
+        done.and_then(|()| self.space.share_free(self.me, &self.around)).map_err(to_js)
+    }
+
+    /// Undoes or completes the commits of all threads that have ended.
+    #[napi]
+    pub fn recover_ended(&self) -> Result<()> {
+        self.space.recover_ended(self.me, is_alive, &self.around).map_err(to_js)
+    }
+
+    /// Commits, conflicts, thefts and recoveries of all participants, and the bytes that objects have taken.
+    #[napi]
+    pub fn figures(&self) -> Result<Vec<f64>> {
+        let mut figures = vec![0.0; counter::COUNT as usize];
+        let numbers = self.space.word(word::NUMBERS).map_err(to_js)?.load(Relaxed);
+        for number in (0..numbers.min(SHAPE.participants)).map(Participant) {
+            for (counter, figure) in (0..).zip(&mut figures) {
+                let word = self.space.of(number, participant::COUNTERS + counter).map_err(to_js)?;
+                *figure += f64::from(word.load(Relaxed));
+            }
+        }
+        let top = self.space.word(word::HEAP_TOP).map_err(to_js)?.load(Relaxed);
+        figures.push(f64::from(top.saturating_sub(SHAPE.chunks_at())) * 4.0);
+        Ok(figures)
+    }
+}
+
+impl NativeTransactions {
+    /// Gives the participant's number back.
+    fn close(&self) -> std::result::Result<(), CoreError> {
+        if let Some(waiter) = self.waiter.borrow_mut().take() {
+            waiter.remove(self.me)?;
+        }
+        self.woken.close();
+        self.space.end_serial(self.me)?;
+        self.space.detach(self.me)
+    }
+}
+
+impl Drop for NativeTransactions {
+    /// Runs when the thread ends, also in the middle of a transaction: a commit is one call, which has returned.
+    fn drop(&mut self) {
+        // Words that are forged stay: whoever meets them finds the thread ended.
+        let _ = self.close();
+    }
+}
+
+/// Memory as a buffer whose bytes V8 does not count, where that can be had.
+fn shared_buffer<T: Send + 'static>(
+    env: &Env,
+    start: NonNull<u8>,
+    size_bytes: usize,
+    keep: T,
+) -> Result<Unknown<'_>> {
+    // SAFETY: the memory has these bytes, and `keep` holds it.
+    match unsafe { uncounted_buffer(env, start, size_bytes, Box::new(keep)) } {
+        Ok(made) => made,
+        Err(kept) => external_buffer(env, start, size_bytes, kept),
+    }
+}

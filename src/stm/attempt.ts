@@ -1,0 +1,305 @@
+// One attempt of a transaction in this thread: it reads words of the space as they were at one moment, notes
+// what it read, and keeps what it writes to itself until it commits (docs/design/stm.md). A thread has at most one.
+// Not here: running the function again (atomically.ts), values (read-value.ts, write-value.ts).
+
+import { CodedError } from '../errors.js';
+import { callNative } from '../native.js';
+import { desk, type Space } from './space.js';
+import type { Words } from './write-value.js';
+
+/** Thrown to leave the function of a transaction. Code that catches it goes on in vain: the attempt is over. */
+export const leave = new (class LeavesTransaction extends Error {
+  override name = 'LeavesTransaction';
+})('leaves a transaction: do not catch it');
+
+/** A write of one object: its value in words, or its end. */
+export interface Write extends Words {
+  readonly at: number;
+  readonly header: number;
+  /** The place among the writes of the attempt. */
+  readonly index: number;
+  readonly owner: { restore(before: Write | undefined): void };
+  /** The write of the same object that it replaces, which a part of the transaction that is undone brings back. */
+  readonly before: Write | undefined;
+  isFreed: boolean;
+  /** True: a later write of the same object counts. */
+  isReplaced: boolean;
+}
+
+/** A state of an attempt to which it can go back. */
+export interface Mark {
+  readonly writes: number;
+  readonly afterCommit: number;
+  readonly taken: number;
+  readonly outer: number;
+}
+
+/** The end of an attempt that does not commit. */
+export type Ending = 'conflict' | 'blocked';
+
+/** One for each thread. */
+export class Attempt {
+  readonly #space: Space;
+  readonly #words: Int32Array;
+  readonly #desk: Int32Array;
+  readonly #readsAt: number;
+  readonly #maxReads: number;
+  /** A new one for each attempt: what an object noted in an older one is no more true. */
+  number = 0;
+  /** Set once it cannot commit any more, until it begins again. */
+  ending: Ending | undefined;
+  readonly writes: Write[] = [];
+  readonly afterCommit: (() => void)[] = [];
+  /** Writes before this index are not changed any more: a mark may bring them back. */
+  firstOpenWrite = 0;
+  /** The result of `read`. */
+  kind = 0;
+  lo = 0;
+  hi = 0;
+  version = 0;
+  #snapshot = 0;
+  #readCount = 0;
+  /** Objects for which it took memory. */
+  #takenCount = 0;
+
+  constructor(space: Space) {
+    this.#space = space;
+    this.#words = space.words;
+    this.#desk = space.desk;
+    this.#readsAt = space.at.deskReads;
+    this.#maxReads = space.at.maxReads;
+  }
+
+  begin(): void {
+    const { ownEpoch, epoch, clock } = this.#space.at;
+    const words = this.#words;
+    let announced = Atomics.load(words, epoch);
+    for (;;) {
+      Atomics.store(words, ownEpoch, announced);
+      const now = Atomics.load(words, epoch);
+      if (now === announced) break;
+      announced = now;
+    }
+    this.#snapshot = Atomics.load(words, clock);
+    this.#readCount = 0;
+    this.#takenCount = 0;
+    this.firstOpenWrite = 0;
+    this.ending = undefined;
+    this.number += 1;
+  }
+
+  /** Ends it without an effect. */
+  drop(): void {
+    this.giveBack(0);
+    this.#leaveEpoch();
+  }
+
+  #leaveEpoch(): void {
+    this.#takenCount = 0;
+    this.writes.length = 0;
+    this.afterCommit.length = 0;
+    Atomics.store(this.#words, this.#space.at.ownEpoch, 0);
+  }
+
+  /**
+   * Reads the value of the object at `at`, whose header must be `header`, and notes it. Throws `STM_GONE`,
+   * `STM_TOO_LARGE`, `STM_STUCK`, or `leave` on a conflict.
+   */
+  read(at: number, header: number): void {
+    if (this.ending !== undefined) throw leave;
+    const words = this.#words;
+    for (;;) {
+      const before = isOrdered ? (words[at] ?? 1) : Atomics.load(words, at);
+      const kind = words[at + 1] ?? 0;
+      const lo = words[at + 2] ?? 0;
+      const hi = words[at + 3] ?? 0;
+      const found = words[at - 1] ?? 0;
+      const after = Atomics.load(words, at);
+      if (before !== after || (before & 1) !== 0 || found !== header) {
+        this.#await(at, header);
+      } else if (((before - this.#snapshot) | 0) > 0) {
+        this.#extend(at, before);
+      } else {
+        this.#note(at);
+        this.kind = kind;
+        this.lo = lo;
+        this.hi = hi;
+        this.version = before;
+        return;
+      }
+    }
+  }
+
+  /** Throws `STM_GONE` for an object that was freed; for one that is written and was not read. */
+  checkHeader(at: number, header: number): void {
+    if (Atomics.load(this.#words, at - 1) !== header) throw gone();
+  }
+
+  #note(at: number): void {
+    if (this.#readCount === this.#maxReads) {
+      throw new CodedError(
+        'STM_TOO_LARGE',
+        `a transaction reads more than ${this.#maxReads} values: divide it`,
+      );
+    }
+    this.#desk[this.#readsAt + this.#readCount] = at;
+    this.#readCount += 1;
+  }
+
+  #await(at: number, header: number): void {
+    this.checkHeader(at, header);
+    callNative(() => this.#space.native.awaitObject(at));
+  }
+
+  /** Makes the snapshot one that an object of this version can belong to. */
+  #extend(at: number, version: number): void {
+    const { native } = this.#space;
+    if (((version - Atomics.load(this.#words, this.#space.at.clock)) | 0) > 0) {
+      callNative(() => native.awaitObject(at)); // a version from before the clock wrapped
+    }
+    this.#showReads();
+    if (!callNative(() => native.extend())) throw this.end('conflict');
+    this.#snapshot = this.#desk[desk.snapshot] ?? 0;
+  }
+
+  #showReads(): void {
+    this.#desk[desk.snapshot] = this.#snapshot;
+    this.#desk[desk.readCount] = this.#readCount;
+  }
+
+  /** Notes that it cannot commit; returns what is to be thrown. */
+  end(how: Ending): Error {
+    this.ending = how;
+    return leave;
+  }
+
+  /** Takes memory for an object of a transaction. Throws `SHARED_MEMORY_FULL`, `STM_TOO_LARGE`. */
+  take(words: number): number {
+    const at = callNative(() => this.#space.native.take(words));
+    this.#takenCount += 1;
+    return at;
+  }
+
+  /** Writes an object that nobody else can reach yet; returns its header. */
+  initialise(at: number, value: Words, isRunning: boolean): number {
+    this.#placeBytes(value);
+    this.#words[at + 1] = value.kind;
+    this.#words[at + 2] = value.lo;
+    this.#words[at + 3] = value.hi;
+    const now = isRunning ? this.#snapshot : Atomics.load(this.#words, this.#space.at.clock);
+    Atomics.store(this.#words, at, now);
+    return this.#words[at - 1] ?? 0;
+  }
+
+  /** Puts the bytes of a value, if it has any, into an object of their own. */
+  #placeBytes(value: Words): void {
+    const { bytes } = value;
+    if (bytes === undefined) return;
+    value.lo = this.take((bytes.length + 3) >> 2);
+    this.#space.bytes.set(bytes, value.lo * 4);
+  }
+
+  /** Keeps the memory that was taken outside of a transaction. */
+  keep(): void {
+    callNative(() => this.#space.native.keepTaken());
+    this.#takenCount = 0;
+  }
+
+  /** The present state; `undo` or `merge` must follow. */
+  mark(): Mark {
+    const mark = {
+      writes: this.writes.length,
+      afterCommit: this.afterCommit.length,
+      taken: this.#takenCount,
+      outer: this.firstOpenWrite,
+    };
+    this.firstOpenWrite = mark.writes;
+    return mark;
+  }
+
+  /** Goes back to a mark; the reads stay. */
+  undo(mark: Mark): void {
+    while (this.writes.length > mark.writes) {
+      const write = this.writes.pop();
+      if (write?.before !== undefined) write.before.isReplaced = false;
+      write?.owner.restore(write.before);
+    }
+    this.afterCommit.length = mark.afterCommit;
+    this.giveBack(mark.taken);
+    this.firstOpenWrite = mark.outer;
+  }
+
+  /** Keeps what was done since a mark. */
+  merge(mark: Mark): void {
+    this.firstOpenWrite = mark.outer;
+  }
+
+  /** Gives back the memory of objects that were taken behind the first `kept`. */
+  giveBack(kept: number): void {
+    if (this.#takenCount === kept) return;
+    callNative(() => this.#space.native.giveBack(kept));
+    this.#takenCount = kept;
+  }
+
+  /** False: a conflict, without an effect. Throws `SHARED_MEMORY_FULL`, `STM_TOO_LARGE`, `STM_STUCK`. */
+  tryCommit(): boolean {
+    const { native } = this.#space;
+    if (this.writes.length === 0) {
+      if (this.#takenCount > 0) callNative(() => native.keepTaken());
+      this.#leaveEpoch();
+      return true;
+    }
+    this.#writeDesk();
+    this.#showReads();
+    if (!callNative(() => native.commit())) return false;
+    this.#leaveEpoch();
+    callNative(() => native.tidy());
+    return true;
+  }
+
+  #writeDesk(): void {
+    const { deskWrites, maxWrites } = this.#space.at;
+    const writes = this.writes.filter((write) => !write.isReplaced);
+    const count = writes.length;
+    if (count > maxWrites) {
+      throw new CodedError(
+        'STM_TOO_LARGE',
+        `a transaction writes ${count} values, at most ${maxWrites} can be: divide it`,
+      );
+    }
+    let at = deskWrites;
+    for (const write of writes) {
+      if (!write.isFreed) this.#placeBytes(write);
+      this.#desk[at] = write.at;
+      this.#desk[at + 1] = write.header;
+      this.#desk[at + 2] = write.kind;
+      this.#desk[at + 3] = write.lo;
+      this.#desk[at + 4] = write.hi;
+      this.#desk[at + 5] = write.isFreed ? 1 : 0;
+      at += desk.writeWords;
+    }
+    this.#desk[desk.writeCount] = count;
+  }
+
+  /** The objects that it has read, for a sleep until one changes. */
+  readsToWatch(): Watched {
+    const reads = this.#desk.slice(this.#readsAt, this.#readsAt + this.#readCount);
+    return { reads, snapshot: this.#snapshot };
+  }
+}
+
+/** Objects, and a moment since which they are to change. */
+export interface Watched {
+  readonly reads: Int32Array;
+  readonly snapshot: number;
+}
+
+/** True: loads of this processor are never reordered with each other. */
+const isOrdered = process.arch === 'x64';
+
+export function gone(): CodedError {
+  return new CodedError(
+    'STM_GONE',
+    'a TVar was freed: make another one, or free it once nothing uses it any more',
+  );
+}

@@ -1,0 +1,88 @@
+// This thread's part in the transactional memory of its arena: the words that all see, and the desk on which a
+// transaction notes what it reads and writes. Opened at the first use, and never closed before the thread ends:
+// TVars live as long as the arena.
+// Not here: what a transaction is (attempt.ts), the protocol (crates/core/src/stm/).
+
+import { randomInt } from 'node:crypto';
+import { shareOwnArena } from '../channels/index.js';
+import { callNative, type NativeTransactions, requireNative } from '../native.js';
+import { sharedMemoryProblem } from '../worker/index.js';
+
+/** The order of `NativeTransactions.places()`. */
+const placeNames = [
+  'id',
+  'ownEpoch',
+  'epoch',
+  'clock',
+  'heap',
+  'sizeWords',
+  'bytesKind',
+  'deskReads',
+  'maxReads',
+  'deskWrites',
+  'maxWrites',
+] as const;
+
+/** Indices of words, and limits. */
+export type Places = Readonly<Record<(typeof placeNames)[number], number>>;
+
+export interface Space {
+  readonly native: NativeTransactions;
+  readonly words: Int32Array;
+  /** The same memory. */
+  readonly bytes: Buffer;
+  readonly desk: Int32Array;
+  readonly at: Places;
+}
+
+/** Words of the desk. */
+export const desk = { snapshot: 0, readCount: 1, writeCount: 2, writeWords: 6 } as const;
+
+let opened: Space | undefined;
+let wake: () => void = () => {};
+
+/** Sets what is called in this thread's event loop when something that it watches may have changed. */
+export function onWake(listener: () => void): void {
+  wake = listener;
+}
+
+/** Throws `NATIVE_MISSING`, `NATIVE_REFUSED`, `STM_CROWDED`. */
+export function openSpace(): Space {
+  opened ??= open();
+  return opened;
+}
+
+function open(): Space {
+  const problem = sharedMemoryProblem();
+  if (problem !== undefined) throw problem;
+  const { native: arena } = shareOwnArena();
+  const { NativeTransactions } = requireNative();
+  const native = callNative(
+    () => new NativeTransactions(arena, randomInt(1, 2 ** 31), () => wake()),
+  );
+  const numbers = native.places();
+  const at = { ...emptyPlaces };
+  for (const [index, name] of placeNames.entries()) at[name] = numbers[index] ?? 0;
+  const memory = native.words();
+  return {
+    native,
+    words: new Int32Array(memory),
+    bytes: Buffer.from(memory),
+    desk: new Int32Array(native.desk()),
+    at,
+  };
+}
+
+const emptyPlaces = {
+  id: 0,
+  ownEpoch: 0,
+  epoch: 0,
+  clock: 0,
+  heap: 0,
+  sizeWords: 0,
+  bytesKind: 0,
+  deskReads: 0,
+  maxReads: 0,
+  deskWrites: 0,
+  maxWrites: 0,
+};

@@ -1,0 +1,279 @@
+// Transactional variables: a handle for a value in shared memory. One object stands for it in each thread.
+// Not here: the transaction (atomically.ts), how a value lies in memory (write-value.ts, read-value.ts).
+
+import { CodedError } from '../errors.js';
+import { invalid } from '../lib/index.js';
+import { Attempt, gone, type Write } from './attempt.js';
+import { ValueReader } from './read-value.js';
+import { openSpace, type Space } from './space.js';
+import { type TVarName, ValueWriter, type Words } from './write-value.js';
+
+/** The parts of this thread for transactions, made at its first one. */
+interface ThreadState {
+  readonly space: Space;
+  readonly attempt: Attempt;
+  readonly writer: ValueWriter;
+  readonly reader: ValueReader;
+}
+
+let state: ThreadState | undefined;
+let running: Attempt | undefined;
+
+/** Throws `NATIVE_MISSING`, `NATIVE_REFUSED`, `STM_CROWDED`. */
+export function threadState(): ThreadState {
+  state ??= makeState();
+  return state;
+}
+
+function makeState(): ThreadState {
+  const space = openSpace();
+  return {
+    space,
+    attempt: new Attempt(space),
+    writer: new ValueWriter(SharedVariable.nameOf),
+    reader: new ValueReader(space.bytes, space.at.heap * 4, handleOf),
+  };
+}
+
+/** The attempt that runs now; `undefined` outside of transactions. */
+export function runningAttempt(): Attempt | undefined {
+  return running;
+}
+
+/** Makes `attempt` the one that runs. */
+export function setRunning(attempt: Attempt | undefined): void {
+  running = attempt;
+}
+
+/** The attempt that runs. `what`: the function that needs it. Throws `STM_OUTSIDE`. */
+export function insideOf(what: string): Attempt {
+  if (running !== undefined) return running;
+  throw new CodedError(
+    'STM_OUTSIDE',
+    `${what} was called outside of a transaction: call it in the function of atomically()`,
+  );
+}
+
+/** Handles of this thread by index: two for one TVar would not see each other's writes. */
+const handles = new Map<number, WeakRef<SharedVariable<unknown>>>();
+const collected = new FinalizationRegistry<number>((at) => {
+  if (handles.get(at)?.deref() === undefined) handles.delete(at);
+});
+
+/** The handle for the object at `at` with this header. Throws `STM_GONE` where no object can be. */
+function handleOf(at: number, header: number): SharedVariable<unknown> {
+  const known = handles.get(at)?.deref();
+  if (known !== undefined && SharedVariable.nameOf(known)?.header === header) return known;
+  const { heap, sizeWords } = threadState().space.at;
+  if (at < heap + 2 || at + 4 > sizeWords) throw gone();
+  return SharedVariable.at(at, header);
+}
+
+const send: unique symbol = Symbol.for('manycore.send');
+const receive: unique symbol = Symbol.for('manycore.receive');
+
+/** Odd, which versions are not. */
+const noVersion = 1;
+/** A value that is not made yet of the bytes of a write. */
+const notMade: unique symbol = Symbol('not made');
+const words: Words = { kind: 0, lo: 0, hi: 0, bytes: undefined };
+
+/**
+ * A variable in shared memory. Transactions in any process change several of them together or not at all.
+ * `tvar` makes one. It travels in closures, arguments, results, and in the values of others.
+ */
+export interface TVar<T> {
+  /**
+   * The value at the moment of the transaction, or what this has set itself. The same version gives the same object,
+   * deeply frozen. Throws `STM_OUTSIDE`, `STM_GONE`, `STM_TOO_LARGE`.
+   */
+  get(): T;
+  /**
+   * Sets the value, which is copied now and seen by others when the transaction commits. Throws `STM_OUTSIDE`,
+   * `STM_GONE`, `STM_VALUE`, `STM_VALUE_TOO_LARGE`.
+   */
+  set(value: T): void;
+  /** Sets the value to what `change` returns for the present one, and returns it as it is stored. */
+  update(change: (value: T) => T): T;
+  /** The latest value that was committed; in a transaction the same as `get`. Throws `STM_GONE`. */
+  peek(): T;
+}
+
+/** The one class of variables. */
+class SharedVariable<T> implements TVar<T> {
+  readonly #at: number;
+  readonly #header: number;
+  /** The attempt that has read or written it, and its value there. */
+  #attempt = 0;
+  #value: unknown;
+  /** The write of an attempt, and the number of that. */
+  #write: Write | undefined;
+  #writtenBy = 0;
+  /** The last version that was made into a value, and that value. */
+  #version = noVersion;
+  #versionValue: unknown;
+
+  private constructor(at: number, header: number) {
+    this.#at = at;
+    this.#header = header;
+  }
+
+  /** @internal */
+  static at(at: number, header: number): SharedVariable<unknown> {
+    const made = new SharedVariable<unknown>(at, header);
+    handles.set(at, new WeakRef(made));
+    collected.register(made, at);
+    return made;
+  }
+
+  /** @internal `undefined`: it is no TVar. */
+  static nameOf(this: void, value: object): TVarName | undefined {
+    return #at in value ? { at: value.#at, header: value.#header } : undefined;
+  }
+
+  get(): T {
+    const attempt = insideOf('get()');
+    if (this.#attempt !== attempt.number) this.#read(attempt);
+    else if (attempt.ending !== undefined) throw attempt.end(attempt.ending);
+    if (this.#value === notMade) this.#makeValue();
+    return typed(this.#value);
+  }
+
+  #read(attempt: Attempt): void {
+    if (this.#writtenBy === attempt.number) throw gone(); // by a write: other ones are seen as values
+    attempt.read(this.#at, this.#header);
+    if (this.#version === attempt.version) this.#value = this.#versionValue;
+    else {
+      const { reader } = threadState();
+      this.#value = reader.read(attempt.kind, attempt.lo, attempt.hi);
+      this.#version = reader.isOpen ? noVersion : attempt.version;
+      this.#versionValue = reader.isOpen ? undefined : this.#value;
+    }
+    this.#attempt = attempt.number;
+  }
+
+  #makeValue(): void {
+    const bytes = this.#write?.bytes;
+    this.#value = bytes === undefined ? undefined : threadState().reader.copy(bytes);
+  }
+
+  set(value: T): void {
+    const attempt = insideOf('set()');
+    if (attempt.ending !== undefined) throw attempt.end(attempt.ending);
+    if (this.#writtenBy === attempt.number && this.#write?.isFreed === true) throw gone();
+    if (this.#attempt !== attempt.number) attempt.checkHeader(this.#at, this.#header);
+    threadState().writer.write(value, words);
+    Object.assign(this.#writeOf(attempt), words);
+    this.#value = words.bytes === undefined ? value : notMade;
+    this.#attempt = attempt.number;
+  }
+
+  /** The write of this attempt that may be changed. */
+  #writeOf(attempt: Attempt): Write {
+    const before = this.#writtenBy === attempt.number ? this.#write : undefined;
+    if (before !== undefined) {
+      if (before.index >= attempt.firstOpenWrite) return before;
+      before.isReplaced = true;
+    }
+    const write: Write = {
+      at: this.#at,
+      header: this.#header,
+      index: attempt.writes.length,
+      owner: this,
+      before,
+      isFreed: false,
+      isReplaced: false,
+      ...words,
+    };
+    attempt.writes.push(write);
+    this.#write = write;
+    this.#writtenBy = attempt.number;
+    return write;
+  }
+
+  update(change: (value: T) => T): T {
+    this.set(change(this.get()));
+    return this.get();
+  }
+
+  peek(): T {
+    if (running !== undefined) return this.get();
+    const { attempt } = threadState();
+    attempt.begin();
+    try {
+      this.#read(attempt);
+      return typed(this.#value);
+    } finally {
+      attempt.drop();
+    }
+  }
+
+  /** @internal Ends it when the attempt commits. */
+  free(attempt: Attempt): void {
+    this.get();
+    this.#writeOf(attempt).isFreed = true;
+    this.#attempt = 0;
+  }
+
+  /** @internal Undoes a write of the attempt that runs; `before`: its write before that. */
+  restore(before: Write | undefined): void {
+    this.#write = before;
+    if (before === undefined) this.#writtenBy = 0;
+    if (before === undefined || before.isFreed) this.#attempt = 0;
+    else if (before.bytes !== undefined) this.#value = notMade;
+    else this.#value = threadState().reader.read(before.kind, before.lo, before.hi);
+  }
+
+  [send](): unknown {
+    return { space: threadState().space.at.id, at: this.#at, header: this.#header };
+  }
+
+  static [receive](data: unknown): SharedVariable<unknown> {
+    const [space, at, header] = ['space', 'at', 'header'].map((name): unknown =>
+      Reflect.get(Object(data), name),
+    );
+    if (space !== threadState().space.at.id) {
+      throw new CodedError(
+        'STM_OTHER_MEMORY',
+        'a TVar came from a program whose memory is not shared with this one: send its value',
+      );
+    }
+    if (typeof at !== 'number' || typeof header !== 'number') throw gone();
+    return handleOf(at, header);
+  }
+}
+
+/** Values are typed by those who set them. */
+function typed<T>(value: unknown): T;
+function typed(value: unknown): unknown {
+  return value;
+}
+
+/**
+ * Makes a variable, in a transaction or outside. It holds primitives, plain objects, arrays, `Uint8Array`s and other
+ * variables, 64 KiB at most, and lives until `free`, or the end of the program. Throws `STM_VALUE`,
+ * `STM_VALUE_TOO_LARGE`, `SHARED_MEMORY_FULL`, `STM_CROWDED`, `NATIVE_MISSING`, `NATIVE_REFUSED`.
+ */
+export function tvar<T>(initial: T): TVar<T>;
+export function tvar(initial: unknown): TVar<unknown> {
+  const { attempt, writer } = threadState();
+  if (running?.ending !== undefined) throw running.end(running.ending);
+  writer.write(initial, words);
+  try {
+    const at = attempt.take(1 + 3);
+    const header = attempt.initialise(at, words, running !== undefined);
+    if (running === undefined) attempt.keep();
+    return SharedVariable.at(at, header);
+  } catch (error) {
+    if (running === undefined) attempt.giveBack(0);
+    throw error;
+  }
+}
+
+/** Ends a variable: later uses throw `STM_GONE`. In a transaction or outside. */
+export function freeIn(attempt: Attempt, variable: unknown): void {
+  if (!(variable instanceof SharedVariable)) {
+    throw invalid('the variable to free', variable, 'one that tvar() made');
+  }
+  variable.free(attempt);
+}

@@ -1,0 +1,247 @@
+// Turns a value into the three words of a TVar, or into bytes where it is larger. No code of the program runs:
+// accessors, proxies and instances are refused by name.
+// Not here: the formats (kinds.ts), reading them (read-value.ts).
+
+import { isProxy } from 'node:util/types';
+import { CodedError } from '../errors.js';
+import { descriptorOf, inWords } from '../lib/index.js';
+import {
+  KIND_BIGINT64,
+  KIND_BYTES,
+  KIND_FALSE,
+  KIND_FLOAT64,
+  KIND_INT32,
+  KIND_NULL,
+  KIND_TRUE,
+  KIND_TVAR,
+  KIND_UNDEFINED,
+  MAX_DEPTH,
+  MAX_VALUE_BYTES,
+  TAG_ARRAY,
+  TAG_BARE,
+  TAG_BIGINT,
+  TAG_LATIN,
+  TAG_OBJECT,
+  TAG_UINT8_ARRAY,
+  TAG_WIDE,
+} from './kinds.js';
+
+/** A TVar as values name it. */
+export interface TVarName {
+  readonly at: number;
+  readonly header: number;
+}
+
+/** A value in words. `bytes`: its bytes, which go into an object of their own; `lo` and `hi` follow from it. */
+export interface Words {
+  kind: number;
+  lo: number;
+  hi: number;
+  bytes: Uint8Array | undefined;
+}
+
+const float = new Float64Array(1);
+const big = new BigInt64Array(float.buffer);
+const halves = new Int32Array(float.buffer);
+const wideCharacter = /[^\0-\xff]/;
+
+/** One value at a time. */
+export class ValueWriter {
+  readonly #nameOf: (value: object) => TVarName | undefined;
+  readonly #bytes = Buffer.allocUnsafeSlow(MAX_VALUE_BYTES);
+  #end = 0;
+
+  /** `nameOf`: `undefined` for what is no TVar. */
+  constructor(nameOf: (value: object) => TVarName | undefined) {
+    this.#nameOf = nameOf;
+  }
+
+  /** Writes `value` into `words`. Throws `STM_VALUE`, `STM_VALUE_TOO_LARGE`. */
+  write(value: unknown, words: Words): void {
+    words.lo = 0;
+    words.hi = 0;
+    words.bytes = undefined;
+    if (typeof value === 'number') {
+      if ((value | 0) === value && !Object.is(value, -0)) {
+        words.kind = KIND_INT32;
+        words.lo = value;
+        return;
+      }
+      float[0] = value;
+      this.#takeHalves(KIND_FLOAT64, words);
+    } else if (value === undefined) words.kind = KIND_UNDEFINED;
+    else if (value === null) words.kind = KIND_NULL;
+    else if (typeof value === 'boolean') words.kind = value ? KIND_TRUE : KIND_FALSE;
+    else if (typeof value === 'bigint' && BigInt.asIntN(64, value) === value) {
+      big[0] = value;
+      this.#takeHalves(KIND_BIGINT64, words);
+    } else this.#writeLarge(value, words);
+  }
+
+  #takeHalves(kind: number, words: Words): void {
+    words.kind = kind;
+    words.lo = halves[0] ?? 0;
+    words.hi = halves[1] ?? 0;
+  }
+
+  #writeLarge(value: unknown, words: Words): void {
+    const name = typeof value === 'object' && value !== null ? this.#nameOf(value) : undefined;
+    if (name !== undefined) {
+      words.kind = KIND_TVAR;
+      words.lo = name.at;
+      words.hi = name.header;
+      return;
+    }
+    this.#end = 0;
+    this.#add(value, '', 0);
+    words.kind = KIND_BYTES;
+    words.bytes = new Uint8Array(this.#bytes.subarray(0, this.#end));
+    words.hi = this.#end;
+  }
+
+  /** The place of `sizeBytes` more bytes. */
+  #room(sizeBytes: number): number {
+    const start = this.#end;
+    this.#end += sizeBytes;
+    if (this.#end > MAX_VALUE_BYTES) {
+      throw new CodedError(
+        'STM_VALUE_TOO_LARGE',
+        `a value of a TVar takes more than ${MAX_VALUE_BYTES} bytes: divide it among several TVars`,
+      );
+    }
+    return start;
+  }
+
+  #addTag(tag: number): void {
+    const at = this.#room(1);
+    this.#bytes[at] = tag;
+  }
+
+  #addCount(tag: number, count: number): void {
+    this.#addTag(tag);
+    const at = this.#room(4);
+    this.#bytes.writeUInt32LE(count, at);
+  }
+
+  #add(value: unknown, path: string, depth: number): void {
+    if (depth > MAX_DEPTH) {
+      throw unstorable(path, `is nested deeper than ${MAX_DEPTH} levels, or contains itself`);
+    }
+    switch (typeof value) {
+      case 'undefined':
+        this.#addTag(KIND_UNDEFINED);
+        break;
+      case 'boolean':
+        this.#addTag(value ? KIND_TRUE : KIND_FALSE);
+        break;
+      case 'number': {
+        this.#addTag(KIND_FLOAT64);
+        const at = this.#room(8);
+        this.#bytes.writeDoubleLE(value, at);
+        break;
+      }
+      case 'bigint':
+        this.#addText(TAG_BIGINT, value.toString(16));
+        break;
+      case 'string':
+        this.#addString(value);
+        break;
+      case 'object':
+        if (value === null) this.#addTag(KIND_NULL);
+        else this.#addObject(value, path, depth);
+        break;
+      default:
+        throw unstorable(path, `is ${inWords(value)}`);
+    }
+  }
+
+  #addString(text: string): void {
+    if (!wideCharacter.test(text)) {
+      this.#addText(TAG_LATIN, text);
+      return;
+    }
+    this.#addCount(TAG_WIDE, text.length * 2);
+    const at = this.#room(text.length * 2);
+    this.#bytes.write(text, at, 'utf16le');
+  }
+
+  #addText(tag: number, text: string): void {
+    this.#addCount(tag, text.length);
+    const at = this.#room(text.length);
+    this.#bytes.write(text, at, 'latin1');
+  }
+
+  #addObject(value: object, path: string, depth: number): void {
+    if (isProxy(value)) throw unstorable(path, 'is a proxy');
+    const name = this.#nameOf(value);
+    if (name !== undefined) this.#addName(name);
+    else if (value instanceof Uint8Array) this.#addBytes(value);
+    else if (Array.isArray(value)) this.#addArray(value, path, depth);
+    else this.#addFields(value, path, depth);
+  }
+
+  #addFields(value: object, path: string, depth: number): void {
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (!isOrdinary(prototype)) throw unstorable(path, `is ${kindOf(value)}`);
+    const keys = Reflect.ownKeys(value);
+    this.#addCount(prototype === null ? TAG_BARE : TAG_OBJECT, keys.length);
+    for (const key of keys) {
+      if (typeof key !== 'string') throw unstorable(path, `has the symbol ${String(key)}`);
+      this.#addString(key);
+      this.#add(dataAt(value, key, path), `${path}.${key}`, depth + 1);
+    }
+  }
+
+  #addName({ at, header }: TVarName): void {
+    this.#addTag(KIND_TVAR);
+    const start = this.#room(8);
+    this.#bytes.writeInt32LE(at, start);
+    this.#bytes.writeInt32LE(header, start + 4);
+  }
+
+  #addBytes(value: Uint8Array): void {
+    this.#addCount(TAG_UINT8_ARRAY, value.length);
+    const at = this.#room(value.length);
+    this.#bytes.set(value, at);
+  }
+
+  #addArray(value: readonly unknown[], path: string, depth: number): void {
+    if (Reflect.ownKeys(value).length !== value.length + 1) {
+      throw unstorable(path, 'is an array with holes or names');
+    }
+    this.#addCount(TAG_ARRAY, value.length);
+    for (let index = 0; index < value.length; index += 1) {
+      this.#add(dataAt(value, String(index), path), `${path}[${index}]`, depth + 1);
+    }
+  }
+}
+
+/** True: the prototype of plain objects, of this realm or another one. */
+function isOrdinary(prototype: unknown): boolean {
+  if (prototype === null || prototype === Object.prototype) return true;
+  return typeof prototype === 'object' && Object.getPrototypeOf(prototype) === null;
+}
+
+/** The value of a property that is plain data: no accessor runs. */
+function dataAt(value: object, key: string, path: string): unknown {
+  const descriptor = descriptorOf(value, key);
+  if (descriptor === undefined || !('value' in descriptor) || descriptor.enumerable !== true) {
+    throw unstorable(`${path}.${key}`, 'is an accessor or hidden');
+  }
+  return descriptor.value;
+}
+
+function unstorable(path: string, why: string): CodedError {
+  const what = path === '' ? 'the value' : `value${path}`;
+  return new CodedError(
+    'STM_VALUE',
+    `${what} ${why}: a TVar holds primitives, plain objects, arrays, Uint8Arrays and TVars`,
+  );
+}
+
+function kindOf(value: object): string {
+  const name: unknown = Reflect.get(value, 'constructor')?.name;
+  return typeof name === 'string' && name !== '' && name !== 'Object'
+    ? `an instance of ${name}`
+    : 'an object with a prototype of its own';
+}

@@ -1,0 +1,97 @@
+// Workers that end themselves by SIGKILL at each step of a commit, and at each step of completing the commit of
+// another: sums stay right, lists in order, and the others go on.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hasCode } from '../../src/errors.js';
+import { Pool } from '../../src/public.js';
+import { atomically, atomicallyWhen, check, free, tvar } from '../../src/stm/public.js';
+import { deadlineMs } from '../pool/calls/ways.js';
+import { withDeadline } from '../support/index.js';
+
+/** Steps of commit.rs and of memory.rs; then those of recovery.rs. */
+const steps = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 31];
+const repairs = [16, 17, 18, 19];
+const passings = [1, 2, 50];
+
+/** A worker that moves amounts between cells until it is killed. */
+function mover(kill: string) {
+  return new Pool({
+    size: 1,
+    worker: 'process',
+    channel: 'shm',
+    env: { ...process.env, MANYCORE_STM_KILL: kill },
+  });
+}
+
+const cells = Array.from({ length: 6 }, (_, at) => tvar({ at, amount: 100 }));
+const moves = tvar(0);
+const bell = tvar(0);
+
+const move = () => {
+  for (let turn = 0; ; turn += 1) {
+    atomically(() => {
+      const from = cells[turn % 6];
+      const to = cells[(turn * 5 + 1) % 6];
+      if (from === undefined || to === undefined || from === to) return;
+      from.update(({ at, amount }) => ({ at, amount: amount - 1 }));
+      to.update(({ at, amount }) => ({ at, amount: amount + 1 }));
+      const short = tvar(turn); // an object that comes and goes
+      free(short);
+      moves.update((count) => count + 1);
+      bell.set(turn);
+    });
+  }
+};
+
+const total = () => atomically(() => cells.reduce((sum, cell) => sum + cell.get().amount, 0));
+
+/** Runs `move` in a worker that kills itself, beside a sleeper that its commits wake. */
+async function killedAt(kill: string): Promise<void> {
+  const pool = mover(kill);
+  const before = bell.peek();
+  const wakes = atomicallyWhen(() => check(bell.get() !== before), { timeoutMs: deadlineMs });
+  const ends = assert.rejects(pool.run(move), (error) => hasCode(error, 'WORKER_EXITED'));
+  await withDeadline(ends, deadlineMs, `the end at ${kill}`);
+  // The next commit of ours meets its locks, if it left any; the sleeper sees a change of either.
+  const moved = moves.peek();
+  atomically(() => {
+    moves.set(moves.get() + 1);
+    bell.set(before - 1);
+  });
+  await withDeadline(wakes, deadlineMs, `the sleeper beside ${kill}`);
+  assert.ok(moves.peek() >= moved, kill);
+  assert.equal(total(), 600, kill);
+  for (const [at, cell] of cells.entries()) assert.equal(cell.peek().at, at, kill);
+  await pool.destroy();
+}
+
+for (const step of steps) {
+  test(`a worker that ends before step ${step} of a commit leaves all of it or nothing`, async () => {
+    for (const passing of passings) await killedAt(`${step}:${passing}`);
+  });
+}
+
+for (const repair of repairs) {
+  test(`a worker that ends before step ${repair} of a repair leaves it to the next one`, async () => {
+    // One ends behind its commit point. A second one meets that, repairs it, and ends there.
+    const first = mover('8:2');
+    await assert.rejects(first.run(move), (error) => hasCode(error, 'WORKER_EXITED'));
+    const second = mover(`${repair}:1`);
+    const run = second.run(move).then(
+      () => 'ended',
+      () => 'killed',
+    );
+    const before = moves.peek();
+    const over = new AbortController();
+    const goesOn = atomicallyWhen(() => check(moves.get() > before + 10), { signal: over.signal });
+    const isOver = Promise.race([run, goesOn]);
+    goesOn.catch(() => {});
+    await withDeadline(isOver, deadlineMs, `the repair ${repair}`);
+    over.abort();
+    await second.destroy();
+    await first.destroy();
+    assert.equal(total(), 600);
+    atomically(() => moves.set(0));
+  });
+}
