@@ -7,7 +7,7 @@ import { hasPrivateMembers, sourceText } from '../../lib/index.js';
 import { compileFailed, originOf } from '../decode/recreate.js';
 import { isLiveCell, liveImport } from '../modules/live-imports.js';
 import type { Around } from '../modules/owners.js';
-import { bindingAt, type Place, placeOf } from '../modules/scripts.js';
+import { bindingAt, type Place, placeOf, scriptUrlAt } from '../modules/scripts.js';
 import type { CodeDefinition, Definition } from '../protocol.js';
 import { type Code, readCode } from '../text/code.js';
 import { isVariableName } from '../text/global-keys.js';
@@ -134,6 +134,12 @@ export class Describer {
     if (place === undefined) return undefined;
     const { scopes, ofScripts } = this.#captureOf(fn);
     return { script: place.script, scopes: scopes.filter((each) => each !== ofScripts) };
+  }
+
+  /** The URL of the script of `fn`, which is not read for it; `undefined`: it has none. */
+  scriptOf(fn: AnyFunction): string | undefined {
+    const { location } = this.#captureOf(fn);
+    return location && scriptUrlAt(location);
   }
 
   #captureOf(fn: AnyFunction): Capture {

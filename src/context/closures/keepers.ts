@@ -8,6 +8,7 @@
 import * as types from 'node:util/types';
 import { descriptorOf, descriptorsOf, sourceText } from '../../lib/index.js';
 import type { Around } from '../modules/owners.js';
+import { isOurs } from '../modules/resolve-module.js';
 import { bindingAt, type Place } from '../modules/scripts.js';
 import { type Code, readCode } from '../text/code.js';
 import { type Binding, isConstant } from '../text/scope.js';
@@ -37,6 +38,7 @@ interface Seen {
 interface Finder {
   around(fn: AnyFunction): Around | undefined;
   placeOf(fn: AnyFunction): Place | undefined;
+  scriptOf(fn: AnyFunction): string | undefined;
 }
 
 /** All collections and symbols around a class; only those that its code names; of these only the imports. */
@@ -114,6 +116,8 @@ export class Keepers {
   }
 
   #variablesOf(fn: AnyFunction, code: Code, which: Which): Seen {
+    // This library notes much about values of the program, and none of it is a part of them.
+    if (isOurs(this.#finder.scriptOf(fn) ?? '')) return nothing;
     const around = this.#finder.around(fn);
     const place = this.#finder.placeOf(fn);
     if (around === undefined || place === undefined) return nothing;

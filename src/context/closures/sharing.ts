@@ -224,7 +224,7 @@ function refuse(user: Sharer, other: Sharer, graph: Graph): never {
     'TRANSFER_SHARED_VARIABLE',
     graph.path,
     `\`${user.slot.name}\` is changed by ${nameOf(writer.fn)} and used by ${nameOf(reader.fn)}, and ` +
-      'it cannot be found out whether they share it: put both in one object or class that holds it; where ' +
+      'it cannot be found out whether they share it: make it a property of an object that both use; where ' +
       'they are of a library, make them inside the function, or once per worker with perWorker(() => …)',
   );
 }

@@ -16,7 +16,7 @@ import { exportsIn } from '../values/sentinels.js';
 import { isProgram } from './program.js';
 import { changesLater, keyOf, keysOfExport, type Reached } from './reach.js';
 import { cjsModule } from './references.js';
-import { bareUrl, isOfUser, urlOfModule } from './resolve-module.js';
+import { bareUrl, isOfUser, isOurs, urlOfModule } from './resolve-module.js';
 import type { Script } from './scripts.js';
 
 const require = createRequire(import.meta.url);
@@ -77,7 +77,9 @@ export function noteImport(
   if (!isObject(value) || isRead(value) || types.isProxy(value)) return;
   let isComplete = true;
   const scripts = new Set<Script>();
-  for (const fn of functionsIn(value).slice(0, maxFunctions)) {
+  // The modules of this library hold no value of the program that a worker could take from there.
+  const functions = isOurs(url) ? [] : functionsIn(value).slice(0, maxFunctions);
+  for (const fn of functions) {
     const found = around(fn);
     if (found === undefined || scripts.has(found.script) || !isOfUser(found.script.url)) continue;
     scripts.add(found.script);

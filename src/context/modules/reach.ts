@@ -5,7 +5,7 @@
 
 import { type Outline, outlineOf, type Part } from '../text/outline.js';
 import { type Analysis, type Binding, resolve, runsOnce } from '../text/scope.js';
-import { isOfUser, urlOfModule } from './resolve-module.js';
+import { isOfUser, isOurs, urlOfModule } from './resolve-module.js';
 import { currentAnalysis, scriptsRead } from './scripts.js';
 
 /** Names of variables: `keyOf`. One of a module that cannot be read stands for all of it: `anyOf`. */
@@ -237,7 +237,8 @@ function importedVariable(
   seen: Set<string>,
 ): FoundVariable | undefined {
   const url = urlOfModule(source, parent);
-  return url === undefined ? undefined : variableOf(url, name, seen);
+  // This library exports no variable that changes, and is long to parse.
+  return url === undefined || isOurs(url) ? undefined : variableOf(url, name, seen);
 }
 
 /** The variable that the ES module at `url` exports, of itself or of a module that it imports. */

@@ -142,12 +142,25 @@ export function placeAt(script: Script, offset: number): { line: number; column:
 function scriptAt(at: FunctionLocation, text: string): Script {
   const known = scripts.get(at.scriptId);
   if (known !== undefined) return known;
-  const running = scriptUrl(at.scriptId);
-  const name = running.startsWith(copyPrefix) ? running.slice(copyPrefix.length) : running;
-  const url = name.startsWith('/') ? pathToUrl(name) : name;
-  const script = readScript(at, name, url, text);
+  const name = nameAt(at);
+  const script = readScript(at, name, urlOfName(name), text);
   scripts.set(at.scriptId, script);
   return script;
+}
+
+/** The URL of a script, without reading it. */
+export function scriptUrlAt(at: FunctionLocation): string {
+  return scripts.get(at.scriptId)?.url ?? urlOfName(nameAt(at));
+}
+
+/** The name that V8 has for a script. */
+function nameAt(at: FunctionLocation): string {
+  const running = scriptUrl(at.scriptId);
+  return running.startsWith(copyPrefix) ? running.slice(copyPrefix.length) : running;
+}
+
+function urlOfName(name: string): string {
+  return name.startsWith('/') ? pathToUrl(name) : name;
 }
 
 /** The text of the script that V8 calls `name`, where a function of it was sent. */
