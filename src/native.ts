@@ -301,6 +301,8 @@ export interface NativeTransactions {
   recoverEnded(): void;
   /** Commits, conflicts, thefts, recoveries; bytes that objects have taken. */
   figures(): number[];
+  /** Gives this thread's place back: nothing may be called afterwards. */
+  close(): void;
 }
 
 /** Everything that the binary exports; `parseBinding` holds the names. */

@@ -7,7 +7,15 @@ import { CodedError } from '../errors.js';
 import { notFunction, setTransactionRunning } from '../lib/index.js';
 import { callNative } from '../native.js';
 import { type Attempt, leave, type Watched } from './attempt.js';
-import { freeIn, insideOf, runningAttempt, setRunning, type TVar, threadState } from './tvar.js';
+import {
+  freeIn,
+  insideOf,
+  leaveIfUnused,
+  runningAttempt,
+  setRunning,
+  type TVar,
+  threadState,
+} from './tvar.js';
 
 /** Attempts in vain after which others may not commit meanwhile. */
 const attemptsBeforeSerial = 32;
@@ -50,6 +58,7 @@ export function runUntilDone<T>(fn: () => T): Exclude<Run<T>, { how: 'conflict' 
     }
   } finally {
     if (isSerial) callNative(() => space.native.endSerial());
+    leaveIfUnused();
   }
 }
 

@@ -19,7 +19,7 @@ import { callNative } from '../native.js';
 import { finish, runUntilDone } from './atomically.js';
 import type { Watched } from './attempt.js';
 import { desk, onWake } from './space.js';
-import { runningAttempt, threadState } from './tvar.js';
+import { holdMemory, runningAttempt, threadState } from './tvar.js';
 
 export interface WhenOptions {
   /** Ends the wait: the promise rejects with `ABORTED`. */
@@ -32,6 +32,8 @@ const optionNames: ReadonlySet<string> = new Set(['signal', 'timeoutMs']);
 
 interface Sleeper extends Watched {
   readonly wake: () => void;
+  /** Ends its hold on the memory. */
+  readonly release: () => void;
 }
 
 const sleepers = new Set<Sleeper>();
@@ -100,7 +102,11 @@ class Limit {
         reject(this.#error);
         return;
       }
-      const sleeper: Sleeper = { ...watched, wake: () => settle(resolve) };
+      const sleeper: Sleeper = {
+        ...watched,
+        wake: () => settle(resolve),
+        release: holdMemory(),
+      };
       const settle = (how: () => void): void => {
         this.#reject = undefined;
         endSleep(sleeper);
@@ -129,6 +135,7 @@ function endSleep(sleeper: Sleeper): void {
   if (!sleepers.delete(sleeper)) return;
   threadState().space.native.endSleep();
   if (sleepers.size === 0) hold.release();
+  sleeper.release();
 }
 
 function checkAll(): void {

@@ -1,6 +1,5 @@
 // This thread's part in the transactional memory of its arena: the words that all see, and the desk on which a
-// transaction notes what it reads and writes. Opened at the first use, and never closed before the thread ends:
-// TVars live as long as the arena.
+// transaction notes what it reads and writes. Open while this thread has a variable.
 // Not here: what a transaction is (attempt.ts), the protocol (crates/core/src/stm/).
 
 import { randomInt } from 'node:crypto';
@@ -33,12 +32,13 @@ export interface Space {
   readonly bytes: Buffer;
   readonly desk: Int32Array;
   readonly at: Places;
+  /** Leaves the memory, which the others keep. */
+  close(): void;
 }
 
 /** Words of the desk. */
 export const desk = { snapshot: 0, readCount: 1, writeCount: 2, writeWords: 6 } as const;
 
-let opened: Space | undefined;
 let wake: () => void = () => {};
 
 /** Sets what is called in this thread's event loop when something that it watches may have changed. */
@@ -46,19 +46,14 @@ export function onWake(listener: () => void): void {
   wake = listener;
 }
 
-/** Throws `NATIVE_MISSING`, `NATIVE_REFUSED`, `STM_CROWDED`. */
+/** Takes part in the memory. Throws `NATIVE_MISSING`, `NATIVE_REFUSED`, `STM_CROWDED`. */
 export function openSpace(): Space {
-  opened ??= open();
-  return opened;
-}
-
-function open(): Space {
   const problem = sharedMemoryProblem();
   if (problem !== undefined) throw problem;
-  const { native: arena } = shareOwnArena();
+  const arena = shareOwnArena();
   const { NativeTransactions } = requireNative();
   const native = callNative(
-    () => new NativeTransactions(arena, randomInt(1, 2 ** 31), () => wake()),
+    () => new NativeTransactions(arena.native, randomInt(1, 2 ** 31), () => wake()),
   );
   const numbers = native.places();
   const at = { ...emptyPlaces };
@@ -70,6 +65,10 @@ function open(): Space {
     bytes: Buffer.from(memory),
     desk: new Int32Array(native.desk()),
     at,
+    close() {
+      callNative(() => native.close());
+      arena.leave();
+    },
   };
 }
 

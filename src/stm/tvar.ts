@@ -58,7 +58,27 @@ export function insideOf(what: string): Attempt {
 const handles = new Map<number, WeakRef<SharedVariable<unknown>>>();
 const collected = new FinalizationRegistry<number>((at) => {
   if (handles.get(at)?.deref() === undefined) handles.delete(at);
+  leaveIfUnused();
 });
+/** Number of reasons beside handles to stay in the memory: transactions that wait. */
+let holds = 0;
+
+/** Keeps this thread in the memory until the returned function is called. */
+export function holdMemory(): () => void {
+  holds += 1;
+  return () => {
+    holds -= 1;
+    leaveIfUnused();
+  };
+}
+
+/** Leaves the memory when nothing of this thread uses it: its descriptor is closed then. */
+export function leaveIfUnused(): void {
+  if (state === undefined || running !== undefined || handles.size > 0 || holds > 0) return;
+  const { space } = state;
+  state = undefined;
+  space.close();
+}
 
 /** The handle for the object at `at` with this header. Throws `STM_GONE` where no object can be. */
 function handleOf(at: number, header: number): SharedVariable<unknown> {

@@ -5,6 +5,8 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { type BusMessage, EventBus } from '../../src/bus/index.js';
+import { hasCode } from '../../src/errors.js';
+import { atomically } from '../../src/stm/index.js';
 import { runProgram } from '../faults/child.js';
 import { waitFor } from '../support/index.js';
 
@@ -352,4 +354,16 @@ test('invalid arguments are refused', async (t) => {
   assert.throws(() => consumer.fetch(0), { code: 'OPTION_INVALID' });
   await assert.rejects(bus.request('here', 1, { timeoutMs: 0 }), { code: 'OPTION_INVALID' });
   await assert.rejects(bus.request('here', 1), { code: 'BUS_HANDLER_ERROR' });
+});
+
+test('a transaction sends no message', async (t) => {
+  const bus = openBus(t);
+  const isRefused = (error: unknown) => hasCode(error, 'STM_SIDE_EFFECT');
+  assert.throws(() => atomically(() => bus.publish('lamp', 1)), isRefused);
+  assert.throws(() => atomically(() => bus.send('lamp', 1)), isRefused);
+  let request: Promise<unknown> | undefined;
+  atomically(() => {
+    request = bus.request('lamp', 1);
+  });
+  await assert.rejects(request ?? Promise.resolve(), isRefused);
 });

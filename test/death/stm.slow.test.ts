@@ -24,30 +24,34 @@ function mover(kill: string) {
   });
 }
 
-const cells = Array.from({ length: 6 }, (_, at) => tvar({ at, amount: 100 }));
-const moves = tvar(0);
-const bell = tvar(0);
+/** Cells whose amounts are 600 together, and what moves amounts between them for ever. */
+function makeWorld() {
+  const cells = Array.from({ length: 6 }, (_, at) => tvar({ at, amount: 100 }));
+  const moves = tvar(0);
+  const bell = tvar(0);
+  const move = () => {
+    for (let turn = 0; ; turn += 1) {
+      atomically(() => {
+        const from = cells[turn % 6];
+        const to = cells[(turn * 5 + 1) % 6];
+        if (from === undefined || to === undefined || from === to) return;
+        from.update(({ at, amount }) => ({ at, amount: amount - 1 }));
+        to.update(({ at, amount }) => ({ at, amount: amount + 1 }));
+        const short = tvar(turn); // an object that comes and goes
+        free(short);
+        moves.update((count) => count + 1);
+        bell.set(turn);
+      });
+    }
+  };
 
-const move = () => {
-  for (let turn = 0; ; turn += 1) {
-    atomically(() => {
-      const from = cells[turn % 6];
-      const to = cells[(turn * 5 + 1) % 6];
-      if (from === undefined || to === undefined || from === to) return;
-      from.update(({ at, amount }) => ({ at, amount: amount - 1 }));
-      to.update(({ at, amount }) => ({ at, amount: amount + 1 }));
-      const short = tvar(turn); // an object that comes and goes
-      free(short);
-      moves.update((count) => count + 1);
-      bell.set(turn);
-    });
-  }
-};
-
-const total = () => atomically(() => cells.reduce((sum, cell) => sum + cell.get().amount, 0));
+  const total = () => atomically(() => cells.reduce((sum, cell) => sum + cell.get().amount, 0));
+  return { cells, moves, bell, move, total };
+}
 
 /** Runs `move` in a worker that kills itself, beside a sleeper that its commits wake. */
 async function killedAt(kill: string): Promise<void> {
+  const { cells, moves, bell, move, total } = makeWorld();
   const pool = mover(kill);
   const before = bell.peek();
   const wakes = atomicallyWhen(() => check(bell.get() !== before), { timeoutMs: deadlineMs });
@@ -74,6 +78,7 @@ for (const step of steps) {
 
 for (const repair of repairs) {
   test(`a worker that ends before step ${repair} of a repair leaves it to the next one`, async () => {
+    const { moves, move, total } = makeWorld();
     // One ends behind its commit point. A second one meets that, repairs it, and ends there.
     const first = mover('8:2');
     await assert.rejects(first.run(move), (error) => hasCode(error, 'WORKER_EXITED'));
@@ -92,6 +97,5 @@ for (const repair of repairs) {
     await second.destroy();
     await first.destroy();
     assert.equal(total(), 600);
-    atomically(() => moves.set(0));
   });
 }

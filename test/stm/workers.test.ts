@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../../src/errors.js';
-import { bus, Pool, pmap, run } from '../../src/public.js';
+import { Pool, pmap } from '../../src/public.js';
 import { atomically, atomicallyWhen, check, retry, type TVar, tvar } from '../../src/stm/public.js';
 import { deadlineMs, openPool, processWays, ways } from '../pool/calls/ways.js';
 import { withDeadline } from '../support/index.js';
@@ -82,7 +82,7 @@ for (const way of shared) {
 }
 
 for (const way of processWays.filter(({ channel }) => channel === 'shm')) {
-  test(`workers that are killed at any moment block nobody; ${way.name}`, async (t) => {
+  test(`workers that are killed at any moment block nobody; ${way.name}`, async () => {
     const [from, to] = [tvar(1000), tvar(0)];
     const log = tvar<readonly number[]>([]);
     const move = () => {
@@ -96,15 +96,17 @@ for (const way of processWays.filter(({ channel }) => channel === 'shm')) {
     };
     for (let round = 0; round < 10; round += 1) {
       const pool = new Pool({ size: 2, worker: 'process', channel: 'shm' });
-      t.after(() => pool.destroy());
       const runs = [pool.run(move), pool.run(move)].map((run) => assert.rejects(run));
       const before = to.peek();
-      await withDeadline(
-        atomicallyWhen(() => check(to.get() > before + 100)),
-        deadlineMs,
-        'progress',
-      );
-      await pool.destroy();
+      try {
+        await withDeadline(
+          atomicallyWhen(() => check(to.get() > before + 100)),
+          deadlineMs,
+          'progress',
+        );
+      } finally {
+        await pool.destroy();
+      }
       await Promise.all(runs);
       const [left, moved] = atomically(() => [from.get(), to.get()]);
       assert.equal(left + moved, 1000);
@@ -152,15 +154,10 @@ test('a worker that waits and is killed costs nothing but its own wait', async (
   assert.equal(variable.peek(), 99);
 });
 
-test('calls of pools, maps and the bus are refused in a transaction, which has no effect then', async (t) => {
+test('calls of pools and maps are refused in a transaction, which has no effect then', async (t) => {
   const pool = openPool(t, { size: 1 });
   const variable = tvar(1);
-  const effects: readonly (() => unknown)[] = [
-    () => pool.run(() => 1),
-    () => run(() => 1),
-    () => bus.publish('lamp', 1),
-    () => bus.send('lamp', 1),
-  ];
+  const effects: readonly (() => unknown)[] = [() => pool.run(() => 1)];
   for (const effect of effects) {
     const call = () =>
       atomically(() => {

@@ -70,6 +70,7 @@ pub struct NativeTransactions {
     woken: Collected,
     held_back: Cell<u32>,
     commits: Cell<u32>,
+    is_closed: Cell<bool>,
 }
 
 #[napi]
@@ -100,6 +101,7 @@ impl NativeTransactions {
             woken,
             held_back: Cell::new(0),
             commits: Cell::new(0),
+            is_closed: Cell::new(false),
         })
     }
 
@@ -301,11 +303,19 @@ impl NativeTransactions {
         figures.push(f64::from(top.saturating_sub(SHAPE.chunks_at())) * 4.0);
         Ok(figures)
     }
+
+    /// Gives the participant's number back: nothing may be called afterwards.
+    #[napi]
+    pub fn close(&self) -> Result<()> {
+        self.leave().map_err(to_js)
+    }
 }
 
 impl NativeTransactions {
-    /// Gives the participant's number back.
-    fn close(&self) -> std::result::Result<(), CoreError> {
+    fn leave(&self) -> std::result::Result<(), CoreError> {
+        if self.is_closed.replace(true) {
+            return Ok(());
+        }
         if let Some(waiter) = self.waiter.borrow_mut().take() {
             waiter.remove(self.me)?;
         }
@@ -319,7 +329,7 @@ impl Drop for NativeTransactions {
     /// Runs when the thread ends, also in the middle of a transaction: a commit is one call, which has returned.
     fn drop(&mut self) {
         // Words that are forged stay: whoever meets them finds the thread ended.
-        let _ = self.close();
+        let _ = self.leave();
     }
 }
 
