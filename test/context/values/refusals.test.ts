@@ -489,7 +489,7 @@ test('two functions that may share a variable which one of them changes are refu
     (error) =>
       hasCode(error, 'TRANSFER_SHARED_VARIABLE') &&
       /`n` is changed by the function inc and used by the function get/.test(String(error)) &&
-      /object or class/.test(String(error)),
+      /a property of an object/.test(String(error)),
   );
 });
 
