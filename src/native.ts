@@ -291,16 +291,12 @@ export interface NativeTransactions {
   watch(): boolean;
   beginSleep(): void;
   endSleep(): void;
-  takeWake(): boolean;
+  takeWake(): void;
   /** Keeps others from committing; false: another thread does. */
   beginSerial(): boolean;
   endSerial(): void;
-  /** Frees memory, now and then. */
+  /** Frees memory that no transaction sees any more. */
   tidy(): void;
-  /** Undoes or completes the commits of threads that have ended. */
-  recoverEnded(): void;
-  /** Commits, conflicts, thefts, recoveries; bytes that objects have taken. */
-  figures(): number[];
   /** Gives this thread's place back: nothing may be called afterwards. */
   close(): void;
 }

@@ -37,6 +37,11 @@ export interface Mark {
 /** The end of an attempt that does not commit. */
 export type Ending = 'conflict' | 'blocked';
 
+/** Attempts of this thread so far: a number stands for one of them for good. */
+let attempts = 0;
+/** Commits between two tries to free memory. */
+const commitsPerTidy = 64;
+
 /** One for each thread. */
 export class Attempt {
   readonly #space: Space;
@@ -61,6 +66,7 @@ export class Attempt {
   #readCount = 0;
   /** Objects for which it took memory. */
   #takenCount = 0;
+  #commits = 0;
 
   constructor(space: Space) {
     this.#space = space;
@@ -85,7 +91,8 @@ export class Attempt {
     this.#takenCount = 0;
     this.firstOpenWrite = 0;
     this.ending = undefined;
-    this.number += 1;
+    attempts += 1;
+    this.number = attempts;
   }
 
   /** Ends it without an effect. */
@@ -253,7 +260,8 @@ export class Attempt {
     this.#showReads();
     if (!callNative(() => native.commit())) return false;
     this.#leaveEpoch();
-    callNative(() => native.tidy());
+    this.#commits += 1;
+    if (this.#commits % commitsPerTidy === 0) callNative(() => native.tidy());
     return true;
   }
 

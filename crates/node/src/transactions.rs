@@ -6,7 +6,7 @@ use crate::collected::Collected;
 use crate::error::{Result, refused, to_js};
 use crate::segment::external_buffer;
 use crate::uncounted::uncounted_buffer;
-use manycore_core::stm::layout::{Shape, counter, participant, word};
+use manycore_core::stm::layout::{Shape, participant, word};
 use manycore_core::stm::live::Live;
 use manycore_core::stm::registry::{is_alive, thread_state};
 use manycore_core::stm::waiter::{self, MappedSpace, Waiter};
@@ -39,9 +39,6 @@ const DESK_WRITES: usize = DESK_READS + MAX_READS;
 const WRITE_WORDS: usize = 6;
 const DESK_WORDS: usize = DESK_WRITES + MAX_WRITES * WRITE_WORDS;
 
-/// Transactions between two tries to free memory.
-const COMMITS_PER_RECLAIM: u32 = 64;
-
 /// Memory that JavaScript writes while no call of Rust runs.
 struct Desk(Box<[Cell<u32>]>);
 
@@ -69,7 +66,6 @@ pub struct NativeTransactions {
     waiter: RefCell<Option<Arc<Waiter>>>,
     woken: Collected,
     held_back: Cell<u32>,
-    commits: Cell<u32>,
     is_closed: Cell<bool>,
 }
 
@@ -100,7 +96,6 @@ impl NativeTransactions {
             waiter: RefCell::default(),
             woken,
             held_back: Cell::new(0),
-            commits: Cell::new(0),
             is_closed: Cell::new(false),
         })
     }
@@ -119,7 +114,7 @@ impl NativeTransactions {
         shared_buffer(env, start, DESK_WORDS * 4, Arc::clone(&self.desk))
     }
 
-    /// Numbers for JavaScript, in the order of `stmPlaces` (stm/space.ts).
+    /// Numbers for JavaScript, in the order of `placeNames` (stm/space.ts).
     #[napi]
     pub fn places(&self) -> Result<Vec<u32>> {
         let epoch = self.space.field_at(self.me, participant::EPOCH).map_err(to_js)?;
@@ -157,13 +152,6 @@ impl NativeTransactions {
     #[napi]
     pub fn give_back(&self, kept: u32) -> Result<()> {
         self.space.give_taken_back(self.me, kept).map_err(to_js)
-    }
-
-    /// Number of objects that were taken and neither kept nor given back.
-    #[napi(getter)]
-    pub fn taken_count(&self) -> Result<u32> {
-        let count = self.space.of(self.me, participant::TAKEN_COUNT).map_err(to_js)?;
-        Ok(count.load(Relaxed))
     }
 
     /// Commits what the desk holds. False: a conflict, without an effect. The snapshot is the commit's version then.
@@ -251,11 +239,11 @@ impl NativeTransactions {
         }
     }
 
-    /// True: a wake-up came since the last call.
+    /// Lets the next wake-up call `on_wake` again.
     #[napi]
-    pub fn take_wake(&self) -> Result<bool> {
+    pub fn take_wake(&self) -> Result<()> {
         self.woken.take();
-        self.space.take_wake(self.me).map_err(to_js)
+        self.space.take_wake(self.me).map(|_| ()).map_err(to_js)
     }
 
     /// Keeps others from committing. False: another participant does.
@@ -269,39 +257,13 @@ impl NativeTransactions {
         self.space.end_serial(self.me).map_err(to_js)
     }
 
-    /// Frees memory that no transaction sees any more, now and then; between two transactions.
+    /// Frees memory that no transaction sees any more; between two transactions.
     #[napi]
     pub fn tidy(&self) -> Result<()> {
-        self.commits.set(self.commits.get().wrapping_add(1));
-        if !self.commits.get().is_multiple_of(COMMITS_PER_RECLAIM) {
-            return Ok(());
-        }
         let mut held_back = self.held_back.get();
         let done = self.space.reclaim(self.me, &mut held_back, &self.around);
         self.held_back.set(held_back);
         done.and_then(|()| self.space.share_free(self.me, &self.around)).map_err(to_js)
-    }
-
-    /// Undoes or completes the commits of all threads that have ended.
-    #[napi]
-    pub fn recover_ended(&self) -> Result<()> {
-        self.space.recover_ended(self.me, is_alive, &self.around).map_err(to_js)
-    }
-
-    /// Commits, conflicts, thefts and recoveries of all participants, and the bytes that objects have taken.
-    #[napi]
-    pub fn figures(&self) -> Result<Vec<f64>> {
-        let mut figures = vec![0.0; counter::COUNT as usize];
-        let numbers = self.space.word(word::NUMBERS).map_err(to_js)?.load(Relaxed);
-        for number in (0..numbers.min(SHAPE.participants)).map(Participant) {
-            for (counter, figure) in (0..).zip(&mut figures) {
-                let word = self.space.of(number, participant::COUNTERS + counter).map_err(to_js)?;
-                *figure += f64::from(word.load(Relaxed));
-            }
-        }
-        let top = self.space.word(word::HEAP_TOP).map_err(to_js)?.load(Relaxed);
-        figures.push(f64::from(top.saturating_sub(SHAPE.chunks_at())) * 4.0);
-        Ok(figures)
     }
 
     /// Gives the participant's number back: nothing may be called afterwards.
