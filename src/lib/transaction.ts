@@ -1,5 +1,5 @@
-// Refusals of effects in a transaction (stm/) of this thread. What it calls may be called again, so it must have no effect
-// outside: parts that have one ask here first.
+// Refusals of effects in a transaction (stm/) of this thread. What it calls may be called again, so it must have
+// no effect outside: parts that have one ask here first.
 
 import { CodedError } from '../errors.js';
 

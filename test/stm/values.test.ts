@@ -6,7 +6,7 @@ import { hasCode } from '../../src/errors.js';
 import { atomically, type TVar, tvar } from '../../src/stm/public.js';
 import { random } from '../support/index.js';
 
-/** What a variable returns in the next transaction, when this one has set `value`. */
+/** The value that a transaction reads, after one that has set `value`. */
 function stored(value: unknown): unknown {
   const variable = tvar<unknown>(undefined);
   atomically(() => variable.set(value));

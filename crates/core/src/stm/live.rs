@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const SPINS: u32 = 30;
 const YIELDS: u32 = 128;
 const NAP: Duration = Duration::from_micros(50);
-/// Tries between two questions whether a thread lives, which cost some 30 µs.
+/// Tries between two questions whether a thread lives, which read a file of /proc.
 const TRIES_PER_QUESTION: u32 = 128;
 /// Epochs that are held back before the same question.
 const HELD_BACK: u32 = 16;
