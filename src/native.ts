@@ -267,6 +267,30 @@ export interface NativeClosureReader {
   read(fn: object, values: unknown[]): number;
   /** Appends the values of these variables of `fn`, and learns nothing. False: they cannot be read. */
   readOnce(fn: object, names: readonly string[], values: unknown[]): boolean;
+  /** Learns all scopes around the code of `fn`; `null`: they cannot be read here. */
+  learnScopes(fn: object): LearntScopes | null;
+  /** Forgets the scopes around the code of `fn`. */
+  forgetScopes(fn: object): void;
+  /**
+   * Appends the values of all variables around `fn`, in the order of the learnt names; `unset` for each without one.
+   * Returns the number of its code; 0: it is not known, something cannot be read now, or the realm of `fn` is not
+   * that of `ofRealm`, a function with a script.
+   */
+  readScopes(fn: object, ofRealm: () => void, unset: unknown, values: unknown[]): number;
+  /** Contexts of classic scripts with variables at their top, in that realm; -1: not known. */
+  scriptContexts(ofRealm: () => void): number;
+  /** True: so many steps up, the two functions have the same context; `null`: that cannot be read. */
+  sharesContext(fn: object, depth: number, other: object, otherDepth: number): boolean | null;
+}
+
+/** The scopes around a piece of code, innermost first: those that have variables. */
+export interface LearntScopes {
+  readonly number: number;
+  readonly names: readonly (readonly string[])[];
+  /** Steps to the context of each. */
+  readonly depths: readonly number[];
+  /** True: the value of `this` of the function around an arrow is read behind them. */
+  readonly hasThis: boolean;
 }
 
 /** This thread in the transactional memory of an arena (crates/node/src/transactions.rs). */

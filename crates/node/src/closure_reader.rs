@@ -7,8 +7,10 @@
 //! of code that was learnt, in contexts that have the same ScopeInfos. The caller compares the first values with
 //! those of the inspector (src/context/encode/known-closures.ts).
 //! Long (over 400 lines): learning and reading share each offset, and are proved together.
-//! Not here: which names matter, and what is done with the values.
+//! Not here: all variables around a function (closure_scopes.rs); which names matter, and what is done with the
+//! values.
 
+use crate::closure_scopes::Scopes;
 use crate::error::{Result, refused, to_js};
 use crate::symbols::{check_tested, find};
 use manycore_core::sys::{Peek, check_refusal};
@@ -20,9 +22,9 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 
 /// Offsets in a FixedArray, whose form a context has.
-const LENGTH_AT: usize = 8;
-const SLOTS_AT: usize = 16;
-const WORD: usize = 8;
+pub(crate) const LENGTH_AT: usize = 8;
+pub(crate) const SLOTS_AT: usize = 16;
+pub(crate) const WORD: usize = 8;
 /// Contexts that are followed, and slots of one, or words of a table of names.
 const MAX_DEPTH: usize = 64;
 const MAX_SLOTS: usize = 16_384;
@@ -47,10 +49,10 @@ mod cell {
 type Query = unsafe extern "C" fn(*const c_void) -> c_int;
 
 #[derive(Clone, Copy)]
-struct Layout {
-    context_at: usize,
-    previous: usize,
-    min_slots: usize,
+pub(crate) struct Layout {
+    pub context_at: usize,
+    pub previous: usize,
+    pub min_slots: usize,
     instance_type_at: usize,
     first_nonstring: u16,
     script_id: Query,
@@ -103,7 +105,7 @@ fn query(name: &CStr) -> Option<Query> {
 }
 
 /// An `int` that V8 exports for debuggers.
-fn number(name: &CStr) -> Option<usize> {
+pub(crate) fn number(name: &CStr) -> Option<usize> {
     // SAFETY: an address is as large as a function pointer; it is read below alone.
     let at: *const c_int = unsafe { find::<*const c_int>(name) }?;
     // SAFETY: the symbol is an int in the data of the executable.
@@ -111,13 +113,13 @@ fn number(name: &CStr) -> Option<usize> {
 }
 
 /// The code of a function: its script, and the line and column, or the offset and 0, where it begins.
-type Code = (c_int, c_int, c_int);
+pub(crate) type Code = (c_int, c_int, c_int);
 
 /// A variable: steps up the chain of contexts, and the slot in the context there.
 #[derive(Clone, Copy, PartialEq)]
-struct Place {
-    depth: usize,
-    slot: usize,
+pub(crate) struct Place {
+    pub depth: usize,
+    pub slot: usize,
 }
 
 struct Known {
@@ -137,41 +139,43 @@ impl Known {
     }
 }
 
-struct Shape {
+pub(crate) struct Shape {
     /// The number of slots, as a tagged number.
     length: u64,
     /// The ScopeInfo, as a tagged address: another one may have the names elsewhere.
-    info: u64,
+    pub info: u64,
     /// Words of the ScopeInfo that are no addresses, which a collection would change.
     numbers: Vec<u64>,
 }
 
 impl Shape {
-    fn alike(&self) -> (u64, &[u64]) {
+    pub fn alike(&self) -> (u64, &[u64]) {
         (self.length, &self.numbers)
     }
 }
 
 /// A captured value. A double of a cell is no object yet.
-enum Found {
+pub(crate) enum Found {
     Handle(sys::napi_value),
     Double(f64),
+    /// The declaration of the variable has not run.
+    Unset,
 }
 
 /// The ScopeInfo of one context: numbers, of which the third is that of its names, then all names, then as many
 /// numbers, and then the name and slot of the function itself where its code uses that. Many names are in a table.
-struct Scope {
-    words: Vec<u64>,
+pub(crate) struct Scope {
+    pub words: Vec<u64>,
     count: usize,
     /// Places in `words`: the names, or the table, and what comes behind their numbers.
-    head: usize,
-    after: usize,
+    pub head: usize,
+    pub after: usize,
     /// Slots of names.
     room: usize,
-    has_own: bool,
+    pub has_own: bool,
     /// Slots in front of those of the names. One holds an extension: code may add variables while it runs, as
     /// `eval` does, or names that are not listed.
-    extra: usize,
+    pub extra: usize,
 }
 
 impl Scope {
@@ -182,12 +186,12 @@ impl Scope {
     }
 }
 
-fn is_pointer(tagged: u64) -> bool {
+pub(crate) fn is_pointer(tagged: u64) -> bool {
     tagged & 3 == 1
 }
 
 /// A small integer has its value in the upper half.
-fn is_small(tagged: u64) -> bool {
+pub(crate) fn is_small(tagged: u64) -> bool {
     tagged & 0xffff_ffff == 0
 }
 
@@ -195,14 +199,14 @@ fn small(number: usize) -> u64 {
     (number as u64) << 32
 }
 
-fn size_of_small(tagged: u64) -> Option<usize> {
+pub(crate) fn size_of_small(tagged: u64) -> Option<usize> {
     let size = (tagged >> 32) as usize;
     (is_small(tagged) && size <= MAX_SLOTS).then_some(size)
 }
 
 /// # Safety
 /// A word of V8's heap is at `address`.
-unsafe fn word_at(address: usize) -> u64 {
+pub(crate) unsafe fn word_at(address: usize) -> u64 {
     // SAFETY: the contract of this function.
     unsafe { *(address as *const u64) }
 }
@@ -210,8 +214,9 @@ unsafe fn word_at(address: usize) -> u64 {
 /// One for each thread: what is compared belongs to its heap.
 #[napi]
 pub struct NativeClosureReader {
-    layout: Layout,
+    pub(crate) layout: Layout,
     codes: HashMap<Code, Known>,
+    pub(crate) scopes: Scopes,
     next: i32,
     /// Stands in a slot for a variable whose declaration has not run.
     hole: u64,
@@ -237,7 +242,9 @@ impl NativeClosureReader {
         let layout = Layout::find()
             .ok_or_else(|| refused("this runtime does not export the layout of functions"))?;
         let codes = HashMap::new();
-        let mut reader = NativeClosureReader { layout, codes, next: 1, hole: 0, cell_map: 0 };
+        let scopes = Scopes::default();
+        let mut reader =
+            NativeClosureReader { layout, codes, scopes, next: 1, hole: 0, cell_map: 0 };
         let peek = Peek::open().map_err(to_js)?;
         let differs = || refused("functions have another layout in this runtime");
         let words = |of: &Unknown<'_>, names: &[&str]| {
@@ -303,15 +310,17 @@ impl NativeClosureReader {
         let Some(known) = self.codes.get(&code) else { return 0 };
         let number = known.number;
         // SAFETY: a function of V8, which `code_of` has found to have a script.
-        let mut contexts = unsafe { self.contexts_of(&of, known) };
+        let mut contexts = unsafe { self.contexts_of(&of, &known.contexts) };
         if contexts.is_none() {
             let Ok(peek) = Peek::open() else { return 0 };
             if self.renew(&peek, env, &of, code).is_none() {
                 return -number;
             }
             // SAFETY: as above.
-            contexts =
-                self.codes.get(&code).and_then(|known| unsafe { self.contexts_of(&of, known) });
+            contexts = self
+                .codes
+                .get(&code)
+                .and_then(|known| unsafe { self.contexts_of(&of, &known.contexts) });
         }
         let (Some(contexts), Some(known)) = (contexts, self.codes.get(&code)) else { return 0 };
         let words = known.places.iter().map(|place| {
@@ -320,21 +329,25 @@ impl NativeClosureReader {
             unsafe { word_at(address) }
         });
         // SAFETY: slots of live contexts; nothing was allocated since they were read.
-        let is_whole = unsafe { self.append(env, words, &values) };
+        let is_whole = unsafe { self.append(env, words, &values, None) };
         if is_whole { number } else { 0 }
     }
 
-    /// The addresses of the contexts of `of`; `None`: they are not those of `known`.
+    /// The addresses of the contexts of `of`; `None`: they do not have these shapes.
     ///
     /// # Safety
     /// `of` is a function with a script.
-    unsafe fn contexts_of(&self, of: &Unknown<'_>, known: &Known) -> Option<[usize; MAX_DEPTH]> {
+    pub(crate) unsafe fn contexts_of(
+        &self,
+        of: &Unknown<'_>,
+        shapes: &[Shape],
+    ) -> Option<[usize; MAX_DEPTH]> {
         let mut contexts = [0usize; MAX_DEPTH];
         // SAFETY: a live handle holds the tagged address of the function.
         let function = unsafe { word_at(of.raw() as usize) };
         // SAFETY: a function has its context there, which the self-test has proved.
         let mut context = unsafe { word_at(untag(function) + self.layout.context_at) };
-        for (at, shape) in known.contexts.iter().enumerate() {
+        for (at, shape) in shapes.iter().enumerate() {
             if !is_pointer(context) {
                 return None;
             }
@@ -381,18 +394,20 @@ impl NativeClosureReader {
             unsafe { word_at(contexts[place.depth] + SLOTS_AT + WORD * place.slot) }
         });
         // SAFETY: as above.
-        Ok(unsafe { self.append(env, words, &values) })
+        Ok(unsafe { self.append(env, words, &values, None) })
     }
 
-    /// Appends the values of words of contexts. False: a variable has no value yet.
+    /// Appends the values of words of contexts. `unset`: the value for a variable that has none yet; without one,
+    /// false where there is such a variable.
     ///
     /// # Safety
     /// Each word is in a slot of a live context, and nothing was allocated since it was read.
-    unsafe fn append(
+    pub(crate) unsafe fn append(
         &self,
         env: &Env,
         words: impl ExactSizeIterator<Item = u64>,
         values: &Unknown<'_>,
+        unset: Option<&Unknown<'_>>,
     ) -> bool {
         // All of them are in handles before anything is allocated: a collection moves objects.
         let mut found = Vec::with_capacity(words.len());
@@ -405,6 +420,7 @@ impl NativeClosureReader {
             let value = match value {
                 Found::Handle(handle) => Some(handle),
                 Found::Double(double) => double_of(env, double),
+                Found::Unset => unset.map(JsValue::raw),
             };
             let Some(value) = value else { return false };
             // SAFETY: live values of this environment.
@@ -414,7 +430,7 @@ impl NativeClosureReader {
     }
 
     /// All zero for what is no function with a script: native code, a bound function, a Proxy.
-    fn code_of(&self, env: &Env, of: &Unknown<'_>) -> Code {
+    pub(crate) fn code_of(&self, env: &Env, of: &Unknown<'_>) -> Code {
         let mut kind = 0;
         // SAFETY: a live value of this environment, and a live out-parameter.
         let status = unsafe { sys::napi_typeof(env.raw(), of.raw(), &mut kind) };
@@ -443,7 +459,7 @@ impl NativeClosureReader {
     /// `word` is in a slot of a live context, and nothing was allocated since it was read.
     unsafe fn value_of(&self, env: &Env, word: u64) -> Option<Found> {
         if word == self.hole {
-            return None;
+            return Some(Found::Unset);
         }
         // SAFETY: called with the slot or what a cell in it holds, before anything is allocated.
         let handle = |word| unsafe { self.handle_of(env, word) }.map(Found::Handle);
@@ -458,7 +474,7 @@ impl NativeClosureReader {
         // SAFETY: the parts of a cell, which the self-test has proved.
         let (value, state, number) = unsafe { cell_at(object) };
         match state {
-            0 | 1 if value == self.hole => None,
+            0 | 1 if value == self.hole => Some(Found::Unset),
             0 | 1 => handle(value),
             cell::INT => int_of(env, number as i32).map(Found::Handle),
             cell::DOUBLE => Some(Found::Double(f64::from_bits(number))),
@@ -494,6 +510,33 @@ impl NativeClosureReader {
         of: &Unknown<'_>,
         names: &[String],
     ) -> Option<(Known, Vec<usize>)> {
+        let mut places: Vec<Option<Place>> = vec![None; names.len()];
+        let (shapes, contexts) = self.walk(peek, env, of, |depth, _, scope| {
+            if places.iter().all(Option::is_some) {
+                return Some(());
+            }
+            let found = self.slots_of(peek, env, scope)?;
+            for (place, name) in places.iter_mut().zip(names) {
+                let slot = found.iter().find(|(each, _)| each == name).map(|&(_, slot)| slot);
+                *place = place.or_else(|| slot.map(|slot| Place { depth, slot }));
+            }
+            let is_whole = scope.extra == 0 || places.iter().all(Option::is_some);
+            is_whole.then_some(())
+        })?;
+        let places = places.into_iter().collect::<Option<Vec<Place>>>()?;
+        let known = Known { number: 0, names: names.to_vec(), contexts: shapes, places };
+        Some((known, contexts))
+    }
+
+    /// Visits the contexts around `of`, innermost first: steps to it, its address, its scope. Returns the shapes and
+    /// addresses of all, with that of the realm, which has no scope; `None`: something is not as expected.
+    pub(crate) fn walk(
+        &self,
+        peek: &Peek,
+        env: &Env,
+        of: &Unknown<'_>,
+        mut visit: impl FnMut(usize, usize, &Scope) -> Option<()>,
+    ) -> Option<(Vec<Shape>, Vec<usize>)> {
         if self.code_of(env, of).0 <= 0 {
             return None;
         }
@@ -504,7 +547,6 @@ impl NativeClosureReader {
         let mut context = peek.word(untag(function) + self.layout.context_at)?;
         let mut shapes = Vec::new();
         let mut contexts = Vec::new();
-        let mut places: Vec<Option<Place>> = vec![None; names.len()];
         loop {
             let depth = shapes.len();
             self.check_object(peek, context).filter(|()| depth < MAX_DEPTH)?;
@@ -515,27 +557,15 @@ impl NativeClosureReader {
             let numbers = scope.as_ref().map(Scope::numbers).unwrap_or_default();
             shapes.push(Shape { length, info, numbers });
             contexts.push(address);
-            // The last one is that of the realm, which has no names.
             let Some(scope) = scope else { break };
-            if places.iter().any(Option::is_none) {
-                let found = self.slots_of(peek, env, &scope)?;
-                for (place, name) in places.iter_mut().zip(names) {
-                    let slot = found.iter().find(|(each, _)| each == name).map(|&(_, slot)| slot);
-                    *place = place.or_else(|| slot.map(|slot| Place { depth, slot }));
-                }
-                if scope.extra > 0 && places.iter().any(Option::is_none) {
-                    return None;
-                }
-            }
+            visit(depth, address, &scope)?;
             context = peek.word(address + SLOTS_AT + WORD * self.layout.previous)?;
         }
-        let places = places.into_iter().collect::<Option<Vec<Place>>>()?;
-        let known = Known { number: 0, names: names.to_vec(), contexts: shapes, places };
-        Some((known, contexts))
+        Some((shapes, contexts))
     }
 
     /// An object has a map, whose map is the map of maps.
-    fn check_object(&self, peek: &Peek, tagged: u64) -> Option<()> {
+    pub(crate) fn check_object(&self, peek: &Peek, tagged: u64) -> Option<()> {
         let map = peek.word(untag(Some(tagged).filter(|&word| is_pointer(word))?))?;
         let of_map = peek.word(untag(Some(map).filter(|&word| is_pointer(word))?))?;
         let of_maps = peek.word(untag(Some(of_map).filter(|&word| is_pointer(word))?))?;
@@ -560,7 +590,12 @@ impl NativeClosureReader {
     }
 
     /// The names of a scope with their slots.
-    fn slots_of(&self, peek: &Peek, env: &Env, scope: &Scope) -> Option<Vec<(String, usize)>> {
+    pub(crate) fn slots_of(
+        &self,
+        peek: &Peek,
+        env: &Env,
+        scope: &Scope,
+    ) -> Option<Vec<(String, usize)>> {
         let &Scope { count, head, after, .. } = scope;
         let names = if count <= MAX_INLINE {
             let names = self.texts(peek, env, scope.words.get(head..head + count)?)?;
@@ -604,13 +639,17 @@ impl NativeClosureReader {
         is_whole.then_some(names)
     }
 
-    /// The text of a string of V8; `None` for anything else.
-    fn text_of(&self, peek: &Peek, env: &Env, word: u64) -> Option<String> {
+    /// The instance type of an object of V8.
+    pub(crate) fn type_of(&self, peek: &Peek, word: u64) -> Option<u16> {
         self.check_object(peek, word)?;
         let map = untag(peek.word(untag(word))?);
         let at = map + self.layout.instance_type_at;
-        let kind = (peek.word(at - at % WORD)? >> (8 * (at % WORD))) as u16;
-        if kind >= self.layout.first_nonstring {
+        Some((peek.word(at - at % WORD)? >> (8 * (at % WORD))) as u16)
+    }
+
+    /// The text of a string of V8; `None` for anything else.
+    pub(crate) fn text_of(&self, peek: &Peek, env: &Env, word: u64) -> Option<String> {
+        if self.type_of(peek, word)? >= self.layout.first_nonstring {
             return None;
         }
         let handle = int_of(env, 0)?;
@@ -631,7 +670,7 @@ fn map_of_cell(peek: &Peek, tagged: u64, integer: u32) -> Option<u64> {
     peek.word(object).filter(|&map| is_held && is_pointer(map))
 }
 
-fn untag(tagged: u64) -> usize {
+pub(crate) fn untag(tagged: u64) -> usize {
     (tagged & !3) as usize
 }
 

@@ -6,6 +6,7 @@ mod arena;
 mod call;
 mod channel_end;
 mod closure_reader;
+mod closure_scopes;
 mod collected;
 mod collections;
 mod descriptors;

@@ -67,8 +67,26 @@ function fileNameAt(place: Place | undefined): string {
   return isMarked ? copyPrefix + script.name : script.name;
 }
 
+/** Compiled texts by cells and further edits. */
+const compiledTexts = new WeakMap<Code, Map<string, string>>();
+
 /** The text with replacements of the same length for parts that are not evaluated again. */
 function compiledText(code: Code, cells: readonly string[], more: readonly Edit[]): string {
+  let texts = compiledTexts.get(code);
+  if (texts === undefined) {
+    texts = new Map();
+    compiledTexts.set(code, texts);
+  }
+  const key = `${cells.join()} ${more.map(({ start, end, text }) => `${start}:${end}:${text}`).join()}`;
+  let compiled = texts.get(key);
+  if (compiled === undefined) {
+    compiled = compileText(code, cells, more);
+    texts.set(key, compiled);
+  }
+  return compiled;
+}
+
+function compileText(code: Code, cells: readonly string[], more: readonly Edit[]): string {
   const { text, rewrites, privateStatics, bodyEnd, names } = code;
   const edits: Edit[] = rewrites.map(({ start, end, kind, slot }) => {
     return { start, end, text: replacement(kind, slot, text.slice(start, end)) };

@@ -16,6 +16,7 @@ import type { AnyFunction } from '../types.js';
 import { isBuiltinGlobal } from '../values/intrinsics.js';
 import { type Path, refuse, transferError } from '../values/refuse.js';
 import { isUserGlobal } from '../values/user-globals.js';
+import { Captures } from './capture.js';
 import { keyOf } from './classes.js';
 import { definitionOf, isSloppy, isStrictFunction, madeName, usualName } from './definition.js';
 import { globalReads } from './global-reads.js';
@@ -99,7 +100,7 @@ export class Describer {
   readonly #sharing: Sharing;
   /** Functions described during this export: a failed attempt is not paid twice. */
   readonly #described = new Map<AnyFunction, Described>();
-  readonly #captures = new Map<AnyFunction, Capture>();
+  readonly #captures = new Captures();
   /** By text, then by place, then by name. */
   readonly #codes = new Map<string, Map<string, Map<string, Interned>>>();
   /** By text, then by name and mode. */
@@ -113,7 +114,7 @@ export class Describer {
   /** Clears the state of one export. */
   forget(): void {
     this.#described.clear();
-    this.#captures.clear();
+    this.#captures.forget();
   }
 
   /** The place where `fn` was written; `undefined`: not available, or it came from a peer. */
@@ -124,7 +125,7 @@ export class Describer {
     const text = textOf(fn);
     const code = originOf(fn) === undefined ? readCode(text) : undefined;
     if (code === undefined || !canInspect()) return undefined;
-    const { location } = this.#captureOf(fn);
+    const { location } = this.#captures.of(fn);
     return location && placeOf(text, code.anchor, location);
   }
 
@@ -132,22 +133,14 @@ export class Describer {
   around(fn: AnyFunction): Around | undefined {
     const place = this.placeOf(fn);
     if (place === undefined) return undefined;
-    const { scopes, ofScripts } = this.#captureOf(fn);
+    const { scopes, ofScripts } = this.#captures.of(fn);
     return { script: place.script, scopes: scopes.filter((each) => each !== ofScripts) };
   }
 
   /** The URL of the script of `fn`, which is not read for it; `undefined`: it has none. */
   scriptOf(fn: AnyFunction): string | undefined {
-    const { location } = this.#captureOf(fn);
+    const { location } = this.#captures.of(fn);
     return location && scriptUrlAt(location);
-  }
-
-  #captureOf(fn: AnyFunction): Capture {
-    const known = this.#captures.get(fn);
-    if (known !== undefined) return known;
-    const capture = inspectSelf().capture(fn);
-    this.#captures.set(fn, capture);
-    return capture;
   }
 
   /**
@@ -219,7 +212,7 @@ export class Describer {
       }
       return bare(code, this.#intern(definitionOf(fn, code, undefined, []), code));
     }
-    const capture = this.#captureOf(fn);
+    const capture = this.#captures.of(fn);
     const { location } = capture;
     const isPlaced = location !== undefined && !isGenerated(text, code, capture);
     const place = isPlaced ? placeOf(text, code.anchor, location) : undefined;

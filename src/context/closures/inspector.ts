@@ -29,6 +29,8 @@ export interface Capture {
   readonly global: object;
   readonly location: FunctionLocation | undefined;
   readonly bound: BoundParts | undefined;
+  /** The `this` around an arrow that uses it, where it was read natively. */
+  readonly outerThis?: { readonly value: unknown };
 }
 
 export interface BoundParts {
@@ -157,6 +159,17 @@ export class Inspector {
       } finally {
         this.#release();
       }
+    });
+  }
+
+  /** True: a classic script of the main context has declared a `let`, `const` or `class` at its top. */
+  hasScriptVariables(): boolean {
+    return withBareObjects(() => {
+      let count: number | undefined;
+      this.#session.post('Runtime.globalLexicalScopeNames', {}, (error, reply) => {
+        if (error === null) count = reply.names.length;
+      });
+      return count !== 0;
     });
   }
 

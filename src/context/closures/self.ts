@@ -43,7 +43,7 @@ export function selfOf(
     self[1] = argumentsIn(capture); // the text given to eval() may name them
   }
   if (!code.usesOuterThis) return self;
-  const read = place && readThis(fn, place);
+  const read = place && readThis(fn, place, capture);
   const holder = place && holderOf(fn, place, holders, placeOf, read, path);
   if (holder !== undefined) return [holder.value, self[1], true];
   const found = read ?? (place && thisAround(place, capture.location?.scriptId));
@@ -201,8 +201,9 @@ function isAt(fn: AnyFunction, start: number, { script }: Place, placeOf: PlaceO
 }
 
 /** `this` of the function or class around an arrow, read natively; `undefined`: it cannot be read so. */
-function readThis(fn: AnyFunction, place: Place): Found | undefined {
+function readThis(fn: AnyFunction, place: Place, { outerThis }: Capture): Found | undefined {
   if (thisScope(place)?.parent === undefined) return undefined;
+  if (outerThis !== undefined) return outerThis;
   const values = readOnce(fn, ['this']);
   return values && { value: values[0] };
 }

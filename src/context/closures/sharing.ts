@@ -1,10 +1,11 @@
-// Identifies the scope of each captured variable, as far as possible. V8 shows the values of a scope but not
-// its identity, so it is inferred:
+// Identifies the scope of each captured variable, as far as possible. The inspector shows the values of a scope
+// but not its identity, so it is inferred:
 // - a scope of a module's root exists once, and so does the one of all classic scripts of a realm;
 // - values that a scope makes for itself (a function declared in it, `const list = []`) differ in each, and
 // so identify the scope;
 // - two functions of one text that each scope makes at most once are of two scopes;
 // - two scopes of which any variable differs are two.
+// Where that does not decide, the native reader compares the contexts of both.
 // A variable that functions share and one of them assigns travels as a cell, `[value]`, which they share in
 // the worker as well (cells.ts). Where nothing decides whether they share it, they are refused.
 // Not here: reading scopes (describe.ts).
@@ -15,6 +16,7 @@ import type { Code } from '../text/code.js';
 import { type Binding, isConstant, type Scope } from '../text/scope.js';
 import type { AnyFunction } from '../types.js';
 import { transferError } from '../values/refuse.js';
+import { isSameScope } from './capture.js';
 import type { Slot } from './describe.js';
 import { nameOf } from './hazards.js';
 
@@ -47,6 +49,8 @@ function serialOf(value: object): number {
 export class Sharing {
   readonly #shared = new Set<string | symbol>();
   readonly #ofWorker = new Set<string | symbol>();
+  /** Scopes of this export that only the native reader identifies, by the variable that they hold. */
+  readonly #instances = new Map<string, object[]>();
 
   /** Number of variables that were found to be shared; it only grows. */
   get count(): number {
@@ -66,8 +70,23 @@ export class Sharing {
     const key = variableOf(place.script, binding);
     // A class lives on in workers, so it cannot become another later.
     if (!isClass && !this.#shared.has(key)) return undefined;
-    const instance = instanceOf(binding.scope, scope);
+    const instance = instanceOf(binding.scope, scope) ?? this.#contextOf(key, scope);
     return instance === undefined ? undefined : `${key}@${instance}`;
+  }
+
+  /** The number of a scope among those of this export that hold the variable; `undefined`: not known. */
+  #contextOf(key: string, scope: object): string | undefined {
+    const known = this.#instances.get(key) ?? [];
+    let at = 0;
+    for (const other of known) {
+      const isSame = isSameScope(scope, other);
+      if (isSame === undefined) return undefined;
+      if (isSame) return `#${at}`;
+      at += 1;
+    }
+    if (isSameScope(scope, scope) === undefined) return undefined;
+    this.#instances.set(key, [...known, scope]);
+    return `#${at}`;
   }
 
   /** The same for a global of the program, which `code` uses. */
@@ -101,6 +120,7 @@ export class Sharing {
   /** Clears the state of one export. */
   forget(): void {
     this.#ofWorker.clear();
+    this.#instances.clear();
   }
 
   /** Notes that functions share a global that one of them assigns. */
@@ -183,6 +203,8 @@ function compare(a: User, b: User): 'one' | 'two' | 'unknown' {
   const instance = instanceOf(binding.scope, scope);
   const other = instanceOf(binding.scope, otherScope);
   if (instance !== undefined && other !== undefined) return instance === other ? 'one' : 'two';
+  const isSame = isSameScope(scope, otherScope);
+  if (isSame !== undefined) return isSame ? 'one' : 'two';
   if (a.place === undefined || b.place === undefined) return 'unknown';
   if (a.place.start === b.place.start && isMadeOnce(a.place, binding.scope)) return 'two';
   return haveSameValues(a.slot.scopes ?? [], b.slot.scopes ?? []) ? 'unknown' : 'two';

@@ -4,13 +4,16 @@
 import assert from 'node:assert/strict';
 import { Session } from 'node:inspector';
 import { test } from 'node:test';
+import { format } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import vm from 'node:vm';
+import { Captures, contextAround } from '../../../src/context/closures/capture.js';
 import {
   closureReader,
   closureReaderProblem,
 } from '../../../src/context/closures/closure-reader.js';
-import { inspectSelf } from '../../../src/context/closures/inspector.js';
+import { type Capture, inspectSelf } from '../../../src/context/closures/inspector.js';
+import { variablesIn } from '../../../src/context/closures/scopes.js';
 import { nativeBinding } from '../../../src/native.js';
 import { random } from '../../support/index.js';
 import { type Made, randomScopes } from './random-scopes.js';
@@ -46,6 +49,30 @@ function ownOf(fn: () => unknown[]): unknown[] | undefined {
   }
 }
 
+/** Names and values of the variables of each scope; those without a value are left out. */
+function variablesOf({ scopes, ofScripts }: Capture) {
+  const own = scopes.filter((scope) => scope !== ofScripts && Object.keys(scope).length > 0);
+  return own.map((scope) => variablesIn(scope).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Fails where all scopes of a function, read natively, differ from those of the inspector. True: they were read. */
+function compareScopes(fn: Made['fn'], text: string): boolean {
+  const captures = new Captures();
+  captures.of(fn);
+  captures.forget();
+  const read = captures.of(fn);
+  const shown = variablesOf(inspectSelf().capture(fn));
+  const found = variablesOf(read);
+  const isSame = shown.every((scope, at) =>
+    scope.every(([name, value], order) => {
+      const [other, held] = found[at]?.[order] ?? [];
+      return name === other && Object.is(value, held);
+    }),
+  );
+  assert.ok(isSame && shown.length === found.length, `${format(shown, found)} in ${text}`);
+  return contextAround(read.scopes[0]) !== undefined;
+}
+
 /** Fails where the inspector shows another value. Returns the number of values that it shows. */
 function compareWithInspector(
   { fn, names }: Made,
@@ -71,7 +98,7 @@ for (const kind of kinds) {
     skip,
   }, async (t) => {
     const seeded = random(t);
-    const count = { readings: 0, unset: 0, found: 0, shown: 0 };
+    const count = { readings: 0, unset: 0, found: 0, shown: 0, scopes: 0, read: 0 };
     for (let round = 0; round < rounds; round += 1) {
       const { made, text } = await randomScopes(seeded, kind);
       // Functions of one piece of code, as those of a loop, are read by what was learnt from the first.
@@ -80,6 +107,10 @@ for (const kind of kinds) {
         const { fn, names, change } = each;
         for (const to of [undefined, 1, 2 ** 33, 0.5, 'text', [1]]) {
           if (to !== undefined) change(to);
+          if (to !== 1) {
+            count.scopes += 1;
+            if (compareScopes(fn, text)) count.read += 1;
+          }
           count.readings += 1;
           const own = ownOf(fn);
           if (own === undefined) count.unset += 1;
@@ -95,6 +126,7 @@ for (const kind of kinds) {
     }
     t.diagnostic(JSON.stringify(count));
     assert.ok(count.unset > 0 && count.shown > count.readings / 12, JSON.stringify(count));
+    assert.ok(count.read > 0.99 * count.scopes, JSON.stringify(count));
     // Few may go the long way; what a module exports is never read.
     const least = (kind === 'module' ? 0.5 : 0.95) * (count.readings - count.unset);
     assert.ok(count.found > least, JSON.stringify(count));

@@ -2,7 +2,9 @@
 // native reader for each. Prints a line before each, so that a crash has a name, and one with the result.
 
 import { closeSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { makeReader } from '../../../src/context/closures/closure-reader.js';
+import type { NativeClosureReader } from '../../../src/native.js';
 
 /** Symbols that the reader needs, each of which may have another name. */
 const numbers = [
@@ -11,6 +13,13 @@ const numbers = [
   ['v8dbg_context_min_slots'],
   ['v8dbg_class_Map__instance_type__uint16_t'],
   ['v8dbg_FirstNonstringType'],
+];
+/** Without these the inspector reads the scopes of modules. */
+const types = [
+  ['v8dbg_type_SourceTextModule__SOURCE_TEXT_MODULE_TYPE'],
+  ['v8dbg_type_FixedArray__FIXED_ARRAY_TYPE'],
+  ['v8dbg_type_Cell__CELL_TYPE'],
+  ['v8dbg_type_ScriptContextTable__SCRIPT_CONTEXT_TABLE_TYPE'],
 ];
 const functions = [
   ['_ZNK2v88Function8ScriptIdEv'],
@@ -47,7 +56,7 @@ function symbolsOf(file: Buffer): Map<string, Symbol> {
   return found;
 }
 
-const wanted = new Set([...numbers, ...functions].flat());
+const wanted = new Set([...numbers, ...types, ...functions].flat());
 
 /** Address of the executable, where that may be anywhere. */
 function baseAddress(): number {
@@ -83,7 +92,25 @@ function tryReader(): string {
   const fn = (): unknown[] => [text, half];
   const values: unknown[] = [];
   const isRead = made.reader.readOnce(fn, ['text', 'half'], values);
-  return isRead && values[0] === text && values[1] === half ? 'right' : 'wrong';
+  if (!isRead || values[0] !== text || values[1] !== half) return 'wrong';
+  return readsScopes(made.reader, fn, { text, half, print, fileURLToPath })
+    ? 'right'
+    : 'wrong scopes';
+}
+
+/** True: all variables around `fn` are read, with these among them, or none. */
+function readsScopes(
+  reader: NativeClosureReader,
+  fn: () => unknown,
+  held: Readonly<Record<string, unknown>>,
+): boolean {
+  reader.scriptContexts(fn);
+  const learnt = reader.learnScopes(fn);
+  if (learnt === null) return true;
+  const values: unknown[] = [];
+  if (reader.readScopes(fn, fn, undefined, values) !== learnt.number) return false;
+  const names = learnt.names.flat();
+  return Object.entries(held).every(([name, value]) => values[names.indexOf(name)] === value);
 }
 
 const addressesOf = (names: readonly string[], of: keyof Symbol): number[] =>
@@ -93,7 +120,7 @@ if (![...numbers, ...functions].every((names) => names.some((name) => symbols.ha
   print('none', 'this runtime exports no layout');
 } else {
   print('as it is', tryReader());
-  for (const names of numbers) {
+  for (const names of [...numbers, ...types]) {
     for (const number of wrongNumbers) {
       const bytes = Buffer.alloc(4);
       bytes.writeInt32LE(number);
@@ -103,7 +130,7 @@ if (![...numbers, ...functions].every((names) => names.some((name) => symbols.ha
       });
     }
   }
-  for (const names of [...numbers, ...functions]) {
+  for (const names of [...numbers, ...types, ...functions]) {
     withBytes(addressesOf(names, 'nameAddress'), Buffer.from('x'), () => {
       print(`without ${names[0]}`, tryReader());
     });

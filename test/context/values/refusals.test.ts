@@ -12,6 +12,7 @@ import { mock, test } from 'node:test';
 import { promisify } from 'node:util';
 import vm from 'node:vm';
 import { MessageChannel, Worker } from 'node:worker_threads';
+import { closureReader } from '../../../src/context/closures/closure-reader.js';
 import { createExporter } from '../../../src/context/index.js';
 import { hasCode } from '../../../src/errors.js';
 
@@ -466,7 +467,7 @@ refuses(
 );
 
 test('a variable that has no value yet is refused by name, where V8 reports it', (t) => {
-  if (Number(process.versions.node.split('.')[0]) < 22) {
+  if (Number(process.versions.node.split('.')[0]) < 22 && closureReader() === undefined) {
     t.skip('before Node 22 the inspector reads such a variable as undefined');
     return;
   }
@@ -478,7 +479,9 @@ test('a variable that has no value yet is refused by name, where V8 reports it',
   const later = 1;
 });
 
-test('two functions that may share a variable which one of them changes are refused', () => {
+test('two functions that may share a variable which one of them changes are refused', {
+  skip: closureReader() !== undefined && 'the native reader sees whether they share it',
+}, () => {
   const makeCounter = () => {
     let n = 0;
     return { inc: () => ++n, get: () => n };

@@ -1,0 +1,404 @@
+//! All variables around a function, scope by scope, as the inspector shows them: those in contexts, and the imports
+//! and exports of a module, which are in cells of the module. Learnt once per piece of code; the caller compares
+//! the first values with those of the inspector (src/context/closures/capture.ts).
+//! Not here: single variables of a function, and the layout of contexts (closure_reader.rs).
+
+use crate::closure_reader::{
+    Code, LENGTH_AT, NativeClosureReader, Place, SLOTS_AT, Scope, Shape, WORD, is_pointer,
+    is_small, number, size_of_small, untag, word_at,
+};
+use crate::error::Result;
+use manycore_core::sys::Peek;
+use napi::bindgen_prelude::{Env, JsValue, Unknown};
+use napi_derive::napi;
+use std::collections::HashMap;
+
+/// Offsets in a SourceTextModule at which the list of the cells of its exports may be. That of its imports is behind it.
+const EXPORTS_AT: [usize; 2] = [64, 72];
+/// Offset of the value in a cell.
+const CELL_VALUE_AT: usize = 8;
+/// A ScopeInfo has a name, an index and flags for each variable of a module, behind at most so many other words.
+const MODULE_VARIABLE: usize = 3;
+const MAX_BETWEEN: usize = 12;
+/// Without the number of a module's variables, so many words are in front of the names.
+const SHORT_HEAD: usize = 3;
+/// Pieces of code that are remembered, and variables of one.
+const MAX_CODES: usize = 10_000;
+const MAX_VARIABLES: usize = 10_000;
+
+/// Instance types of V8's objects.
+#[derive(Clone, Copy)]
+struct Types {
+    module: u16,
+    array: u16,
+    cell: u16,
+}
+
+impl Types {
+    fn find() -> Option<Types> {
+        let find = |name| number(name)?.try_into().ok();
+        Some(Types {
+            module: find(c"v8dbg_type_SourceTextModule__SOURCE_TEXT_MODULE_TYPE")?,
+            array: find(c"v8dbg_type_FixedArray__FIXED_ARRAY_TYPE")?,
+            cell: find(c"v8dbg_type_Cell__CELL_TYPE")?,
+        })
+    }
+}
+
+/// The place of a variable: a slot, or a cell of the module in that slot.
+#[derive(Clone, Copy, PartialEq)]
+enum Variable {
+    Slot(Place),
+    Cell { module: Place, list_at: usize, index: usize },
+}
+
+/// The scopes around a piece of code.
+struct Known {
+    number: i32,
+    contexts: Vec<Shape>,
+    /// Those with variables.
+    scopes: Vec<KnownScope>,
+    /// Their variables, and then the `this` of the function around, where an arrow uses it.
+    variables: Vec<Variable>,
+    has_this: bool,
+}
+
+#[derive(PartialEq)]
+struct KnownScope {
+    depth: usize,
+    names: Vec<String>,
+}
+
+impl Known {
+    fn is_like(&self, other: &Known) -> bool {
+        let contexts = || self.contexts.iter().map(Shape::alike);
+        let is_same = self.variables == other.variables && self.scopes == other.scopes;
+        is_same && contexts().eq(other.contexts.iter().map(Shape::alike))
+    }
+}
+
+/// Pieces of code by script and place.
+#[derive(Default)]
+pub struct Scopes {
+    codes: HashMap<Code, Known>,
+    last: i32,
+    realm: Option<Realm>,
+}
+
+/// The outermost context around functions.
+#[derive(Clone, Copy)]
+struct Realm {
+    /// Its ScopeInfo, as a tagged address.
+    info: u64,
+    /// The slot with the table of the contexts of classic scripts.
+    table: usize,
+}
+
+/// A piece of code whose scopes were learnt.
+#[napi(object)]
+pub struct LearntScopes {
+    pub number: i32,
+    /// Names of the variables of each scope with any, innermost first.
+    pub names: Vec<Vec<String>>,
+    /// Steps to the context of each.
+    pub depths: Vec<u32>,
+    /// True: the value of `this` of the function around is read behind them.
+    pub has_this: bool,
+}
+
+#[napi]
+impl NativeClosureReader {
+    /// Learns the scopes around the code of `of`; `None`: they cannot be read without the inspector.
+    #[napi]
+    pub fn learn_scopes(&mut self, env: &Env, of: Unknown<'_>) -> Result<Option<LearntScopes>> {
+        let Ok(peek) = Peek::open() else { return Ok(None) };
+        let Some(mut known) = self.scopes_of(&peek, env, &of) else { return Ok(None) };
+        self.scopes.last += 1;
+        let number = self.scopes.last;
+        known.number = number;
+        let has_this = known.has_this;
+        let names = known.scopes.iter().map(|scope| scope.names.clone()).collect();
+        let depths = known.scopes.iter().map(|scope| scope.depth as u32).collect();
+        let code = self.code_of(env, &of);
+        self.scopes.codes.insert(code, known);
+        if self.scopes.codes.len() > MAX_CODES {
+            let oldest = self.scopes.codes.iter().min_by_key(|(_, known)| known.number);
+            let code = oldest.map(|(&code, _)| code).unwrap_or_default();
+            self.scopes.codes.remove(&code);
+        }
+        Ok(Some(LearntScopes { number, names, depths, has_this }))
+    }
+
+    /// Forgets the scopes around the code of `of`.
+    #[napi]
+    pub fn forget_scopes(&mut self, env: &Env, of: Unknown<'_>) {
+        self.scopes.codes.remove(&self.code_of(env, &of));
+    }
+
+    /// Appends the values of all variables around `of`, in the order of their names, with `unset` for each that has
+    /// none yet. Returns the number of its code; 0: the code is not known, its realm is not that of `of_realm`, or
+    /// something cannot be read now.
+    #[napi]
+    pub fn read_scopes(
+        &mut self,
+        env: &Env,
+        of: Unknown<'_>,
+        of_realm: Unknown<'_>,
+        unset: Unknown<'_>,
+        values: Unknown<'_>,
+    ) -> i32 {
+        let code = self.code_of(env, &of);
+        let Some(known) = self.scopes.codes.get(&code) else { return 0 };
+        let number = known.number;
+        // SAFETY: a function of V8, which `code_of` has found to have a script.
+        let mut contexts = unsafe { self.contexts_of(&of, &known.contexts) };
+        if contexts.is_none() {
+            if self.renew_scopes(env, &of, code).is_none() {
+                self.scopes.codes.remove(&code);
+                return 0;
+            }
+            // SAFETY: as above.
+            contexts = self
+                .scopes
+                .codes
+                .get(&code)
+                .and_then(|known| unsafe { self.contexts_of(&of, &known.contexts) });
+        }
+        let (Some(contexts), Some(known)) = (contexts, self.scopes.codes.get(&code)) else {
+            return 0;
+        };
+        let realm = known.contexts.len() - 1;
+        // SAFETY: `of_realm` is a function with a script: src/context/closures/capture.ts.
+        let here = unsafe { self.root_of(&of_realm, known.contexts[realm].info) };
+        if here != Some(contexts[realm]) {
+            return 0;
+        }
+        let words = known.variables.iter().map(|variable| {
+            // SAFETY: the shapes of these contexts are those in which the variables were found.
+            unsafe { word_of(&contexts, variable) }
+        });
+        // SAFETY: words of live contexts and cells; nothing was allocated since they were read.
+        let is_whole = unsafe { self.append(env, words, &values, Some(&unset)) };
+        if is_whole { number } else { 0 }
+    }
+
+    /// True: `of` and `other` have one context so many steps up; `None`: not known.
+    #[napi]
+    pub fn shares_context(
+        &self,
+        env: &Env,
+        of: Unknown<'_>,
+        depth: u32,
+        other: Unknown<'_>,
+        other_depth: u32,
+    ) -> Option<bool> {
+        Some(self.context_at(env, &of, depth)? == self.context_at(env, &other, other_depth)?)
+    }
+
+    /// The address of a context around `of`, until the next allocation.
+    fn context_at(&self, env: &Env, of: &Unknown<'_>, depth: u32) -> Option<usize> {
+        if let Some(known) = self.scopes.codes.get(&self.code_of(env, of)) {
+            // SAFETY: a function of V8, which `code_of` has found to have a script.
+            if let Some(contexts) = unsafe { self.contexts_of(of, &known.contexts) } {
+                return contexts[..known.contexts.len()].get(depth as usize).copied();
+            }
+        }
+        let (_, contexts) = self.walk(&Peek::open().ok()?, env, of, |_, _, _| Some(()))?;
+        contexts.get(depth as usize).copied()
+    }
+
+    /// The address of the outermost context around `of`. `info`: the ScopeInfo of such contexts.
+    ///
+    /// # Safety
+    /// `of` is a function with a script.
+    unsafe fn root_of(&self, of: &Unknown<'_>, info: u64) -> Option<usize> {
+        // SAFETY: a live handle holds the tagged address of the function.
+        let function = unsafe { word_at(of.raw() as usize) };
+        // SAFETY: a function has its context there, which the self-test has proved.
+        let mut context = unsafe { word_at(untag(function) + self.layout.context_at) };
+        while is_pointer(context) {
+            let slots = untag(context) + SLOTS_AT;
+            // SAFETY: a context has its ScopeInfo in front.
+            if unsafe { word_at(slots) } == info {
+                return Some(untag(context));
+            }
+            // SAFETY: a context that is not that of a realm has one around it.
+            context = unsafe { word_at(slots + WORD * self.layout.previous) };
+        }
+        None
+    }
+
+    /// Contexts of classic scripts in the realm of `of_realm`, a function with a script. Each script that declares
+    /// a variable at its top adds one. -1: they cannot be counted.
+    #[napi]
+    pub fn script_contexts(&mut self, env: &Env, of_realm: Unknown<'_>) -> i32 {
+        let mut found = self.scopes.realm.and_then(|realm| {
+            // SAFETY: the contract of this function.
+            unsafe { self.root_of(&of_realm, realm.info) }.map(|root| (root, realm))
+        });
+        if found.is_none() {
+            found = self.find_realm(env, &of_realm);
+            self.scopes.realm = found.map(|(_, realm)| realm);
+        }
+        let Some((root, realm)) = found else { return -1 };
+        // SAFETY: the slot of a live context in which the table was found.
+        let table = unsafe { word_at(root + SLOTS_AT + WORD * realm.table) };
+        // SAFETY: the table has its length behind its capacity.
+        let count = unsafe { word_at(untag(table) + SLOTS_AT) };
+        size_of_small(count).map_or(-1, |count| count as i32)
+    }
+
+    fn find_realm(&self, env: &Env, of: &Unknown<'_>) -> Option<(usize, Realm)> {
+        let kind = number(c"v8dbg_type_ScriptContextTable__SCRIPT_CONTEXT_TABLE_TYPE")?;
+        let peek = Peek::open().ok()?;
+        let (shapes, contexts) = self.walk(&peek, env, of, |_, _, _| Some(()))?;
+        let (root, info) = (*contexts.last()?, shapes.last()?.info);
+        let count = size_of_small(peek.word(root + LENGTH_AT)?)?;
+        let slots = peek.words(root + SLOTS_AT, count);
+        let is_table = |&word: &u64| self.type_of(&peek, word).map(usize::from) == Some(kind);
+        let table = slots.iter().position(is_table)?;
+        let part = |at| size_of_small(peek.word(untag(slots[table]) + at)?);
+        (part(SLOTS_AT)? <= part(LENGTH_AT)?).then_some(())?;
+        Some((root, Realm { info, table }))
+    }
+
+    /// Finds the contexts again after a collection moved what describes them; `None`: they are others.
+    fn renew_scopes(&mut self, env: &Env, of: &Unknown<'_>, code: Code) -> Option<()> {
+        let peek = Peek::open().ok()?;
+        let found = self.scopes_of(&peek, env, of)?;
+        let known = self.scopes.codes.get(&code).filter(|known| found.is_like(known))?;
+        let number = known.number;
+        self.scopes.codes.insert(code, Known { number, ..found });
+        Some(())
+    }
+
+    fn scopes_of(&self, peek: &Peek, env: &Env, of: &Unknown<'_>) -> Option<Known> {
+        let types = Types::find()?;
+        let mut scopes = Vec::new();
+        let mut variables = Vec::new();
+        let mut this = None;
+        let (contexts, _) = self.walk(peek, env, of, |depth, address, scope| {
+            let mut slots = self.slots_of(peek, env, scope)?;
+            // The inspector does not show the name that a function expression gives itself.
+            slots.truncate(slots.len() - usize::from(scope.has_own));
+            let slots = slots.into_iter();
+            let mut found: Vec<_> =
+                slots.map(|(name, slot)| (name, Variable::Slot(Place { depth, slot }))).collect();
+            if scope.extra > 0 {
+                let module = Place { depth, slot: self.layout.min_slots };
+                let of_module = self.cells_of(peek, env, scope, address, module, types)?;
+                found.extend(of_module);
+            }
+            if this.is_none() {
+                this = found.iter().find(|(name, _)| name == "this").map(|&(_, place)| place);
+            }
+            found.retain(|(name, _)| !is_hidden(name));
+            if !found.is_empty() {
+                let (names, places): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+                scopes.push(KnownScope { depth, names });
+                variables.extend(places);
+            }
+            (variables.len() <= MAX_VARIABLES).then_some(())
+        })?;
+        variables.extend(this);
+        Some(Known { number: 0, contexts, scopes, variables, has_this: this.is_some() })
+    }
+
+    /// The imports and exports of the module whose context is at `address`; `None`: it is none.
+    fn cells_of(
+        &self,
+        peek: &Peek,
+        env: &Env,
+        scope: &Scope,
+        address: usize,
+        module: Place,
+        types: Types,
+    ) -> Option<Vec<(String, Variable)>> {
+        let object = peek.word(address + SLOTS_AT + WORD * module.slot)?;
+        (self.type_of(peek, object)? == types.module).then_some(())?;
+        let info = untag(peek.word(address + SLOTS_AT)?) + WORD * (1 + scope.after);
+        let Some(entries) = variables_of_module(peek, scope, info) else { return Some(Vec::new()) };
+        let is_list = |&at: &usize| {
+            let list = peek.word(untag(object) + at);
+            list.and_then(|list| self.type_of(peek, list)) == Some(types.array)
+        };
+        let exports_at = EXPORTS_AT.into_iter().find(is_list)?;
+        entries
+            .chunks_exact(MODULE_VARIABLE)
+            .map(|entry| {
+                let name = self.text_of(peek, env, entry[0])?;
+                let index = (entry[1] >> 32) as i32;
+                let list_at = if index > 0 { exports_at } else { exports_at + WORD };
+                let index = (index.unsigned_abs() as usize).checked_sub(1)?;
+                let cell = self.cell_in(peek, object, list_at, index, types)?;
+                (self.type_of(peek, cell)? == types.cell).then_some(())?;
+                Some((name, Variable::Cell { module, list_at, index }))
+            })
+            .collect()
+    }
+
+    fn cell_in(
+        &self,
+        peek: &Peek,
+        module: u64,
+        list_at: usize,
+        index: usize,
+        types: Types,
+    ) -> Option<u64> {
+        let list = peek.word(untag(module) + list_at)?;
+        (self.type_of(peek, list)? == types.array).then_some(())?;
+        let length = size_of_small(peek.word(untag(list) + LENGTH_AT)?)?;
+        (index < length).then_some(())?;
+        peek.word(untag(list) + SLOTS_AT + WORD * index)
+    }
+}
+
+/// The entries of a module's variables, in the words from `address` on; `None`: it has none. Their number is the last
+/// word in front of the names of a ScopeInfo, or, up to Node 20, in front of the entries. The word before is a pointer.
+fn variables_of_module(peek: &Peek, scope: &Scope, address: usize) -> Option<Vec<u64>> {
+    let entries_at = |at: usize, count: usize| {
+        let words = peek.words(address + WORD * at, MODULE_VARIABLE * count);
+        let is_whole = words.len() == MODULE_VARIABLE * count && count > 0;
+        let are_entries = words.chunks_exact(MODULE_VARIABLE).all(is_module_variable);
+        (is_whole && are_entries).then_some(words)
+    };
+    let before = peek.words(address - WORD, MAX_BETWEEN);
+    let mut places = (0..before.len()).filter(|&at| is_pointer(before[at]));
+    if scope.head > SHORT_HEAD {
+        let count = size_of_small(*scope.words[..scope.head].last()?)?;
+        return places.find_map(|at| entries_at(at, count));
+    }
+    let count_at = |at: usize| size_of_small(*before.get(at + 1)?).map(|count| (at + 1, count));
+    let (at, count) = places.find_map(count_at)?;
+    entries_at(at, count)
+}
+
+/// A name, and two numbers.
+fn is_module_variable(entry: &[u64]) -> bool {
+    is_pointer(entry[0]) && is_small(entry[1]) && is_small(entry[2])
+}
+
+/// V8 has variables of its own in a scope, which no code can name; the inspector leaves them out.
+fn is_hidden(name: &str) -> bool {
+    name.is_empty() || name.starts_with(['.', '#']) || name == "this"
+}
+
+/// # Safety
+/// The contexts have the shapes in which the variable was found.
+unsafe fn word_of(contexts: &[usize], variable: &Variable) -> u64 {
+    let slot = |&Place { depth, slot }: &Place| contexts[depth] + SLOTS_AT + WORD * slot;
+    match variable {
+        // SAFETY: a slot below the length of that context.
+        Variable::Slot(place) => unsafe { word_at(slot(place)) },
+        Variable::Cell { module, list_at, index } => {
+            // SAFETY: the module is in that slot for as long as the context lives.
+            let module = unsafe { word_at(slot(module)) };
+            // SAFETY: a module that is linked keeps its lists of cells.
+            let list = unsafe { word_at(untag(module) + list_at) };
+            // SAFETY: the list was found to have that cell.
+            let cell = unsafe { word_at(untag(list) + SLOTS_AT + WORD * index) };
+            // SAFETY: a cell has its value there.
+            unsafe { word_at(untag(cell) + CELL_VALUE_AT) }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+// The scopes around a function, its place and its bound parts, at this moment. The inspector reads them once for
+// each piece of code. Where the native reader finds the same names and values there, it reads them from then on,
+// in a hundredth of the time. Node lists variables at the top of classic scripts by name, so that those
+// programs which have none, nearly all, need no capture for them.
+// Not here: the inspector (inspector.ts), the native reader (closure-reader.ts), the variables that code uses
+// (describe.ts).
+
+import { defineOwn, isMainRealm } from '../../lib/index.js';
+import type { LearntScopes, NativeClosureReader } from '../../native.js';
+import type { AnyFunction } from '../types.js';
+import { closureReader } from './closure-reader.js';
+import { type Capture, type FunctionLocation, inspectSelf } from './inspector.js';
+
+interface Known extends LearntScopes {
+  readonly location: FunctionLocation | undefined;
+}
+
+/** Pieces of code whose scopes are remembered. */
+const maxKnown = 10_000;
+/** By the number of the native reader. */
+const codes = new Map<number, Known>();
+
+/** Stands for the value of a variable whose declaration has not run. */
+const unset = Symbol('unset');
+
+/** The context of a scope: that of `fn`, so many steps up. */
+interface Context {
+  readonly fn: AnyFunction;
+  readonly depth: number;
+}
+
+const contexts = new WeakMap<object, Context>();
+
+/** The context of a scope; `undefined`: the inspector has shown it. */
+export function contextAround(scope: object | undefined): Context | undefined {
+  return scope && contexts.get(scope);
+}
+
+/** A function of this realm. */
+const ofRealm = (): void => {};
+
+/** Captures of one export. */
+export class Captures {
+  readonly #captures = new Map<AnyFunction, Capture>();
+  /** True: classic scripts have declared variables; `undefined`: not known yet. */
+  #hasScriptVariables: boolean | undefined;
+
+  forget(): void {
+    this.#captures.clear();
+    this.#hasScriptVariables = undefined;
+  }
+
+  of(fn: AnyFunction): Capture {
+    const known = this.#captures.get(fn);
+    if (known !== undefined) return known;
+    const capture = this.#natively(fn) ?? inspected(fn);
+    this.#captures.set(fn, capture);
+    return capture;
+  }
+
+  #natively(fn: AnyFunction): Capture | undefined {
+    const reader = codes.size > 0 && isMainRealm ? closureReader() : undefined;
+    if (reader === undefined) return undefined;
+    const read = readScopes(reader, fn);
+    if (read === undefined) return undefined;
+    this.#hasScriptVariables ??= hasScriptVariables(reader);
+    return this.#hasScriptVariables ? undefined : read;
+  }
+}
+
+/** The number of contexts of classic scripts with which they had no variables. */
+let emptyAt = -1;
+
+function hasScriptVariables(reader: NativeClosureReader): boolean {
+  const count = reader.scriptContexts(ofRealm);
+  if (count >= 0 && count === emptyAt) return false;
+  const has = inspectSelf().hasScriptVariables();
+  if (!has) emptyAt = count;
+  return has;
+}
+
+/** True: two scopes that were captured are one; `undefined`: not known. */
+export function isSameScope(scope: object, other: object): boolean | undefined {
+  const [one, two] = [contextAround(scope), contextAround(other)];
+  if (one === undefined || two === undefined) return undefined;
+  return closureReader()?.sharesContext(one.fn, one.depth, two.fn, two.depth) ?? undefined;
+}
+
+function readScopes(reader: NativeClosureReader, fn: AnyFunction): Capture | undefined {
+  const values: unknown[] = [];
+  const known = codes.get(reader.readScopes(fn, ofRealm, unset, values));
+  if (known === undefined) return undefined;
+  let at = 0;
+  const scopes = known.names.map((names, order) => {
+    const scope: Record<string, unknown> = Object.create(null);
+    for (const name of names) {
+      const value = values[at];
+      at += 1;
+      if (value === unset) defineOwn(scope, name, { get: hasNoValue, enumerable: true });
+      else scope[name] = value;
+    }
+    contexts.set(scope, { fn, depth: known.depths[order] ?? 0 });
+    return scope;
+  });
+  const { location, hasThis } = known;
+  const read = { scopes, ofScripts: undefined, global: globalThis, location, bound: undefined };
+  const value = values[at];
+  return hasThis && value !== unset ? { ...read, outerThis: { value } } : read;
+}
+
+function hasNoValue(): never {
+  throw new ReferenceError('the declaration of this variable has not run');
+}
+
+/** Captures by the inspector, and learns the code of `fn`. */
+function inspected(fn: AnyFunction): Capture {
+  const capture = inspectSelf().capture(fn);
+  const reader = isMainRealm && capture.global === globalThis ? closureReader() : undefined;
+  const learnt = reader?.learnScopes(fn) ?? undefined;
+  if (reader === undefined || learnt === undefined) return capture;
+  codes.set(learnt.number, { ...learnt, location: capture.location });
+  const read = readScopes(reader, fn);
+  if (read === undefined || !isSame(capture, read)) {
+    codes.delete(learnt.number);
+    reader.forgetScopes(fn);
+    return capture;
+  }
+  if (codes.size > maxKnown) {
+    for (const oldest of codes.keys()) {
+      codes.delete(oldest);
+      break;
+    }
+  }
+  const { ofScripts } = capture;
+  return ofScripts === undefined
+    ? read
+    : { ...read, scopes: [...read.scopes, ofScripts], ofScripts };
+}
+
+/** True: both have the same variables with the same values, in the same scopes. */
+function isSame({ scopes, ofScripts }: Capture, read: Capture): boolean {
+  const shown = scopes.filter((scope) => scope !== ofScripts && Object.keys(scope).length > 0);
+  if (shown.length !== read.scopes.length) return false;
+  return shown.every((scope, at) => {
+    const other = read.scopes[at] ?? {};
+    const names = Object.keys(scope);
+    if (names.length !== Object.keys(other).length) return false;
+    return names.every(
+      (name) => Object.hasOwn(other, name) && Object.is(valueIn(scope, name), valueIn(other, name)),
+    );
+  });
+}
+
+/** `undefined` also for a variable without a value, which the inspector shows in one of two ways. */
+function valueIn(scope: object, name: string): unknown {
+  try {
+    return Reflect.get(scope, name);
+  } catch {
+    return undefined;
+  }
+}
