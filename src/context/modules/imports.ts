@@ -77,15 +77,18 @@ export class Imports {
     if (!isClass && isAlone && !this.sentinels.isImport(fn)) return undefined;
     const known = isCopying() ? undefined : this.#found.get(fn);
     if (known !== undefined) return known === 'none' ? undefined : known;
-    const place = canInspect() ? this.#describer.placeOf(fn) : undefined;
-    const found =
-      cjsExport(fn, isClass) ??
-      (place && exportAt(place, isClass)) ??
-      (isClass && place
-        ? innerClass(fn, place, (each) => this.#describer.placeOf(each))
-        : undefined);
+    const found = cjsExport(fn, isClass) ?? this.#exportByPlace(fn, isClass);
     if (!isCopying()) this.#found.set(fn, found ?? 'none');
     return found;
+  }
+
+  /** The export that is written where `fn` is. The first time its whole module is parsed. */
+  #exportByPlace(fn: AnyFunction, isClass: boolean): ModuleReference | undefined {
+    const place = canInspect() ? this.#describer.placeOf(fn) : undefined;
+    if (place === undefined) return undefined;
+    const found = exportAt(place, isClass);
+    if (found !== undefined || !isClass) return found;
+    return innerClass(fn, place, (each) => this.#describer.placeOf(each));
   }
 
   /** The export in which `fn` is, of a module that may be imported. */
