@@ -9,6 +9,8 @@ import { countCalls, expectSame, timeCalls, warmUpMs } from '../lib/measure.js';
 import { add } from '../lib/tasks.js';
 
 const captures = ['manycore-process+let', 'manycore-process+constants', 'manycore-process+nothing'];
+/** Written anew at each call. */
+const graphs = ['manycore-process+this', 'manycore-process+shared'];
 const rivals = ['piscina', 'bare-thread'];
 const waitingCalls = 64;
 
@@ -44,7 +46,7 @@ export default {
   },
   runs: [
     ...runsOf('kept', [...captures, ...rivals]),
-    ...runsOf('fresh', [...captures, ...rivals]),
+    ...runsOf('fresh', [...captures, ...graphs, ...rivals]),
     ...runsOf('pinned', [...captures, ...rivals]),
     ...runsOf('waiting', [...captures, ...rivals]),
     ...runsOf('handler', [...captures, ...rivals]),
@@ -146,6 +148,35 @@ const makers = {
       run: (n) => add(n * scale) + basename(label).length,
       wanted: (turn) => turn * scale + 1 + 'lamp.js'.length,
     });
+  },
+  /** An arrow of a method: the object of its `this` travels with its class. */
+  this() {
+    class Lamp {
+      constructor() {
+        this.scale = 3;
+        this.label = 'lamp';
+      }
+
+      priceOf() {
+        return (n) => n * this.scale + this.label.length;
+      }
+    }
+    const lamp = new Lamp();
+    return () => ({ run: lamp.priceOf(), wanted: (turn) => turn * 3 + 4 });
+  },
+  /** A function that assigns a variable of the closure. */
+  shared() {
+    return () => {
+      let count = 1;
+      const double = () => {
+        count *= 2;
+      };
+      const run = (n) => {
+        double();
+        return n + count;
+      };
+      return { run, wanted: (turn) => turn + 2 };
+    };
   },
   nothing() {
     return () => ({ run: (n) => n + 1, wanted: (turn) => turn + 1 });
