@@ -29,11 +29,17 @@ interface Context {
   readonly depth: number;
 }
 
-const contexts = new WeakMap<object, Context>();
+/** Key of the context in a scope. A WeakMap of scopes would take the collector some milliseconds. */
+const contextKey = Symbol('context');
+
+interface ReadScope {
+  [name: string]: unknown;
+  [contextKey]?: Context;
+}
 
 /** The context of a scope; `undefined`: the inspector has shown it. */
-export function contextAround(scope: object | undefined): Context | undefined {
-  return scope && contexts.get(scope);
+export function contextAround(scope: ReadScope | undefined): Context | undefined {
+  return scope?.[contextKey];
 }
 
 /** A function of this realm. */
@@ -80,7 +86,7 @@ function hasScriptVariables(reader: NativeClosureReader): boolean {
 }
 
 /** True: two scopes that were captured are one; `undefined`: not known. */
-export function isSameScope(scope: object, other: object): boolean | undefined {
+export function isSameScope(scope: ReadScope, other: ReadScope): boolean | undefined {
   const [one, two] = [contextAround(scope), contextAround(other)];
   if (one === undefined || two === undefined) return undefined;
   return closureReader()?.sharesContext(one.fn, one.depth, two.fn, two.depth) ?? undefined;
@@ -92,14 +98,14 @@ function readScopes(reader: NativeClosureReader, fn: AnyFunction): Capture | und
   if (known === undefined) return undefined;
   let at = 0;
   const scopes = known.names.map((names, order) => {
-    const scope: Record<string, unknown> = Object.create(null);
+    const scope: ReadScope = Object.create(null);
     for (const name of names) {
       const value = values[at];
       at += 1;
       if (value === unset) defineOwn(scope, name, { get: hasNoValue, enumerable: true });
       else scope[name] = value;
     }
-    contexts.set(scope, { fn, depth: known.depths[order] ?? 0 });
+    scope[contextKey] = { fn, depth: known.depths[order] ?? 0 };
     return scope;
   });
   const { location, hasThis } = known;
