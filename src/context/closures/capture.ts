@@ -24,22 +24,23 @@ const codes = new Map<number, Known>();
 const unset = Symbol('unset');
 
 /** The context of a scope: that of `fn`, so many steps up. */
-interface Context {
+class Context {
   readonly fn: AnyFunction;
   readonly depth: number;
+
+  constructor(fn: AnyFunction, depth: number) {
+    this.fn = fn;
+    this.depth = depth;
+  }
 }
 
 /** Key of the context in a scope. A WeakMap of scopes would take the collector some milliseconds. */
 const contextKey = Symbol('context');
 
-interface ReadScope {
-  [name: string]: unknown;
-  [contextKey]?: Context;
-}
-
 /** The context of a scope; `undefined`: the inspector has shown it. */
-export function contextAround(scope: ReadScope | undefined): Context | undefined {
-  return scope?.[contextKey];
+export function contextAround(scope: object | undefined): Context | undefined {
+  const held: unknown = scope && Reflect.get(scope, contextKey);
+  return held instanceof Context ? held : undefined;
 }
 
 /** A function of this realm. */
@@ -86,7 +87,7 @@ function hasScriptVariables(reader: NativeClosureReader): boolean {
 }
 
 /** True: two scopes that were captured are one; `undefined`: not known. */
-export function isSameScope(scope: ReadScope, other: ReadScope): boolean | undefined {
+export function isSameScope(scope: object, other: object): boolean | undefined {
   const [one, two] = [contextAround(scope), contextAround(other)];
   if (one === undefined || two === undefined) return undefined;
   return closureReader()?.sharesContext(one.fn, one.depth, two.fn, two.depth) ?? undefined;
@@ -98,14 +99,14 @@ function readScopes(reader: NativeClosureReader, fn: AnyFunction): Capture | und
   if (known === undefined) return undefined;
   let at = 0;
   const scopes = known.names.map((names, order) => {
-    const scope: ReadScope = Object.create(null);
+    const scope: Record<string | symbol, unknown> = Object.create(null);
     for (const name of names) {
       const value = values[at];
       at += 1;
       if (value === unset) defineOwn(scope, name, { get: hasNoValue, enumerable: true });
       else scope[name] = value;
     }
-    scope[contextKey] = { fn, depth: known.depths[order] ?? 0 };
+    scope[contextKey] = new Context(fn, known.depths[order] ?? 0);
     return scope;
   });
   const { location, hasThis } = known;
