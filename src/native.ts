@@ -305,8 +305,8 @@ export interface NativeTransactions {
   take(words: number): number;
   keepTaken(): void;
   giveBack(kept: number): void;
-  /** Commits what the desk has; false: a conflict, without an effect. */
-  commit(): boolean;
+  /** A function that commits what the desk has; it returns false at a conflict, without an effect. */
+  committer(): () => boolean;
   /** A later snapshot for the reads on the desk, into its first word; false: one has changed. */
   extend(): boolean;
   /** Returns when the object may have a version that a snapshot of now can have. */

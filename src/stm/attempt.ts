@@ -258,7 +258,7 @@ export class Attempt {
     }
     this.#writeDesk();
     this.#showReads();
-    if (!callNative(() => native.commit())) return false;
+    if (!callNative(this.#space.commit)) return false;
     this.#leaveEpoch();
     this.#commits += 1;
     if (this.#commits % commitsPerTidy === 0) callNative(() => native.tidy());

@@ -27,6 +27,8 @@ export type Places = Readonly<Record<(typeof placeNames)[number], number>>;
 
 export interface Space {
   readonly native: NativeTransactions;
+  /** Commits what the desk has; false: a conflict, without an effect. */
+  readonly commit: () => boolean;
   readonly words: Int32Array;
   /** The same memory. */
   readonly bytes: Buffer;
@@ -61,6 +63,7 @@ export function openSpace(): Space {
   const memory = native.words();
   return {
     native,
+    commit: native.committer(),
     words: new Int32Array(memory),
     bytes: Buffer.from(memory),
     desk: new Int32Array(native.desk()),

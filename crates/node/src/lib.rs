@@ -3,6 +3,7 @@
 
 mod acceptor;
 mod arena;
+mod bare_function;
 mod call;
 mod channel_end;
 mod closure_reader;

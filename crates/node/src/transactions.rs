@@ -2,6 +2,7 @@
 //! on a desk, memory that both sides see. What must not be interrupted is one call: a commit, a block, a watch.
 
 use crate::arena::NativeArena;
+use crate::bare_function::bare_function;
 use crate::collected::Collected;
 use crate::error::{Result, refused, to_js};
 use crate::segment::external_buffer;
@@ -15,7 +16,9 @@ use manycore_core::{CoreError, sys as core_sys};
 use napi::bindgen_prelude::{Env, Function, Unknown};
 use napi_derive::napi;
 use std::cell::{Cell, RefCell};
+use std::ops::Deref;
 use std::ptr::NonNull;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -56,17 +59,67 @@ unsafe impl Send for Desk {}
 // SAFETY: as above.
 unsafe impl Sync for Desk {}
 
-#[napi]
-pub struct NativeTransactions {
+/// What a commit needs.
+pub struct Committer {
     space: Arc<MappedSpace>,
     me: Participant,
     around: Live,
     desk: Arc<Desk>,
     commit: RefCell<Commit>,
+    is_closed: Cell<bool>,
+}
+
+impl Committer {
+    /// False: a conflict, without an effect. The snapshot is the commit's version then.
+    fn commit(&self) -> Result<bool> {
+        if self.is_closed.get() {
+            return Err(refused("this thread has left the memory"));
+        }
+        let mut commit = self.commit.borrow_mut();
+        self.read_desk(&mut commit).map_err(to_js)?;
+        let outcome = self.space.commit(self.me, &mut commit, &self.around).map_err(to_js)?;
+        let Outcome::Committed(version) = outcome else { return Ok(false) };
+        self.desk.0[0].set(version);
+        Ok(true)
+    }
+
+    fn read_desk(&self, commit: &mut Commit) -> std::result::Result<(), CoreError> {
+        let desk = &self.desk.0;
+        let [snapshot, reads, writes] = [0, 1, 2].map(|at| desk[at].get());
+        let (reads, writes) = ((reads as usize).min(MAX_READS), (writes as usize).min(MAX_WRITES));
+        commit.restart(snapshot);
+        commit.keeps_taken = true;
+        commit.reads.extend(desk[DESK_READS..DESK_READS + reads].iter().map(Cell::get));
+        for write in desk[DESK_WRITES..].chunks_exact(WRITE_WORDS).take(writes) {
+            let [lock, header, kind, lo, hi, freed] = [0, 1, 2, 3, 4, 5].map(|at| write[at].get());
+            self.space.class_of(lock)?;
+            commit.locks.push(lock);
+            commit.unchanged.push((lock - 1, header));
+            commit.replaced.push(lock + 1);
+            if freed != 0 {
+                self.space.free_object(lock, commit)?;
+            } else {
+                commit.writes.extend([(lock + 1, kind), (lock + 2, lo), (lock + 3, hi)]);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[napi]
+pub struct NativeTransactions {
+    committer: Rc<Committer>,
     waiter: RefCell<Option<Arc<Waiter>>>,
     woken: Collected,
     held_back: Cell<u32>,
-    is_closed: Cell<bool>,
+}
+
+impl Deref for NativeTransactions {
+    type Target = Committer;
+
+    fn deref(&self) -> &Committer {
+        &self.committer
+    }
 }
 
 #[napi]
@@ -87,17 +140,16 @@ impl NativeTransactions {
         let state = thread_state(core_sys::thread_id() as u32)
             .ok_or_else(|| refused("this system has no /proc"))?;
         let me = space.attach(state, is_alive, &around).map_err(to_js)?;
-        Ok(NativeTransactions {
+        let committer = Rc::new(Committer {
             space: Arc::new(space),
             me,
             around,
             desk: Arc::new(Desk::new()),
             commit: RefCell::default(),
-            waiter: RefCell::default(),
-            woken,
-            held_back: Cell::new(0),
             is_closed: Cell::new(false),
-        })
+        });
+        let (waiter, held_back) = (RefCell::default(), Cell::new(0));
+        Ok(NativeTransactions { committer, waiter, woken, held_back })
     }
 
     /// All words of the space.
@@ -154,37 +206,11 @@ impl NativeTransactions {
         self.space.give_taken_back(self.me, kept).map_err(to_js)
     }
 
-    /// Commits what the desk holds. False: a conflict, without an effect. The snapshot is the commit's version then.
+    /// A function that commits what the desk holds. False: a conflict, without an effect.
     #[napi]
-    pub fn commit(&self) -> Result<bool> {
-        let mut commit = self.commit.borrow_mut();
-        self.read_desk(&mut commit).map_err(to_js)?;
-        let outcome = self.space.commit(self.me, &mut commit, &self.around).map_err(to_js)?;
-        let Outcome::Committed(version) = outcome else { return Ok(false) };
-        self.desk.0[0].set(version);
-        Ok(true)
-    }
-
-    fn read_desk(&self, commit: &mut Commit) -> std::result::Result<(), CoreError> {
-        let desk = &self.desk.0;
-        let [snapshot, reads, writes] = [0, 1, 2].map(|at| desk[at].get());
-        let (reads, writes) = ((reads as usize).min(MAX_READS), (writes as usize).min(MAX_WRITES));
-        commit.restart(snapshot);
-        commit.keeps_taken = true;
-        commit.reads.extend(desk[DESK_READS..DESK_READS + reads].iter().map(Cell::get));
-        for write in desk[DESK_WRITES..].chunks_exact(WRITE_WORDS).take(writes) {
-            let [lock, header, kind, lo, hi, freed] = [0, 1, 2, 3, 4, 5].map(|at| write[at].get());
-            self.space.class_of(lock)?;
-            commit.locks.push(lock);
-            commit.unchanged.push((lock - 1, header));
-            commit.replaced.push(lock + 1);
-            if freed != 0 {
-                self.space.free_object(lock, commit)?;
-            } else {
-                commit.writes.extend([(lock + 1, kind), (lock + 2, lo), (lock + 3, hi)]);
-            }
-        }
-        Ok(())
+    pub fn committer<'env>(&self, env: &'env Env) -> napi::Result<Unknown<'env>> {
+        let committer = Rc::clone(&self.committer);
+        bare_function(env, move || committer.commit())
     }
 
     /// A later snapshot for the reads of the desk, into its first word. False: one of them has changed.

@@ -1,0 +1,67 @@
+//! A function for JavaScript that costs little to call. At each call of a method, Node looks up the object behind
+//! `this` and its type, which takes longer than a short commit.
+
+use crate::error::Result;
+use napi::bindgen_prelude::{Env, Unknown};
+use napi::{check_status, sys};
+use std::ffi::{CString, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+
+/// Makes a function without parameters that returns what `work` does, or throws its error.
+pub fn bare_function<F>(env: &Env, work: F) -> napi::Result<Unknown<'_>>
+where
+    F: Fn() -> Result<bool> + 'static,
+{
+    let data: *mut c_void = Box::into_raw(Box::new(work)).cast();
+    let mut made = null_mut();
+    // SAFETY: on the thread of `env`, with a live out-parameter. `call` finds its `F` behind `data`.
+    let status = unsafe {
+        sys::napi_create_function(env.raw(), null_mut(), 0, Some(call::<F>), data, &mut made)
+    };
+    check_status!(status)?;
+    // SAFETY: as above; `data` is used until the function is collected.
+    let status = unsafe {
+        sys::napi_add_finalizer(env.raw(), made, data, Some(end::<F>), null_mut(), null_mut())
+    };
+    check_status!(status)?;
+    // SAFETY: a live value of this environment.
+    Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), made) })
+}
+
+/// # Safety
+/// V8 calls it as the function that `bare_function` made with an `F`.
+unsafe extern "C" fn call<F>(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value
+where
+    F: Fn() -> Result<bool>,
+{
+    let mut data = null_mut();
+    // SAFETY: the arguments of a callback, and a live out-parameter; the others may be null.
+    unsafe {
+        sys::napi_get_cb_info(env, info, null_mut(), null_mut(), null_mut(), &mut data);
+    }
+    // SAFETY: the box of `bare_function`, which lives as long as the function.
+    let work = unsafe { &*data.cast::<F>() };
+    let (code, reason) = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(result)) => {
+            let mut value = null_mut();
+            // SAFETY: on the thread of `env`, with a live out-parameter.
+            unsafe { sys::napi_get_boolean(env, result, &mut value) };
+            return value;
+        }
+        Ok(Err(error)) => (error.status, error.reason),
+        Err(_) => ("GenericFailure".to_owned(), "the native library panicked".to_owned()),
+    };
+    let text = |text: String| CString::new(text).unwrap_or_default();
+    let (code, reason) = (text(code), text(reason));
+    // SAFETY: on the thread of `env`, with texts that live until it returns.
+    unsafe { sys::napi_throw_error(env, code.as_ptr(), reason.as_ptr()) };
+    null_mut()
+}
+
+/// # Safety
+/// `data` is the box of `bare_function`, which nothing uses any more.
+unsafe extern "C" fn end<F>(_env: sys::napi_env, data: *mut c_void, _hint: *mut c_void) {
+    // SAFETY: the contract of this function.
+    drop(unsafe { Box::from_raw(data.cast::<F>()) });
+}
