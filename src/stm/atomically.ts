@@ -22,6 +22,8 @@ const attemptsBeforeSerial = 32;
 /** Loads of a word in the longest pause. */
 const maxPause = 1024;
 
+const none: readonly (() => void)[] = [];
+
 /** The end of one run: its result, or why it did not commit. */
 type Run<T> =
   | { readonly how: 'committed'; readonly result: T; readonly effects: readonly (() => void)[] }
@@ -71,7 +73,7 @@ function runOnce<T>(attempt: Attempt, fn: () => T): Run<T> {
     const result = fn();
     if (attempt.ending === undefined) {
       if (isThenable(result)) throw asynchronous();
-      const effects = attempt.afterCommit.slice();
+      const effects = attempt.afterCommit.length === 0 ? none : attempt.afterCommit.slice();
       isCommitted = attempt.tryCommit();
       return isCommitted ? { how: 'committed', result, effects } : { how: 'conflict' };
     }

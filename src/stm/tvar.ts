@@ -183,7 +183,11 @@ class SharedVariable<T> implements TVar<T> {
     if (this.#writtenBy === attempt.number && this.#write?.isFreed === true) throw gone();
     if (this.#attempt !== attempt.number) attempt.checkHeader(this.#at, this.#header);
     threadState().writer.write(value, words);
-    Object.assign(this.#writeOf(attempt), words);
+    const write = this.#writeOf(attempt);
+    write.kind = words.kind;
+    write.lo = words.lo;
+    write.hi = words.hi;
+    write.bytes = words.bytes;
     this.#value = words.bytes === undefined ? value : notMade;
     this.#attempt = attempt.number;
   }
@@ -203,7 +207,10 @@ class SharedVariable<T> implements TVar<T> {
       before,
       isFreed: false,
       isReplaced: false,
-      ...words,
+      kind: 0,
+      lo: 0,
+      hi: 0,
+      bytes: undefined,
     };
     attempt.writes.push(write);
     this.#write = write;
