@@ -301,12 +301,12 @@ export interface NativeTransactions {
   desk(): ArrayBuffer;
   /** Indices of words, in the order of `placeNames` (stm/space.ts). */
   places(): number[];
-  /** Takes memory for an object of `words` words; returns its index. */
-  take(words: number): number;
+  /** A function that takes memory for an object of so many words, and returns its index. */
+  taker(): (words: number) => number;
   keepTaken(): void;
   giveBack(kept: number): void;
-  /** A function that commits what the desk has; it returns false at a conflict, without an effect. */
-  committer(): () => boolean;
+  /** A function that commits what the desk has; it returns 0 at a conflict, without an effect. */
+  committer(): () => number;
   /** A later snapshot for the reads on the desk, into its first word; false: one has changed. */
   extend(): boolean;
   /** Returns when the object may have a version that a snapshot of now can have. */

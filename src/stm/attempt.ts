@@ -186,7 +186,7 @@ export class Attempt {
 
   /** Takes memory for an object of a transaction. Throws `SHARED_MEMORY_FULL`, `STM_TOO_LARGE`. */
   take(words: number): number {
-    const at = callNative(() => this.#space.native.take(words));
+    const at = callNative(() => this.#space.take(words));
     this.#takenCount += 1;
     return at;
   }
@@ -262,7 +262,7 @@ export class Attempt {
     }
     this.#writeDesk();
     this.#showReads();
-    if (!callNative(this.#space.commit)) return false;
+    if (callNative(this.#space.commit) === 0) return false;
     this.#leaveEpoch();
     this.#commits += 1;
     if (this.#commits % commitsPerTidy === 0) callNative(() => native.tidy());

@@ -27,8 +27,10 @@ export type Places = Readonly<Record<(typeof placeNames)[number], number>>;
 
 export interface Space {
   readonly native: NativeTransactions;
-  /** Commits what the desk has; false: a conflict, without an effect. */
-  readonly commit: () => boolean;
+  /** Commits what the desk has; 0: a conflict, without an effect. */
+  readonly commit: () => number;
+  /** Takes memory for an object of so many words; returns its index. */
+  readonly take: (words: number) => number;
   readonly words: Int32Array;
   /** The same memory. */
   readonly bytes: Buffer;
@@ -64,6 +66,7 @@ export function openSpace(): Space {
   return {
     native,
     commit: native.committer(),
+    take: native.taker(),
     words: new Int32Array(memory),
     bytes: Buffer.from(memory),
     desk: new Int32Array(native.desk()),

@@ -8,10 +8,10 @@ use std::ffi::{CString, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
-/// Makes a function without parameters that returns what `work` does, or throws its error.
+/// Makes a function of one number that returns what `work` does, or throws its error. Without a number it gets 0.
 pub fn bare_function<F>(env: &Env, work: F) -> napi::Result<Unknown<'_>>
 where
-    F: Fn() -> Result<bool> + 'static,
+    F: Fn(u32) -> Result<u32> + 'static,
 {
     let data: *mut c_void = Box::into_raw(Box::new(work)).cast();
     let mut made = null_mut();
@@ -33,20 +33,23 @@ where
 /// V8 calls it as the function that `bare_function` made with an `F`.
 unsafe extern "C" fn call<F>(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value
 where
-    F: Fn() -> Result<bool>,
+    F: Fn(u32) -> Result<u32>,
 {
-    let mut data = null_mut();
-    // SAFETY: the arguments of a callback, and a live out-parameter; the others may be null.
+    let (mut count, mut argument, mut data) = (1, null_mut(), null_mut());
+    // SAFETY: the arguments of a callback, and live out-parameters; that of `this` may be null.
     unsafe {
-        sys::napi_get_cb_info(env, info, null_mut(), null_mut(), null_mut(), &mut data);
+        sys::napi_get_cb_info(env, info, &mut count, &mut argument, null_mut(), &mut data);
     }
+    let mut number = 0;
+    // SAFETY: a live value of this environment; one that is no number leaves the 0.
+    unsafe { sys::napi_get_value_uint32(env, argument, &mut number) };
     // SAFETY: the box of `bare_function`, which lives as long as the function.
     let work = unsafe { &*data.cast::<F>() };
-    let (code, reason) = match catch_unwind(AssertUnwindSafe(work)) {
+    let (code, reason) = match catch_unwind(AssertUnwindSafe(|| work(number))) {
         Ok(Ok(result)) => {
             let mut value = null_mut();
             // SAFETY: on the thread of `env`, with a live out-parameter.
-            unsafe { sys::napi_get_boolean(env, result, &mut value) };
+            unsafe { sys::napi_create_uint32(env, result, &mut value) };
             return value;
         }
         Ok(Err(error)) => (error.status, error.reason),

@@ -70,17 +70,26 @@ pub struct Committer {
 }
 
 impl Committer {
-    /// False: a conflict, without an effect. The snapshot is the commit's version then.
-    fn commit(&self) -> Result<bool> {
-        if self.is_closed.get() {
-            return Err(refused("this thread has left the memory"));
-        }
+    /// 0: a conflict, without an effect. The snapshot is the commit's version otherwise.
+    fn commit(&self) -> Result<u32> {
+        self.check_open()?;
         let mut commit = self.commit.borrow_mut();
         self.read_desk(&mut commit).map_err(to_js)?;
         let outcome = self.space.commit(self.me, &mut commit, &self.around).map_err(to_js)?;
-        let Outcome::Committed(version) = outcome else { return Ok(false) };
+        let Outcome::Committed(version) = outcome else { return Ok(0) };
         self.desk.0[0].set(version);
-        Ok(true)
+        Ok(1)
+    }
+
+    /// Takes memory for an object of `words` words.
+    fn take(&self, words: u32) -> Result<u32> {
+        self.check_open()?;
+        self.space.take(self.me, words, &self.around).map_err(to_js)
+    }
+
+    fn check_open(&self) -> Result<()> {
+        let is_open = !self.is_closed.get();
+        is_open.then_some(()).ok_or_else(|| refused("this thread has left the memory"))
     }
 
     fn read_desk(&self, commit: &mut Commit) -> std::result::Result<(), CoreError> {
@@ -186,10 +195,11 @@ impl NativeTransactions {
         ])
     }
 
-    /// Takes memory for an object of `words` words.
+    /// A function that takes memory for an object of so many words, and returns its index.
     #[napi]
-    pub fn take(&self, words: u32) -> Result<u32> {
-        self.space.take(self.me, words, &self.around).map_err(to_js)
+    pub fn taker<'env>(&self, env: &'env Env) -> napi::Result<Unknown<'env>> {
+        let committer = Rc::clone(&self.committer);
+        bare_function(env, move |words| committer.take(words))
     }
 
     /// Keeps everything that was taken, outside of a commit.
@@ -206,11 +216,11 @@ impl NativeTransactions {
         self.space.give_taken_back(self.me, kept).map_err(to_js)
     }
 
-    /// A function that commits what the desk holds. False: a conflict, without an effect.
+    /// A function that commits what the desk holds. 0: a conflict, without an effect.
     #[napi]
     pub fn committer<'env>(&self, env: &'env Env) -> napi::Result<Unknown<'env>> {
         let committer = Rc::clone(&self.committer);
-        bare_function(env, move || committer.commit())
+        bare_function(env, move |_| committer.commit())
     }
 
     /// A later snapshot for the reads of the desk, into its first word. False: one of them has changed.
