@@ -143,7 +143,11 @@ export class Attempt {
 
   /** Throws `STM_GONE` for an object that was freed; for one that is written and was not read. */
   checkHeader(at: number, header: number): void {
-    if (Atomics.load(this.#words, at - 1) !== header) throw gone();
+    if (Atomics.load(this.#words, at - 1) === header) return;
+    // The commit that has freed it may have changed what led here: then this attempt has read two moments.
+    this.#showReads();
+    if (!callNative(() => this.#space.native.extend())) throw this.end('conflict');
+    throw gone();
   }
 
   #note(at: number): void {

@@ -4,7 +4,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../../src/errors.js';
 import { Pool, pmap } from '../../src/public.js';
-import { atomically, atomicallyWhen, check, retry, type TVar, tvar } from '../../src/stm/public.js';
+import {
+  atomically,
+  atomicallyWhen,
+  check,
+  free,
+  retry,
+  type TVar,
+  tvar,
+} from '../../src/stm/public.js';
 import { deadlineMs, openPool, processWays, ways } from '../pool/calls/ways.js';
 import { withDeadline } from '../support/index.js';
 
@@ -55,6 +63,34 @@ for (const way of shared) {
     const runs = await Promise.all([1, 2, 3].map((by) => pool.run(add, by)));
     for (const cell of cells) assert.equal(cell.peek(), rounds * 6);
     t.diagnostic(`attempts for ${rounds} commits: ${runs.join(', ')}`);
+  });
+
+  test(`a variable that another one frees and unlinks ends the attempt, no more; ${way.name}`, async (t) => {
+    const pool = openPool(t, { size: 2 }, way);
+    const list = tvar<TVar<number>>(tvar(0));
+    const rounds = 20_000;
+    const replace = () => {
+      for (let round = 1; round <= rounds; round += 1) {
+        atomically(() => {
+          free(list.get());
+          list.set(tvar(round));
+        });
+      }
+      return 0;
+    };
+    const follow = () => {
+      let last = 0;
+      while (last < rounds) {
+        const found = atomically(() => {
+          const inner = list.get();
+          return inner.get();
+        });
+        if (found < last) throw new Error(`${found} after ${last}`);
+        last = found;
+      }
+      return 1;
+    };
+    assert.deepEqual(await Promise.all([pool.run(follow), pool.run(replace)]), [1, 0]);
   });
 
   test(`a transaction wakes those that wait in other workers; ${way.name}`, async (t) => {
