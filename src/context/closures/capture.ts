@@ -9,7 +9,7 @@ import { defineOwn, isMainRealm } from '../../lib/index.js';
 import type { LearntScopes, NativeClosureReader } from '../../native.js';
 import type { AnyFunction } from '../types.js';
 import { closureReader } from './closure-reader.js';
-import { type Capture, type FunctionLocation, inspectSelf } from './inspector.js';
+import { type Capture, canInspect, type FunctionLocation, inspectSelf } from './inspector.js';
 
 interface Known extends LearntScopes {
   readonly location: FunctionLocation | undefined;
@@ -70,20 +70,24 @@ export class Captures {
     if (reader === undefined) return undefined;
     const read = readScopes(reader, fn);
     if (read === undefined) return undefined;
-    this.#hasScriptVariables ??= hasScriptVariables(reader);
+    this.#hasScriptVariables ??= scriptVariables().size > 0;
     return this.#hasScriptVariables ? undefined : read;
   }
 }
 
-/** The number of contexts of classic scripts with which they had no variables. */
-let emptyAt = -1;
+const nothing: ReadonlySet<string> = new Set();
+let scriptNames = nothing;
+/** The number of contexts of classic scripts with which they had these names; -1: not known. */
+let scriptContexts = -1;
 
-function hasScriptVariables(reader: NativeClosureReader): boolean {
-  const count = reader.scriptContexts(ofRealm);
-  if (count >= 0 && count === emptyAt) return false;
-  const has = inspectSelf().hasScriptVariables();
-  if (!has) emptyAt = count;
-  return has;
+/** Names of variables at the top of classic scripts of this realm. */
+export function scriptVariables(): ReadonlySet<string> {
+  if (!isMainRealm || !canInspect()) return nothing;
+  const count = closureReader()?.scriptContexts(ofRealm) ?? -1;
+  if (count >= 0 && count === scriptContexts) return scriptNames;
+  scriptNames = new Set(inspectSelf().scriptVariables());
+  scriptContexts = count;
+  return scriptNames;
 }
 
 /** True: two scopes that were captured are one; `undefined`: not known. */

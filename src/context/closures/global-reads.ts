@@ -9,6 +9,7 @@ import { isVariableName, type Key } from '../text/global-keys.js';
 import type { GlobalNames } from '../text/global-objects.js';
 import { globalUses, type Ref, type Use } from '../text/global-uses.js';
 import { isUserGlobal, userGlobals } from '../values/user-globals.js';
+import { scriptVariables } from './capture.js';
 import type { Slot } from './describe.js';
 import { guarded, guardGlobals, keyEdits, listEdits } from './global-guard.js';
 import type { Sharing } from './sharing.js';
@@ -214,9 +215,15 @@ class Reads {
     const isFree = this.#guarded?.length === 0;
     if (missing.length === 0 && !isFree) return undefined;
     return () =>
-      missing.some((key) => isUserGlobal(key, global)) ||
+      missing.some((key) => isUserGlobal(key, global) || isOfScripts(key, global)) ||
       (isFree && userGlobals(global).length > 0);
   }
+}
+
+/** True: a classic script has declared it since; that is not known of other realms. */
+function isOfScripts(key: string | symbol, global: object): boolean {
+  if (typeof key !== 'string') return false;
+  return global !== globalThis || scriptVariables().has(key);
 }
 
 /** Names that the global object has, and those that programs give to it. */

@@ -162,14 +162,15 @@ export class Inspector {
     });
   }
 
-  /** True: a classic script of the main context has declared a `let`, `const` or `class` at its top. */
-  hasScriptVariables(): boolean {
+  /** Names of each `let`, `const` and `class` at the top of a classic script of the main context. */
+  scriptVariables(): readonly string[] {
     return withBareObjects(() => {
-      let count: number | undefined;
+      let names: readonly string[] | undefined;
       this.#session.post('Runtime.globalLexicalScopeNames', {}, (error, reply) => {
-        if (error === null) count = reply.names.length;
+        if (error === null) names = reply.names;
       });
-      return count !== 0;
+      if (names === undefined) throw silent();
+      return names;
     });
   }
 

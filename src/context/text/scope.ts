@@ -483,23 +483,26 @@ class Walk implements Analysis {
     if (node.type === 'ForOfStatement' && node.await) this.#awaits();
     this.#within(node, { inLoop: true }, () => {
       if (node.type === 'ForStatement') {
-        this.#visitChildren(node);
+        const { init, test, update, body } = node;
+        if (init?.type === 'VariableDeclaration') this.#visitVariables(init, init.kind === 'let');
+        else if (init) this.visit(init);
+        for (const part of [test, update, body]) if (part) this.visit(part);
         return;
       }
       if (node.left.type === 'VariableDeclaration') {
-        for (const { id } of node.left.declarations) {
-          this.#declarePattern(id, node.left.kind === 'var' ? 'var' : 'const');
-        }
+        const kind = kindOf(node.left);
+        for (const { id } of node.left.declarations) this.#declarePattern(id, kind);
       } else this.#assign(node.left);
       this.visit(node.right);
       this.visit(node.body);
     });
   }
 
-  #visitVariables(node: VariableDeclaration): void {
-    const kind = node.kind === 'var' ? 'var' : node.kind === 'let' ? 'let' : 'const';
+  /** `isCopied`: each turn of a loop gets a scope with the values of the one before. */
+  #visitVariables(node: VariableDeclaration, isCopied = false): void {
+    const kind = kindOf(node);
     for (const { id, init } of node.declarations) {
-      const isFresh = !!init && makesObject.test(init.type);
+      const isFresh = !isCopied && !!init && makesObject.test(init.type);
       if (id.type === 'Identifier')
         this.#declare(id.name, kind, id.start, init ? 1 : 0, { isFresh });
       else this.#declarePattern(id, kind, init ? 1 : 0);
@@ -747,6 +750,11 @@ function hasDirective(body: readonly AnyNode[]): boolean {
     if (statement.directive === undefined) return false;
   }
   return false;
+}
+
+/** A `using` declaration cannot be assigned either. */
+function kindOf({ kind }: VariableDeclaration): 'var' | 'let' | 'const' {
+  return kind === 'var' || kind === 'let' ? kind : 'const';
 }
 
 const makesObject =

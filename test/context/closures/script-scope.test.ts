@@ -8,6 +8,7 @@ import vm from 'node:vm';
 import { hasCode } from '../../../src/errors.js';
 import { type Random, random, seeded } from '../../support/index.js';
 import { runElsewhere } from '../elsewhere.js';
+import { Peer } from '../harness.js';
 
 const library = new URL('../../../src/public.js', import.meta.url).href;
 
@@ -127,3 +128,23 @@ test('functions typed at the prompt share the variables typed there', async () =
   assert.match(output, /^there \[2,2,3,3\]$/m);
   assert.match(output, /^here \[2,2,3,3\]$/m);
 });
+
+for (const isApart of [false, true]) {
+  test(`a name that a later script declares is found${isApart ? ', in another realm' : ''}`, async (t) => {
+    const peer = new Peer();
+    t.after(() => peer.close());
+    const context = isApart ? vm.createContext({}) : undefined;
+    const script = (text: string): unknown =>
+      context ? vm.runInContext(text, context) : vm.runInThisContext(text);
+    for (const kind of ['let', 'const', 'class']) {
+      const name = `later_${kind}_${isApart}`;
+      const fn: unknown = script(`() => typeof ${name}`);
+      if (typeof fn !== 'function') throw new TypeError('the text is not a function');
+      const call = (): unknown => fn();
+      for (let turn = 0; turn < 3; turn += 1) assert.equal(await peer.run(call), 'undefined');
+      script(kind === 'class' ? `class ${name} {}` : `${kind} ${name} = 1`);
+      const home = kind === 'class' ? 'function' : 'number';
+      for (let turn = 0; turn < 3; turn += 1) assert.equal(await peer.run(call), home);
+    }
+  });
+}
