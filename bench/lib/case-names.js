@@ -19,6 +19,7 @@ export const caseNames = [
   'map-in-place',
   'map-skewed',
   'map-channels',
+  'stm',
 ];
 /** Measured only when named: one takes longer on more cores, others need wrk or a browser. */
 export const namedOnly = [
