@@ -34,7 +34,7 @@ export function toggle(head, key) {
   });
 }
 
-/** Half of the operations look for a key, half change one; returns how many ran in `windowMs`. */
+/** Half of the operations search a key, half change one; returns how many ran in `windowMs`. */
 export function work(head, keys, { warmMs, windowMs }) {
   const pick = () => Math.floor(Math.random() * keys);
   const once = () => {

@@ -1,4 +1,4 @@
-//! A function for JavaScript that costs little to call. At each call of a method, Node looks up the object behind
+//! A function for JavaScript that costs little to call. At each call of a method, Node finds the object behind
 //! `this` and its type, which takes longer than a short commit.
 
 use crate::error::Result;

@@ -56,7 +56,7 @@ enum Variable {
 struct Known {
     number: i32,
     contexts: Vec<Shape>,
-    /// Those with variables.
+    /// The contexts with variables.
     scopes: Vec<KnownScope>,
     /// Their variables, and then the `this` of the function around, where an arrow uses it.
     variables: Vec<Variable>,
@@ -88,7 +88,7 @@ pub struct Scopes {
 /// The outermost context around functions.
 #[derive(Clone, Copy)]
 struct Realm {
-    /// Its ScopeInfo, as a tagged address.
+    /// The ScopeInfo, as a tagged address.
     info: u64,
     /// The slot with the table of the contexts of classic scripts.
     table: usize,

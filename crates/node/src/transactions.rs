@@ -59,7 +59,7 @@ unsafe impl Send for Desk {}
 // SAFETY: as above.
 unsafe impl Sync for Desk {}
 
-/// What a commit needs.
+/// The parts of a participant that a commit uses.
 pub struct Committer {
     space: Arc<MappedSpace>,
     me: Participant,
