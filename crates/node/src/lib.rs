@@ -16,6 +16,7 @@ mod event_loop;
 mod file_sender;
 mod loop_inbox;
 mod machine;
+mod module_cells;
 mod native_loop;
 mod program;
 mod router;
