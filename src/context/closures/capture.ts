@@ -1,7 +1,7 @@
 // The scopes around a function, its place and its bound parts, at this moment. The inspector reads them once for
 // each piece of code. Where the native reader finds the same names and values there, it reads them from then on,
-// in a hundredth of the time. Node lists variables at the top of classic scripts by name, so that those
-// programs which have none, nearly all, need no capture for them.
+// in a hundredth of the time. Node lists variables at the top of classic scripts by name: a program that has
+// none, as nearly all, needs no capture for them, others one for each export.
 // Not here: the inspector (inspector.ts), the native reader (closure-reader.ts), the variables that code uses
 // (describe.ts).
 
@@ -49,12 +49,12 @@ const ofRealm = (): void => {};
 /** Captures of one export. */
 export class Captures {
   readonly #captures = new Map<AnyFunction, Capture>();
-  /** True: classic scripts have declared variables; `undefined`: not known yet. */
-  #hasScriptVariables: boolean | undefined;
+  /** The scope of variables at the top of classic scripts, once it was captured. */
+  #ofScripts: object | undefined;
 
   forget(): void {
     this.#captures.clear();
-    this.#hasScriptVariables = undefined;
+    this.#ofScripts = undefined;
   }
 
   of(fn: AnyFunction): Capture {
@@ -70,8 +70,10 @@ export class Captures {
     if (reader === undefined) return undefined;
     const read = readScopes(reader, fn);
     if (read === undefined) return undefined;
-    this.#hasScriptVariables ??= scriptVariables().size > 0;
-    return this.#hasScriptVariables ? undefined : read;
+    if (scriptVariables().size === 0) return read;
+    // One capture by the inspector has the scope that all functions of the realm see.
+    this.#ofScripts ??= inspectSelf().capture(fn).ofScripts;
+    return withScripts(read, this.#ofScripts);
   }
 }
 
@@ -142,7 +144,10 @@ function inspected(fn: AnyFunction): Capture {
       break;
     }
   }
-  const { ofScripts } = capture;
+  return withScripts(read, capture.ofScripts);
+}
+
+function withScripts(read: Capture, ofScripts: object | undefined): Capture {
   return ofScripts === undefined
     ? read
     : { ...read, scopes: [...read.scopes, ofScripts], ofScripts };

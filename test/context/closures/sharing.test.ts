@@ -50,14 +50,14 @@ export const calls = {
   'memos of one factory': () => { const a = memo(() => 1), b = memo(() => 1); return [() => [a(), b(), a()], []] },
   'pairs of one factory': () => { const a = pair(1), b = pair(1); return [() => { a.up()(); b.up(); return [a.get(), b.get()] }, []] },
   'one half of each as argument': () => { const a = pair(1); return [(up) => { up(); return a.get() }, [a.up]] },
-  'a variable of for-of that is assigned': () => { const fs = []; for (let x of [1, 2]) fs.push(() => ++x, () => x); return [() => fs.map((f) => f()), []] },
-  'a variable of for-in that is assigned': () => { const fs = []; for (let k in { a: 1, b: 2 }) fs.push(() => (k += '!'), () => k); return [() => fs.map((f) => f()), []] },
-  'variables of for-of that are assigned': () => { const fs = []; for (let [x, { y = 3 }] of [[1, {}]]) fs.push(() => [++x, (y *= 2)], () => [x, y]); return [() => fs.map((f) => f()), []] },
   'turns of a loop that share an object': () => { const fs = []; for (let x = 0, list = []; fs.length < 3; ) fs.push(() => { list.push(x); return [++x, list.length] }); return [() => fs.map((f) => f()), []] },
-  'turns of a loop that share a function': () => { const fs = []; for (let x = 0, own = () => x; fs.length < 2; ) fs.push(() => [++x, own()]); return [() => fs.map((f) => f()), []] },
   'a variable of the function around': () => { let n = 0; const both = { up: () => ++n, get: () => n }; return [() => [both.up(), both.get(), n], []] },
 };
 export const contexts = {
+  'a variable of for-of that is assigned': () => { const fs = []; for (let x of [1, 2]) fs.push(() => ++x, () => x); return [() => fs.map((f) => f()), []] },
+  'a variable of for-in that is assigned': () => { const fs = []; for (let k in { a: 1, b: 2 }) fs.push(() => (k += '!'), () => k); return [() => fs.map((f) => f()), []] },
+  'variables of for-of that are assigned': () => { const fs = []; for (let [x, { y = 3 }] of [[1, {}]]) fs.push(() => [++x, (y *= 2)], () => [x, y]); return [() => fs.map((f) => f()), []] },
+  'turns of a loop that share a function': () => { const fs = []; for (let x = 0, own = () => x; fs.length < 2; ) fs.push(() => [++x, own()]); return [() => fs.map((f) => f()), []] },
   'halves of a scope that nothing names': () => { const a = blind(1), b = blind(1); return [() => { a.up(); b.up(); return [a.get(), b.get()] }, []] },
   'closures of a loop': () => { const fs = loop(); return [() => fs.map((f) => f()), []] },
   'a counter of a factory, in two closures': () => { const n = blind(3); const up = () => n.up(); return [() => { up(); return [n.get(), up(), n.get()] }, []] },
