@@ -107,7 +107,7 @@ export class Attempt {
     while (this.writes.length > 0) this.writes.pop();
     while (this.afterCommit.length > 0) this.afterCommit.pop();
     const { ownEpoch } = this.#space.at;
-    // Reads stay before this store also without a fence, which takes a tenth of a short transaction.
+    // Reads stay before this store also without the fence of an atomic one.
     if (isOrdered) this.#words[ownEpoch] = 0;
     else Atomics.store(this.#words, ownEpoch, 0);
   }

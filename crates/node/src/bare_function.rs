@@ -1,5 +1,5 @@
-//! A function for JavaScript that costs little to call. At each call of a method, Node finds the object behind
-//! `this` and its type, which takes longer than a short commit.
+//! A function for JavaScript that costs little to call: at each call of a method, Node finds the object behind
+//! `this` and checks its type.
 
 use crate::error::Result;
 use napi::bindgen_prelude::{Env, Unknown};

@@ -17,6 +17,7 @@ const MODULE_VARIABLE: usize = 3;
 const MAX_BETWEEN: usize = 12;
 /// Without the number of a module's variables, so many words are in front of the names.
 const SHORT_HEAD: usize = 3;
+
 /// Instance types of V8's objects.
 #[derive(Clone, Copy)]
 pub(crate) struct Types {

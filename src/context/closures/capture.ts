@@ -1,6 +1,6 @@
 // The scopes around a function, its place and its bound parts, at this moment. The inspector reads them once for
-// each piece of code. Where the native reader finds the same names and values there, it reads them from then on,
-// in a hundredth of the time. Node lists variables at the top of classic scripts by name: a program that has
+// each piece of code. Where the native reader finds the same names and values there, it reads them from then on.
+// Node lists variables at the top of classic scripts by name: a program that has
 // none, as nearly all, needs no capture for them, others one for each export.
 // Not here: the inspector (inspector.ts), the native reader (closure-reader.ts), the variables that code uses
 // (describe.ts).
@@ -10,6 +10,7 @@ import type { LearntScopes, NativeClosureReader } from '../../native.js';
 import type { AnyFunction } from '../types.js';
 import { closureReader } from './closure-reader.js';
 import { type Capture, canInspect, type FunctionLocation, inspectSelf } from './inspector.js';
+import { valueIn } from './scopes.js';
 
 interface Known extends LearntScopes {
   readonly location: FunctionLocation | undefined;
@@ -34,7 +35,7 @@ class Context {
   }
 }
 
-/** Key of the context in a scope. A WeakMap of scopes would take the collector some milliseconds. */
+/** Key of the context in a scope. No WeakMap: scopes are made at each call. */
 const contextKey = Symbol('context');
 
 /** The context of a scope; `undefined`: the inspector has shown it. */
@@ -165,13 +166,4 @@ function isSame({ scopes, ofScripts }: Capture, read: Capture): boolean {
       (name) => Object.hasOwn(other, name) && Object.is(valueIn(scope, name), valueIn(other, name)),
     );
   });
-}
-
-/** `undefined` also for a variable without a value, which the inspector shows in one of two ways. */
-function valueIn(scope: object, name: string): unknown {
-  try {
-    return Reflect.get(scope, name);
-  } catch {
-    return undefined;
-  }
 }

@@ -2,7 +2,7 @@
 // cannot be compiled elsewhere. Replacements have the same length, so that columns stay.
 // Not here: compiling it (recreate.ts).
 
-import { descriptorOf } from '../../lib/index.js';
+import { descriptorOf, jsonOf } from '../../lib/index.js';
 import { copyPrefix, isStrictAt, type Place } from '../modules/scripts.js';
 import type { CodeDefinition } from '../protocol.js';
 import { cellEdits, type Edit } from '../text/cells.js';
@@ -77,7 +77,7 @@ function compiledText(code: Code, cells: readonly string[], more: readonly Edit[
     texts = new Map();
     compiledTexts.set(code, texts);
   }
-  const key = `${cells.join()} ${more.map(({ start, end, text }) => `${start}:${end}:${text}`).join()}`;
+  const key = jsonOf([cells, more]);
   let compiled = texts.get(key);
   if (compiled === undefined) {
     compiled = compileText(code, cells, more);

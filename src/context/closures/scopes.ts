@@ -7,7 +7,8 @@ export function variablesIn(scope: object): (readonly [name: string, value: unkn
   return Object.getOwnPropertyNames(scope).map((name) => [name, valueIn(scope, name)]);
 }
 
-function valueIn(scope: object, name: string): unknown {
+/** `undefined`: there is no such variable, or it has no value yet. */
+export function valueIn(scope: object, name: string): unknown {
   try {
     return descriptorOf(scope, name)?.value;
   } catch {

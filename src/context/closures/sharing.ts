@@ -5,7 +5,7 @@
 // so identify the scope;
 // - two functions of one text that each scope makes at most once are of two scopes;
 // - two scopes of which any variable differs are two.
-// Where that does not decide, the native reader compares the contexts of both.
+// The native reader compares the contexts of both where that does not decide.
 // A variable that functions share and one of them assigns travels as a cell, `[value]`, which they share in
 // the worker as well (cells.ts). Where nothing decides whether they share it, they are refused.
 // Not here: reading scopes (describe.ts).
@@ -19,6 +19,7 @@ import { transferError } from '../values/refuse.js';
 import { isSameScope } from './capture.js';
 import type { Slot } from './describe.js';
 import { nameOf } from './hazards.js';
+import { valueIn } from './scopes.js';
 
 /** A function that uses a global of the program. */
 export interface Sharer {
@@ -184,14 +185,6 @@ function instanceOf(declared: Scope, scope: object): string | undefined {
     }
   }
   return undefined;
-}
-
-function valueIn(scope: object, name: string): unknown {
-  try {
-    return Object.hasOwn(scope, name) ? Reflect.get(scope, name) : undefined;
-  } catch {
-    return undefined; // its declaration has not run
-  }
 }
 
 function compare(a: User, b: User): 'one' | 'two' | 'unknown' {
