@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { pmap } from '../../src/public.js';
+import { pmap, taskSignal } from '../../src/public.js';
 import { deadlineMs, Gate, openPool } from '../pool/calls/ways.js';
 import { random, waitFor, withDeadline } from '../support/index.js';
 import { Point } from './mappers.js';
@@ -245,27 +245,27 @@ for (const way of mapWays) {
 
 for (const way of workerWays) {
   test(`${way.name}: a reduction that failed combines no further`, async (t) => {
-    const gate = new Gate(t);
-    const [file, combined] = [gate.file, gate.mark('combined')];
-    const wait = async (forFile: string): Promise<void> => {
+    const combined = new Gate(t).mark('combined');
+    const until = async (isOver: () => boolean): Promise<void> => {
       do await new Promise((turn) => setTimeout(turn, 1));
-      while (!existsSync(forFile));
+      while (!isOver());
     };
     // One worker waits with its item until the other combines what it mapped meanwhile.
     const map = async (item: number): Promise<number> => {
       if (item !== 10) return item;
-      await wait(combined);
+      await until(() => existsSync(combined));
       throw new RangeError('ten');
     };
+    // A combine ends when the failure has reached its worker: calls after that are calls too many.
     const combine = async (left: number, right: number): Promise<number> => {
+      const signal = taskSignal();
       appendFileSync(combined, '.');
-      await wait(file);
+      await until(() => signal?.aborted === true);
       return left + right;
     };
     const pool = openPool(t, { size: 2, graceMs: 60_000 }, way.way);
     const reduction = pmap.reduce(count(500), map, combine, 0, { pool, chunk: 1 });
     await assert.rejects(reduction, { message: 'ten', itemIndex: 10 });
-    gate.open();
     await waitFor(() => pool.stats().runningTasks + pool.stats().waitingTasks === 0, deadlineMs);
     const calls = readFileSync(combined, 'utf8').length;
     assert.ok(calls < 10, `combine was called ${calls} times`);
