@@ -1,24 +1,23 @@
 //! All variables around a function, scope by scope, as the inspector shows them: those in contexts, and the imports
 //! and exports of a module, which are in cells of the module. Learnt once per piece of code; the caller compares
 //! the first values with those of the inspector (src/context/closures/capture.ts).
-//! Not here: single variables of a function, and the layout of contexts (closure_reader.rs); the cells of a module
-//! (module_cells.rs).
+//! Not here: single variables of a function (closure_reader.rs), the layout of contexts (v8_layout.rs), the cells of
+//! a module (module_cells.rs).
 
-use crate::closure_reader::{
-    Code, LENGTH_AT, NativeClosureReader, Place, SLOTS_AT, Shape, WORD, is_pointer, number,
-    size_of_small, untag, word_at,
-};
+use crate::closure_reader::NativeClosureReader;
+use crate::codes::{Codes, Learnt};
 use crate::error::Result;
 use crate::module_cells::Types;
+use crate::v8_layout::{
+    Code, LENGTH_AT, Place, SLOTS_AT, Shape, WORD, number, size_of_small, untag, word_at,
+};
 use manycore_core::sys::Peek;
-use napi::bindgen_prelude::{Env, JsValue, Unknown};
+use napi::bindgen_prelude::{Env, Unknown};
 use napi_derive::napi;
-use std::collections::HashMap;
 
 /// Offset of the value in a cell.
 const CELL_VALUE_AT: usize = 8;
-/// Pieces of code that are remembered, and variables of one.
-const MAX_CODES: usize = 10_000;
+/// Variables of one piece of code.
 const MAX_VARIABLES: usize = 10_000;
 
 /// The place of a variable: a slot, or a cell of the module in that slot.
@@ -30,7 +29,6 @@ pub(crate) enum Variable {
 
 /// The scopes around a piece of code.
 struct Known {
-    number: i32,
     contexts: Vec<Shape>,
     /// The contexts with variables.
     scopes: Vec<KnownScope>,
@@ -45,20 +43,26 @@ struct KnownScope {
     names: Vec<String>,
 }
 
-impl Known {
-    fn is_like(&self, other: &Known) -> bool {
-        let contexts = || self.contexts.iter().map(Shape::alike);
-        let is_same = self.variables == other.variables && self.scopes == other.scopes;
-        is_same && contexts().eq(other.contexts.iter().map(Shape::alike))
+impl Learnt for Known {
+    fn contexts(&self) -> &[Shape] {
+        &self.contexts
+    }
+
+    fn has_places_of(&self, other: &Known) -> bool {
+        self.variables == other.variables && self.scopes == other.scopes
     }
 }
 
-/// Pieces of code by script and place.
-#[derive(Default)]
+/// The scopes that one thread has learnt.
 pub struct Scopes {
-    codes: HashMap<Code, Known>,
-    last: i32,
+    codes: Codes<Known>,
     realm: Option<Realm>,
+}
+
+impl Scopes {
+    pub fn new() -> Scopes {
+        Scopes { codes: Codes::new(), realm: None }
+    }
 }
 
 /// The outermost context around functions.
@@ -88,27 +92,18 @@ impl NativeClosureReader {
     #[napi]
     pub fn learn_scopes(&mut self, env: &Env, of: Unknown<'_>) -> Result<Option<LearntScopes>> {
         let Ok(peek) = Peek::open() else { return Ok(None) };
-        let Some(mut known) = self.scopes_of(&peek, env, &of) else { return Ok(None) };
-        self.scopes.last += 1;
-        let number = self.scopes.last;
-        known.number = number;
+        let Some(known) = self.scopes_of(&peek, env, &of) else { return Ok(None) };
         let has_this = known.has_this;
         let names = known.scopes.iter().map(|scope| scope.names.clone()).collect();
         let depths = known.scopes.iter().map(|scope| scope.depth as u32).collect();
-        let code = self.code_of(env, &of);
-        self.scopes.codes.insert(code, known);
-        if self.scopes.codes.len() > MAX_CODES {
-            let oldest = self.scopes.codes.iter().min_by_key(|(_, known)| known.number);
-            let code = oldest.map(|(&code, _)| code).unwrap_or_default();
-            self.scopes.codes.remove(&code);
-        }
+        let number = self.scopes.codes.learn(self.layout.code_of(env, &of), known);
         Ok(Some(LearntScopes { number, names, depths, has_this }))
     }
 
     /// Forgets the scopes around the code of `of`.
     #[napi]
     pub fn forget_scopes(&mut self, env: &Env, of: Unknown<'_>) {
-        self.scopes.codes.remove(&self.code_of(env, &of));
+        self.scopes.codes.forget(self.layout.code_of(env, &of));
     }
 
     /// Appends the values of all variables around `of`, in the order of their names, with `unset` for each that has
@@ -123,29 +118,27 @@ impl NativeClosureReader {
         unset: Unknown<'_>,
         values: Unknown<'_>,
     ) -> i32 {
-        let code = self.code_of(env, &of);
-        let Some(known) = self.scopes.codes.get(&code) else { return 0 };
-        let number = known.number;
+        let code = self.layout.code_of(env, &of);
+        let Some((number, known)) = self.scopes.codes.get(code) else { return 0 };
         // SAFETY: a function of V8, which `code_of` has found to have a script.
-        let mut contexts = unsafe { self.contexts_of(&of, &known.contexts) };
+        let mut contexts = unsafe { self.layout.contexts_of(&of, &known.contexts) };
         if contexts.is_none() {
             if self.renew_scopes(env, &of, code).is_none() {
-                self.scopes.codes.remove(&code);
+                self.scopes.codes.forget(code);
                 return 0;
             }
             // SAFETY: as above.
-            contexts = self
-                .scopes
-                .codes
-                .get(&code)
-                .and_then(|known| unsafe { self.contexts_of(&of, &known.contexts) });
+            contexts =
+                self.scopes.codes.get(code).and_then(|(_, known)| unsafe {
+                    self.layout.contexts_of(&of, &known.contexts)
+                });
         }
-        let (Some(contexts), Some(known)) = (contexts, self.scopes.codes.get(&code)) else {
+        let (Some(contexts), Some((_, known))) = (contexts, self.scopes.codes.get(code)) else {
             return 0;
         };
         let realm = known.contexts.len() - 1;
         // SAFETY: `of_realm` is a function with a script: src/context/closures/capture.ts.
-        let here = unsafe { self.root_of(&of_realm, known.contexts[realm].info) };
+        let here = unsafe { self.layout.root_of(&of_realm, known.contexts[realm].info) };
         if here != Some(contexts[realm]) {
             return 0;
         }
@@ -173,35 +166,14 @@ impl NativeClosureReader {
 
     /// The address of a context around `of`, until the next allocation.
     fn context_at(&self, env: &Env, of: &Unknown<'_>, depth: u32) -> Option<usize> {
-        if let Some(known) = self.scopes.codes.get(&self.code_of(env, of)) {
+        if let Some((_, known)) = self.scopes.codes.get(self.layout.code_of(env, of)) {
             // SAFETY: a function of V8, which `code_of` has found to have a script.
-            if let Some(contexts) = unsafe { self.contexts_of(of, &known.contexts) } {
+            if let Some(contexts) = unsafe { self.layout.contexts_of(of, &known.contexts) } {
                 return contexts[..known.contexts.len()].get(depth as usize).copied();
             }
         }
-        let (_, contexts) = self.walk(&Peek::open().ok()?, env, of, |_, _, _| Some(()))?;
+        let (_, contexts) = self.layout.walk(&Peek::open().ok()?, env, of, |_, _, _| Some(()))?;
         contexts.get(depth as usize).copied()
-    }
-
-    /// The address of the outermost context around `of`. `info`: the ScopeInfo of such contexts.
-    ///
-    /// # Safety
-    /// `of` is a function with a script.
-    unsafe fn root_of(&self, of: &Unknown<'_>, info: u64) -> Option<usize> {
-        // SAFETY: a live handle holds the tagged address of the function.
-        let function = unsafe { word_at(of.raw() as usize) };
-        // SAFETY: a function has its context there, which the self-test has proved.
-        let mut context = unsafe { word_at(untag(function) + self.layout.context_at) };
-        while is_pointer(context) {
-            let slots = untag(context) + SLOTS_AT;
-            // SAFETY: a context has its ScopeInfo in front.
-            if unsafe { word_at(slots) } == info {
-                return Some(untag(context));
-            }
-            // SAFETY: a context that is not that of a realm has one around it.
-            context = unsafe { word_at(slots + WORD * self.layout.previous) };
-        }
-        None
     }
 
     /// Contexts of classic scripts in the realm of `of_realm`, a function with a script. Each script that declares
@@ -210,7 +182,7 @@ impl NativeClosureReader {
     pub fn script_contexts(&mut self, env: &Env, of_realm: Unknown<'_>) -> i32 {
         let mut found = self.scopes.realm.and_then(|realm| {
             // SAFETY: the contract of this function.
-            unsafe { self.root_of(&of_realm, realm.info) }.map(|root| (root, realm))
+            unsafe { self.layout.root_of(&of_realm, realm.info) }.map(|root| (root, realm))
         });
         if found.is_none() {
             found = self.find_realm(env, &of_realm);
@@ -227,11 +199,12 @@ impl NativeClosureReader {
     fn find_realm(&self, env: &Env, of: &Unknown<'_>) -> Option<(usize, Realm)> {
         let kind = number(c"v8dbg_type_ScriptContextTable__SCRIPT_CONTEXT_TABLE_TYPE")?;
         let peek = Peek::open().ok()?;
-        let (shapes, contexts) = self.walk(&peek, env, of, |_, _, _| Some(()))?;
+        let (shapes, contexts) = self.layout.walk(&peek, env, of, |_, _, _| Some(()))?;
         let (root, info) = (*contexts.last()?, shapes.last()?.info);
         let count = size_of_small(peek.word(root + LENGTH_AT)?)?;
         let slots = peek.words(root + SLOTS_AT, count);
-        let is_table = |&word: &u64| self.type_of(&peek, word).map(usize::from) == Some(kind);
+        let is_table =
+            |&word: &u64| self.layout.type_of(&peek, word).map(usize::from) == Some(kind);
         let table = slots.iter().position(is_table)?;
         let part = |at| size_of_small(peek.word(untag(slots[table]) + at)?);
         (part(SLOTS_AT)? <= part(LENGTH_AT)?).then_some(())?;
@@ -242,10 +215,7 @@ impl NativeClosureReader {
     fn renew_scopes(&mut self, env: &Env, of: &Unknown<'_>, code: Code) -> Option<()> {
         let peek = Peek::open().ok()?;
         let found = self.scopes_of(&peek, env, of)?;
-        let known = self.scopes.codes.get(&code).filter(|known| found.is_like(known))?;
-        let number = known.number;
-        self.scopes.codes.insert(code, Known { number, ..found });
-        Some(())
+        self.scopes.codes.renew(code, found)
     }
 
     fn scopes_of(&self, peek: &Peek, env: &Env, of: &Unknown<'_>) -> Option<Known> {
@@ -253,8 +223,8 @@ impl NativeClosureReader {
         let mut scopes = Vec::new();
         let mut variables = Vec::new();
         let mut this = None;
-        let (contexts, _) = self.walk(peek, env, of, |depth, address, scope| {
-            let mut slots = self.slots_of(peek, env, scope)?;
+        let (contexts, _) = self.layout.walk(peek, env, of, |depth, address, scope| {
+            let mut slots = self.layout.slots_of(peek, env, scope)?;
             // The inspector does not show the name that a function expression gives itself.
             slots.truncate(slots.len() - usize::from(scope.has_own));
             let slots = slots.into_iter();
@@ -262,7 +232,7 @@ impl NativeClosureReader {
                 slots.map(|(name, slot)| (name, Variable::Slot(Place { depth, slot }))).collect();
             if scope.extra > 0 {
                 let module = Place { depth, slot: self.layout.min_slots };
-                let of_module = self.cells_of(peek, env, scope, address, module, types)?;
+                let of_module = self.layout.cells_of(peek, env, scope, address, module, types)?;
                 found.extend(of_module);
             }
             if this.is_none() {
@@ -277,7 +247,7 @@ impl NativeClosureReader {
             (variables.len() <= MAX_VARIABLES).then_some(())
         })?;
         variables.extend(this);
-        Some(Known { number: 0, contexts, scopes, variables, has_this: this.is_some() })
+        Some(Known { contexts, scopes, variables, has_this: this.is_some() })
     }
 }
 

@@ -8,6 +8,7 @@ mod call;
 mod channel_end;
 mod closure_reader;
 mod closure_scopes;
+mod codes;
 mod collected;
 mod collections;
 mod descriptors;
@@ -27,6 +28,7 @@ mod tracer;
 mod transactions;
 mod uncounted;
 mod uv;
+mod v8_layout;
 
 use napi_derive::module_init;
 

@@ -2,11 +2,11 @@
 //! other variables in the ScopeInfo of its context.
 //! Not here: what is read from them (closure_scopes.rs).
 
-use crate::closure_reader::{
-    LENGTH_AT, NativeClosureReader, Place, SLOTS_AT, Scope, WORD, is_pointer, is_small, number,
-    size_of_small, untag,
-};
 use crate::closure_scopes::Variable;
+use crate::v8_layout::{
+    LENGTH_AT, Layout, Place, SLOTS_AT, Scope, WORD, is_pointer, is_small, number, size_of_small,
+    untag,
+};
 use manycore_core::sys::Peek;
 use napi::bindgen_prelude::Env;
 
@@ -37,7 +37,7 @@ impl Types {
     }
 }
 
-impl NativeClosureReader {
+impl Layout {
     /// The imports and exports of the module whose context is at `address`; `None`: it is none.
     pub(crate) fn cells_of(
         &self,
