@@ -26,6 +26,7 @@ export const namedOnly = [
   'scaling',
   'workers',
   'kernels',
+  'closure-memory',
   'staircase',
   'gc',
   'lines',

@@ -78,6 +78,7 @@ export {
 export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';
 export { errorOf, messageOf } from './message.js';
+export { nodeCrypto } from './node/crypto.js';
 export {
   defineOwn,
   descriptorOf,

@@ -4,7 +4,8 @@
 // checked.
 // Not here: which keys are computed (global-keys.ts), globals that travel (global-reads.ts).
 
-import { randomUUID } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import { threadId } from 'node:worker_threads';
 import { CodedError } from '../../errors.js';
 import { descriptorOf } from '../../lib/index.js';
 import type { Edit } from '../text/cells.js';
@@ -31,7 +32,7 @@ interface Range {
 const everywhere = new Set<unknown>(['localStorage', 'sessionStorage']);
 
 /** Distinguishes functions that came back home from those of other processes. */
-const home = randomUUID();
+const home = [performance.timeOrigin, process.pid, threadId].join();
 
 /** The value in the slot of the guard: `[home, key, isEnumerable, key, …]`. */
 export function guarded(keys: readonly (string | symbol)[], global: object): unknown[] {

@@ -2,7 +2,7 @@
 // numbers that identify functions, classes and symbols for peers differ then. So the function is written by
 // an exporter of its own, which counts from the beginning.
 
-import { createHash } from 'node:crypto';
+import { nodeCrypto } from '../../lib/index.js';
 import type { AnyFunction, BufferCarrier, FunctionSnapshot } from '../types.js';
 import { format } from '../wire.js';
 import { ContextExporter } from './exporter.js';
@@ -17,7 +17,7 @@ export function fingerprint(
   buffers: BufferCarrier,
 ): string | undefined {
   if (state === undefined || parcel !== undefined) return undefined;
-  const hash = createHash('sha1');
+  const hash = nodeCrypto().createHash('sha1');
   if (state[0] === format.slots) return hash.update(state).digest('base64');
   try {
     const exporter = new ContextExporter({ buffers }, 0);

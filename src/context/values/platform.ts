@@ -1,17 +1,11 @@
 // Objects of Node and the web that can be re-created from their own methods, at once and without loss. Others
 // are refused (refuse.ts). Only direct instances: a user's subclass may hold more.
 
-import {
-  createPrivateKey,
-  createPublicKey,
-  createSecretKey,
-  type KeyObject,
-  X509Certificate,
-} from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { Dirent } from 'node:fs';
 import { BlockList, SocketAddress } from 'node:net';
 import * as types from 'node:util/types';
-import { defineOwn, ownValue } from '../../lib/index.js';
+import { defineOwn, functionName, nodeCrypto, ownValue } from '../../lib/index.js';
 import { unmarked } from '../toolchains/stack.js';
 import { corrupt } from '../wire.js';
 import { builtinPath } from './intrinsics.js';
@@ -56,6 +50,13 @@ function isOfUser(value: object, constructor: { readonly prototype: object }): b
 function isTagged(value: object, tag: string): boolean {
   const prototype: object | null = Object.getPrototypeOf(value);
   return prototype !== null && ownValue(prototype, Symbol.toStringTag) === tag;
+}
+
+/** True: its class may be the one of Node that has this name. */
+function isNamed(value: object, name: string): boolean {
+  const prototype: object | null = Object.getPrototypeOf(value);
+  const constructor = prototype === null ? undefined : ownValue(prototype, 'constructor');
+  return typeof constructor === 'function' && functionName(constructor) === name;
 }
 
 /** By the number in a payload. */
@@ -114,11 +115,13 @@ const kinds: readonly Kind[] = [
   },
   { partsOf: keyParts, make: makeKey },
   {
-    partsOf: (value) =>
-      value instanceof X509Certificate && isDirect(value, X509Certificate)
-        ? [value.raw]
-        : undefined,
-    make: ([raw]) => new X509Certificate(bytes(raw)),
+    partsOf: (value) => {
+      if (!isNamed(value, 'X509Certificate')) return undefined;
+      const { X509Certificate } = nodeCrypto();
+      const isOne = value instanceof X509Certificate && isDirect(value, X509Certificate);
+      return isOne ? [value.raw] : undefined;
+    },
+    make: ([raw]) => new (nodeCrypto().X509Certificate)(bytes(raw)),
   },
   {
     partsOf: (value) =>
@@ -165,6 +168,7 @@ function keyParts(value: object): Parts | undefined {
 
 function makeKey([type, material]: Parts): KeyObject {
   const key = bytes(material);
+  const { createPrivateKey, createPublicKey, createSecretKey } = nodeCrypto();
   if (type === 'secret') return createSecretKey(key);
   return type === 'public'
     ? createPublicKey({ key, format: 'der', type: 'spki' })
