@@ -2,11 +2,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool, perWorker } from 'manycore';
 import { atomically, atomicallyWhen, check, tvar } from 'manycore/stm';
+import { fill, work } from '../../examples/stm-structures/structures.js';
 import { counted, micros, perSecond } from '../lib/figures.js';
-import { expectSame, summarize, timeCalls, warmUpMs } from '../lib/measure.js';
-import { makeList, work } from '../lib/stm-list.js';
+import { countCalls, expectSame, summarize, timeCalls, warmUpMs } from '../lib/measure.js';
 
-const listKeys = 100;
+/** Structures with the numbers in them, and the bar of two processes against one. */
+const structures = {
+  'list-100': 1.7,
+  'elastic-list-100': 1.7,
+  'tree-100': undefined,
+  'tree-10000': 1.7,
+  'map-100': undefined,
+  'map-10000': 1.7,
+};
+/** Calls that wait at the owner of a Map. */
+const waitingCalls = 64;
 /** Time between two round trips: long enough for both sides to sleep. */
 const pauseMs = 3;
 
@@ -21,7 +31,15 @@ export default {
   settings: {
     read: { says: 'one variable is read; a call asks the worker that owns a Map, one at a time' },
     increment: { says: 'one variable is read and set; a call does so in the Map of a worker' },
-    list: { says: `sorted linked list of ${listKeys} keys, half of the operations change it` },
+    ...Object.fromEntries(
+      Object.keys(structures).map((name) => [
+        name,
+        { says: `${name.replace('-', ' of ')} numbers: half searches, half changes` },
+      ]),
+    ),
+    owner: {
+      says: `the same by calls to a worker that owns a Map of 10,000, ${waitingCalls} waiting`,
+    },
     wake: { says: `both sides sleep ${pauseMs} ms, then one wakes the other, which answers` },
   },
   runs: [
@@ -29,8 +47,8 @@ export default {
     of('read', 'call'),
     of('increment', 'transaction'),
     of('increment', 'call'),
-    of('list', '1-process'),
-    of('list', '2-processes'),
+    ...Object.keys(structures).flatMap((name) => [of(name, '1-process'), of(name, '2-processes')]),
+    of('owner', 'calls'),
     of('wake', 'retry'),
     of('wake', 'call'),
   ],
@@ -48,12 +66,21 @@ export default {
       against: [of('read', 'call')],
       atMost: 1 / 60,
     },
+    ...Object.entries(structures)
+      .filter(([, atLeast]) => atLeast !== undefined)
+      .map(([name, atLeast]) => ({
+        says: `${name}, two processes against one`,
+        figure: 'perSecond',
+        of: of(name, '2-processes'),
+        against: [of(name, '1-process')],
+        atLeast,
+      })),
     {
-      says: 'linked list, two processes against one',
+      says: 'sorted map of 10,000, one process, against calls to the owner of a Map',
       figure: 'perSecond',
-      of: of('list', '2-processes'),
-      against: [of('list', '1-process')],
-      atLeast: 1.7,
+      of: of('map-10000', '1-process'),
+      against: [of('owner', 'calls')],
+      atLeast: 3,
     },
     {
       says: 'blocking retry there and back, against a call that sleeps on both sides',
@@ -65,7 +92,10 @@ export default {
   ],
   async measure({ contender, setting, scale }) {
     const windows = { warmMs: warmUpMs * scale, windowMs: 1000 * scale };
-    if (setting === 'list') return await runList(contender === '1-process' ? 1 : 2, windows);
+    if (setting in structures) {
+      return await runStructure(setting, contender === '1-process' ? 1 : 2, windows);
+    }
+    if (setting === 'owner') return await countOwned(windows);
     if (setting === 'wake') return await timeWakes[contender](Math.ceil(300 * scale));
     if (contender === 'transaction') return timeTransactions(setting, windows);
     const pool = new Pool({ size: 1 });
@@ -109,14 +139,37 @@ function timeTransactions(setting, { warmMs, windowMs }) {
   return { eachNs };
 }
 
-async function runList(processes, windows) {
-  const list = makeList(Array.from({ length: listKeys / 2 }, (_, at) => 2 * at));
+async function runStructure(setting, processes, windows) {
+  const [, name, count] = /^(.*)-(\d+)$/.exec(setting);
+  const set = fill(name, Number(count));
   const pool = new Pool({ size: processes });
   const counts = await Promise.all(
-    Array.from({ length: processes }, () => pool.run(work, list, listKeys, windows)),
+    Array.from({ length: processes }, () => pool.run(work, name, set, Number(count), windows)),
   );
-  const total = counts.reduce((sum, count) => sum + count, 0);
+  const total = counts.reduce((sum, turns) => sum + turns, 0);
   return { perSecond: (total / windows.windowMs) * 1000 };
+}
+
+async function countOwned(windows) {
+  const pool = new Pool({ size: 1 });
+  const owned = perWorker(() => {
+    const numbers = Array.from({ length: 10_000 }, (_, at) => [2 * at, true]);
+    return new Map(numbers);
+  });
+  const operate = (what, key) => {
+    if (what === 0) return owned().has(key);
+    if (what === 1) return owned().set(key, true) !== undefined;
+    return owned().delete(key);
+  };
+  const call = () => {
+    const what = Math.random();
+    return pool.run(
+      operate,
+      what < 0.5 ? 0 : what < 0.75 ? 1 : 2,
+      Math.floor(Math.random() * 20_000),
+    );
+  };
+  return await countCalls(call, waitingCalls, windows);
 }
 
 const timeWakes = {

@@ -7,15 +7,7 @@ import { CodedError } from '../errors.js';
 import { notFunction, setTransactionRunning } from '../lib/index.js';
 import { callNative } from '../native.js';
 import { type Attempt, leave, type Watched } from './attempt.js';
-import {
-  freeIn,
-  insideOf,
-  leaveIfUnused,
-  runningAttempt,
-  setRunning,
-  type TVar,
-  threadState,
-} from './tvar.js';
+import { insideOf, leaveIfUnused, runningAttempt, setRunning, threadState } from './tvar.js';
 
 /** Attempts in vain after which others may not commit meanwhile. */
 const attemptsBeforeSerial = 32;
@@ -189,12 +181,4 @@ export function nested<T>(fn: () => T): T {
 export function afterCommit(effect: () => void): void {
   if (typeof effect !== 'function') throw notFunction('the effect', effect);
   insideOf('afterCommit()').afterCommit.push(effect);
-}
-
-/**
- * Ends a variable and frees its memory, in a transaction or outside: later uses of it throw `STM_GONE`. Throws
- * `STM_GONE`, `OPTION_INVALID`.
- */
-export function free(variable: TVar<unknown>): void {
-  atomically(() => freeIn(insideOf('free()'), variable));
 }

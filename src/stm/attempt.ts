@@ -18,12 +18,20 @@ export interface Write extends Words {
   readonly header: number;
   /** The place among the writes of the attempt. */
   readonly index: number;
-  readonly owner: { restore(before: Write | undefined): void };
+  readonly owner: WriteOwner;
   /** The write of the same object that it replaces, which a part of the transaction that is undone brings back. */
   readonly before: Write | undefined;
   isFreed: boolean;
+  /** True: its bytes are in a block already, which the attempt took for them. */
+  isPlaced: boolean;
   /** True: a later write of the same object counts. */
   isReplaced: boolean;
+}
+
+/** An object of this thread that stands for one in the memory. */
+export interface WriteOwner {
+  /** Undoes a write of the attempt that runs. `before`: its write before that. */
+  restore(before: Write | undefined): void;
 }
 
 /** A state of an attempt to which it can go back. */
@@ -31,6 +39,7 @@ export interface Mark {
   readonly writes: number;
   readonly afterCommit: number;
   readonly taken: number;
+  readonly retired: number;
   readonly outer: number;
 }
 
@@ -55,6 +64,8 @@ export class Attempt {
   ending: Ending | undefined;
   readonly writes: Write[] = [];
   readonly afterCommit: (() => void)[] = [];
+  /** Blocks that this attempt took and that nothing refers to any more. */
+  readonly #retired: number[] = [];
   /** Writes before this index are not changed any more: a mark may bring them back. */
   firstOpenWrite = 0;
   /** The result of `read`. */
@@ -64,7 +75,7 @@ export class Attempt {
   version = 0;
   #snapshot = 0;
   #readCount = 0;
-  /** Objects for which it took memory. */
+  /** Blocks that it took. */
   #takenCount = 0;
   #commits = 0;
 
@@ -106,6 +117,7 @@ export class Attempt {
     // Setting the length would give the memory of the array away, which the next transaction takes again.
     while (this.writes.length > 0) this.writes.pop();
     while (this.afterCommit.length > 0) this.afterCommit.pop();
+    while (this.#retired.length > 0) this.#retired.pop();
     const { ownEpoch } = this.#space.at;
     // Reads stay before this store also without the fence of an atomic one.
     if (isOrdered) this.#words[ownEpoch] = 0;
@@ -141,6 +153,30 @@ export class Attempt {
     }
   }
 
+  /** The write of the object at `at` that may be changed. `before`: its last one in this attempt. */
+  writeOf(owner: WriteOwner, at: number, header: number, before: Write | undefined): Write {
+    if (before !== undefined) {
+      if (before.index >= this.firstOpenWrite) return before;
+      before.isReplaced = true;
+    }
+    const write: Write = {
+      at,
+      header,
+      index: this.writes.length,
+      owner,
+      before,
+      isFreed: false,
+      isPlaced: false,
+      isReplaced: false,
+      kind: 0,
+      lo: 0,
+      hi: 0,
+      bytes: undefined,
+    };
+    this.writes.push(write);
+    return write;
+  }
+
   /** Throws `STM_GONE` for an object that was freed; for one that is written and was not read. */
   checkHeader(at: number, header: number): void {
     if (Atomics.load(this.#words, at - 1) === header) return;
@@ -148,6 +184,22 @@ export class Attempt {
     this.#showReads();
     if (!callNative(() => this.#space.native.extend())) throw this.end('conflict');
     throw gone();
+  }
+
+  get takenCount(): number {
+    return this.#takenCount;
+  }
+
+  /** Number of reads that are noted: the next one has this index. */
+  get readCount(): number {
+    return this.#readCount;
+  }
+
+  /** Removes a read: what it found may change until the commit. */
+  dropRead(index: number): void {
+    this.#readCount -= 1;
+    const last = this.#desk[this.#readsAt + this.#readCount] ?? 0;
+    this.#desk[this.#readsAt + index] = last;
   }
 
   #note(at: number): void {
@@ -195,6 +247,11 @@ export class Attempt {
     return at;
   }
 
+  /** Frees a block that this attempt took, and that nothing refers to any more, when it commits. */
+  retire(at: number): void {
+    this.#retired.push(at);
+  }
+
   /** Writes an object that nobody else can reach yet; returns its header. */
   initialise(at: number, value: Words, isRunning: boolean): number {
     this.#placeBytes(value);
@@ -226,6 +283,7 @@ export class Attempt {
       writes: this.writes.length,
       afterCommit: this.afterCommit.length,
       taken: this.#takenCount,
+      retired: this.#retired.length,
       outer: this.firstOpenWrite,
     };
     this.firstOpenWrite = mark.writes;
@@ -240,6 +298,7 @@ export class Attempt {
       write?.owner.restore(write.before);
     }
     this.afterCommit.length = mark.afterCommit;
+    this.#retired.length = mark.retired;
     this.giveBack(mark.taken);
     this.firstOpenWrite = mark.outer;
   }
@@ -276,7 +335,11 @@ export class Attempt {
   #writeDesk(): void {
     const { deskWrites, maxWrites } = this.#space.at;
     let count = 0;
-    for (const write of this.writes) if (!write.isReplaced) count += 1;
+    for (const write of this.writes) {
+      if (!write.isReplaced) count += 1;
+      if (write.isPlaced && (write.isReplaced || write.isFreed)) this.retire(write.lo);
+    }
+    count += this.#retired.length;
     if (count > maxWrites) {
       throw new CodedError(
         'STM_TOO_LARGE',
@@ -292,7 +355,12 @@ export class Attempt {
       this.#desk[at + 2] = write.kind;
       this.#desk[at + 3] = write.lo;
       this.#desk[at + 4] = write.hi;
-      this.#desk[at + 5] = write.isFreed ? 1 : 0;
+      this.#desk[at + 5] = write.isFreed ? desk.frees : desk.sets;
+      at += desk.writeWords;
+    }
+    for (const block of this.#retired) {
+      this.#desk[at] = block;
+      this.#desk[at + 5] = desk.retires;
       at += desk.writeWords;
     }
     this.#desk[desk.writeCount] = count;

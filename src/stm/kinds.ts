@@ -16,6 +16,14 @@ export const KIND_FLOAT64 = 6;
 export const KIND_BIGINT64 = 7;
 /** A TVar: its index, and the header that it had. */
 export const KIND_TVAR = 8;
+/** Collections, each named by the TVar that stands for it. */
+export const KIND_SORTED_MAP = 32;
+export const KIND_MAP = 33;
+export const KIND_LIST = 34;
+export const KIND_QUEUE = 35;
+export const KIND_COUNTER = 36;
+/** In a leaf of a map alone: a TVar that holds the value, and ends with the entry. */
+export const KIND_OWN_TVAR = 9;
 
 // Tags alone, each with a u32: the size in bytes, or the count.
 export const TAG_LATIN = 16;

@@ -6,14 +6,4 @@
  * @module manycore/stm
  */
 
-export {
-  afterCommit,
-  atomically,
-  check,
-  free,
-  nested,
-  orElse,
-  retry,
-} from './atomically.js';
-export { atomicallyWhen, type WhenOptions } from './sleep.js';
-export { type TVar, tvar } from './tvar.js';
+export * from './index.js';

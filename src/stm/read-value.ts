@@ -11,6 +11,7 @@ import {
   KIND_FLOAT64,
   KIND_INT32,
   KIND_NULL,
+  KIND_SORTED_MAP,
   KIND_TRUE,
   KIND_TVAR,
   KIND_UNDEFINED,
@@ -29,11 +30,17 @@ const float = new Float64Array(1);
 const big = new BigInt64Array(float.buffer);
 const halves = new Int32Array(float.buffer);
 
-function damaged(what: string): CodedError {
+/** @internal The error for words that no process of this version writes. */
+export function damaged(what: string): CodedError {
   return new CodedError(
     'SEGMENT_CORRUPT',
     `${what} of a TVar is damaged: another process wrote where it must not`,
   );
+}
+
+/** True: a TVar, or a collection. */
+function isShared(kind: number): boolean {
+  return kind === KIND_TVAR || kind >= KIND_SORTED_MAP;
 }
 
 /** One value at a time. */
@@ -42,18 +49,22 @@ export class ValueReader {
   /** The memory of the present value. */
   #memory: Buffer;
   readonly #heapBytes: number;
-  readonly #tvarOf: (at: number, header: number) => unknown;
+  readonly #sharedOf: (kind: number, at: number, header: number) => unknown;
   #at = 0;
   #end = 0;
   /** True: the last value has parts that cannot be frozen. */
   isOpen = false;
 
-  /** `heapBytes`: where objects begin in `memory`, the space. */
-  constructor(memory: Buffer, heapBytes: number, tvarOf: (at: number, header: number) => unknown) {
+  /** `heapBytes`: where objects begin in `memory`, the space. `sharedOf`: a TVar or collection by its name. */
+  constructor(
+    memory: Buffer,
+    heapBytes: number,
+    sharedOf: (kind: number, at: number, header: number) => unknown,
+  ) {
     this.#space = memory;
     this.#memory = memory;
     this.#heapBytes = heapBytes;
-    this.#tvarOf = tvarOf;
+    this.#sharedOf = sharedOf;
   }
 
   /** Reads bytes that ValueWriter has just written. */
@@ -79,12 +90,10 @@ export class ValueReader {
         halves[0] = lo;
         halves[1] = hi;
         return big[0];
-      case KIND_TVAR:
-        return this.#tvarOf(lo, hi);
       case KIND_BYTES:
         return this.#readBytes(lo * 4, hi);
       default:
-        return this.#simple(kind);
+        return isShared(kind) ? this.#sharedOf(kind, lo, hi) : this.#simple(kind);
     }
   }
 
@@ -146,13 +155,15 @@ export class ValueReader {
         return this.#fields(Object.create(null), depth);
       case TAG_UINT8_ARRAY:
         return this.#uint8Array();
-      case KIND_TVAR: {
-        const start = this.#take(8);
-        return this.#tvarOf(this.#memory.readInt32LE(start), this.#memory.readInt32LE(start + 4));
-      }
       default:
-        return this.#simple(tag);
+        return isShared(tag) ? this.#shared(tag) : this.#simple(tag);
     }
+  }
+
+  #shared(kind: number): unknown {
+    const start = this.#take(8);
+    const at = this.#memory.readInt32LE(start);
+    return this.#sharedOf(kind, at, this.#memory.readInt32LE(start + 4));
   }
 
   #text(tag: number): string {

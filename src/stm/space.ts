@@ -2,8 +2,8 @@
 // transaction notes what it reads and writes. Open while this thread has a variable.
 // Not here: what a transaction is (attempt.ts), the protocol (crates/core/src/stm/).
 
-import { randomInt } from 'node:crypto';
 import { shareOwnArena } from '../channels/index.js';
+import { nodeCrypto } from '../lib/index.js';
 import { callNative, type NativeTransactions, requireNative } from '../native.js';
 import { sharedMemoryProblem } from '../worker/index.js';
 
@@ -13,6 +13,7 @@ const placeNames = [
   'ownEpoch',
   'epoch',
   'clock',
+  'root',
   'heap',
   'sizeWords',
   'bytesKind',
@@ -40,8 +41,18 @@ export interface Space {
   close(): void;
 }
 
-/** Words of the desk. */
-export const desk = { snapshot: 0, readCount: 1, writeCount: 2, writeWords: 6 } as const;
+/** Words of the desk, and the last word of a write: what is done with its object. */
+export const desk = {
+  snapshot: 0,
+  readCount: 1,
+  writeCount: 2,
+  writeWords: 6,
+  sets: 0,
+  /** Ends the object. */
+  frees: 1,
+  /** Gives back a block that is no object. */
+  retires: 2,
+} as const;
 
 let wake: () => void = () => {};
 
@@ -57,7 +68,7 @@ export function openSpace(): Space {
   const arena = shareOwnArena();
   const { NativeTransactions } = requireNative();
   const native = callNative(
-    () => new NativeTransactions(arena.native, randomInt(1, 2 ** 31), () => wake()),
+    () => new NativeTransactions(arena.native, nodeCrypto().randomInt(1, 2 ** 31), () => wake()),
   );
   const numbers = native.places();
   const at = { ...emptyPlaces };
@@ -83,6 +94,7 @@ const emptyPlaces = {
   ownEpoch: 0,
   epoch: 0,
   clock: 0,
+  root: 0,
   heap: 0,
   sizeWords: 0,
   bytesKind: 0,

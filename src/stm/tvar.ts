@@ -4,9 +4,11 @@
 import { CodedError } from '../errors.js';
 import { invalid } from '../lib/index.js';
 import { Attempt, gone, type Write } from './attempt.js';
+import { Collection, collectionOf, endIn, receive, send } from './collection.js';
+import { KIND_TVAR } from './kinds.js';
 import { ValueReader } from './read-value.js';
 import { openSpace, type Space } from './space.js';
-import { type TVarName, ValueWriter, type Words } from './write-value.js';
+import { type SharedName, type TVarName, ValueWriter, type Words } from './write-value.js';
 
 /** The parts of this thread for transactions, made at its first one. */
 interface ThreadState {
@@ -30,8 +32,8 @@ function makeState(): ThreadState {
   return {
     space,
     attempt: new Attempt(space),
-    writer: new ValueWriter(SharedVariable.nameOf),
-    reader: new ValueReader(space.bytes, space.at.heap * 4, handleOf),
+    writer: new ValueWriter(sharedName),
+    reader: new ValueReader(space.bytes, space.at.heap * 4, sharedOf),
   };
 }
 
@@ -89,8 +91,29 @@ function handleOf(at: number, header: number): SharedVariable<unknown> {
   return SharedVariable.at(at, header);
 }
 
-const send: unique symbol = Symbol.for('manycore.send');
-const receive: unique symbol = Symbol.for('manycore.receive');
+/** @internal The name of a TVar or a collection; `undefined`: it is neither. */
+export function sharedName(value: object): SharedName | undefined {
+  const name = SharedVariable.nameOf(value);
+  return name === undefined ? Collection.nameOf(value) : { ...name, kind: KIND_TVAR };
+}
+
+/** Throws `STM_GONE`, `SEGMENT_CORRUPT`. */
+function sharedOf(kind: number, at: number, header: number): object {
+  const variable = handleOf(at, header);
+  return kind === KIND_TVAR ? variable : collectionOf(kind, variable);
+}
+
+/** @internal The variable with this name, as this thread has it. Throws `STM_GONE`. */
+export function variableAt({ at, header }: TVarName): TVar<unknown> {
+  return handleOf(at, header);
+}
+
+/** @internal The name of a variable that `tvar` or `variableAt` made. */
+export function nameOfVariable(variable: TVar<unknown>): TVarName {
+  const name = SharedVariable.nameOf(variable);
+  if (name === undefined) throw new TypeError('no variable of this package');
+  return name;
+}
 
 /** Odd, which versions are not. */
 const noVersion = 1;
@@ -192,27 +215,9 @@ class SharedVariable<T> implements TVar<T> {
     this.#attempt = attempt.number;
   }
 
-  /** The write of this attempt that may be changed. */
   #writeOf(attempt: Attempt): Write {
     const before = this.#writtenBy === attempt.number ? this.#write : undefined;
-    if (before !== undefined) {
-      if (before.index >= attempt.firstOpenWrite) return before;
-      before.isReplaced = true;
-    }
-    const write: Write = {
-      at: this.#at,
-      header: this.#header,
-      index: attempt.writes.length,
-      owner: this,
-      before,
-      isFreed: false,
-      isReplaced: false,
-      kind: 0,
-      lo: 0,
-      hi: 0,
-      bytes: undefined,
-    };
-    attempt.writes.push(write);
+    const write = attempt.writeOf(this, this.#at, this.#header, before);
     this.#write = write;
     this.#writtenBy = attempt.number;
     return write;
@@ -235,8 +240,15 @@ class SharedVariable<T> implements TVar<T> {
     }
   }
 
+  /** @internal Makes its read, which has this index, none of the attempt: it may change until the commit. */
+  dropRead(attempt: Attempt, index: number): void {
+    if (this.#writtenBy === attempt.number) return;
+    attempt.dropRead(index);
+    this.#attempt = 0;
+  }
+
   /** @internal Ends it when the attempt commits. */
-  free(attempt: Attempt): void {
+  [endIn](attempt: Attempt): void {
     this.get();
     this.#writeOf(attempt).isFreed = true;
     this.#attempt = 0;
@@ -246,8 +258,9 @@ class SharedVariable<T> implements TVar<T> {
   restore(before: Write | undefined): void {
     this.#write = before;
     if (before === undefined) this.#writtenBy = 0;
-    if (before === undefined || before.isFreed) this.#attempt = 0;
-    else if (before.bytes !== undefined) this.#value = notMade;
+    // The write that is undone may have ended it.
+    this.#attempt = before === undefined || before.isFreed ? 0 : this.#writtenBy;
+    if (before === undefined || before.bytes !== undefined) this.#value = notMade;
     else this.#value = threadState().reader.read(before.kind, before.lo, before.hi);
   }
 
@@ -271,8 +284,8 @@ class SharedVariable<T> implements TVar<T> {
 }
 
 /** Values are typed by those who set them. */
-function typed<T>(value: unknown): T;
-function typed(value: unknown): unknown {
+export function typed<T>(value: unknown): T;
+export function typed(value: unknown): unknown {
   return value;
 }
 
@@ -297,10 +310,16 @@ export function tvar(initial: unknown): TVar<unknown> {
   }
 }
 
-/** Ends a variable: later uses throw `STM_GONE`. In a transaction or outside. */
-export function freeIn(attempt: Attempt, variable: unknown): void {
-  if (!(variable instanceof SharedVariable)) {
-    throw invalid('the variable to free', variable, 'one that tvar() made');
+/** Ends a variable or a collection: later uses throw `STM_GONE`. */
+export function freeIn(attempt: Attempt, shared: unknown): void {
+  const end: unknown = Reflect.get(Object(shared), endIn);
+  if (typeof end !== 'function') {
+    throw invalid('what is to be freed', shared, 'a TVar or a collection of this package');
   }
-  variable.free(attempt);
+  Reflect.apply(end, shared, [attempt]);
+}
+
+/** Makes a read of `variable`, which has this index in the attempt, none of it. */
+export function dropRead(variable: TVar<unknown>, attempt: Attempt, index: number): void {
+  if (variable instanceof SharedVariable) variable.dropRead(attempt, index);
 }

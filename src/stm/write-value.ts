@@ -13,7 +13,6 @@ import {
   KIND_INT32,
   KIND_NULL,
   KIND_TRUE,
-  KIND_TVAR,
   KIND_UNDEFINED,
   MAX_DEPTH,
   MAX_VALUE_BYTES,
@@ -26,10 +25,15 @@ import {
   TAG_WIDE,
 } from './kinds.js';
 
-/** A TVar as values name it. */
+/** A TVar in the memory. */
 export interface TVarName {
   readonly at: number;
   readonly header: number;
+}
+
+/** A TVar as a value, or a collection for which it stands: `kind` says which. */
+export interface SharedName extends TVarName {
+  readonly kind: number;
 }
 
 /** A value in words. `bytes`: its bytes, which go into an object of their own; `lo` and `hi` follow from it. */
@@ -47,12 +51,12 @@ const wideCharacter = /[^\0-\xff]/;
 
 /** One value at a time. */
 export class ValueWriter {
-  readonly #nameOf: (value: object) => TVarName | undefined;
+  readonly #nameOf: (value: object) => SharedName | undefined;
   readonly #bytes = Buffer.allocUnsafeSlow(MAX_VALUE_BYTES);
   #end = 0;
 
-  /** `nameOf`: `undefined` for what is no TVar. */
-  constructor(nameOf: (value: object) => TVarName | undefined) {
+  /** `nameOf`: `undefined` for what is no TVar and no collection. */
+  constructor(nameOf: (value: object) => SharedName | undefined) {
     this.#nameOf = nameOf;
   }
 
@@ -87,7 +91,7 @@ export class ValueWriter {
   #writeLarge(value: unknown, words: Words): void {
     const name = typeof value === 'object' && value !== null ? this.#nameOf(value) : undefined;
     if (name !== undefined) {
-      words.kind = KIND_TVAR;
+      words.kind = name.kind;
       words.lo = name.at;
       words.hi = name.header;
       return;
@@ -192,8 +196,8 @@ export class ValueWriter {
     }
   }
 
-  #addName({ at, header }: TVarName): void {
-    this.#addTag(KIND_TVAR);
+  #addName({ at, header, kind }: SharedName): void {
+    this.#addTag(kind);
     const start = this.#room(8);
     this.#bytes.writeInt32LE(at, start);
     this.#bytes.writeInt32LE(header, start + 4);
@@ -235,7 +239,7 @@ function unstorable(path: string, why: string): CodedError {
   const what = path === '' ? 'the value' : `value${path}`;
   return new CodedError(
     'STM_VALUE',
-    `${what} ${why}: a TVar holds primitives, plain objects, arrays, Uint8Arrays and TVars`,
+    `${what} ${why}: a TVar holds primitives, plain objects, arrays, Uint8Arrays, TVars and collections`,
   );
 }
 

@@ -106,6 +106,22 @@ test('parts inside of parts are undone each to their own start', () => {
   assert.equal(variable.peek(), 'b');
 });
 
+test('a part that is undone brings back a variable that it has ended', () => {
+  for (const value of [2, 'a text']) {
+    const variable = tvar<number | string>(1);
+    atomically(() => {
+      variable.set(value);
+      const end = () => {
+        free(variable);
+        throw new Error('undone');
+      };
+      assert.throws(() => nested(end), { message: 'undone' });
+      assert.equal(variable.get(), value);
+    });
+    assert.equal(variable.peek(), value);
+  }
+});
+
 test('a way that retries is undone, and the next one counts', () => {
   const [slots, left] = [tvar(0), tvar('')];
   const way = orElse(

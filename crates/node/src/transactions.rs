@@ -36,11 +36,14 @@ const MAX_READS: usize = 1 << 22;
 const MAX_WRITES: usize = 16_384;
 
 /// Words of the desk: the snapshot, the number of reads and of writes; then the locks that were read; then the
-/// writes: lock, header, kind, lo, hi, and 1 where the object is freed.
+/// writes: lock, header, kind, lo, hi, and what is done with the object.
 const DESK_READS: usize = 8;
 const DESK_WRITES: usize = DESK_READS + MAX_READS;
 const WRITE_WORDS: usize = 6;
 const DESK_WORDS: usize = DESK_WRITES + MAX_WRITES * WRITE_WORDS;
+/// The last word of a write: the object ends; a block that is no object is given back. Others set a value.
+const FREES: u32 = 1;
+const RETIRES: u32 = 2;
 
 /// Memory that JavaScript writes while no call of Rust runs.
 struct Desk(Box<[Cell<u32>]>);
@@ -100,12 +103,16 @@ impl Committer {
         commit.keeps_taken = true;
         commit.reads.extend(desk[DESK_READS..DESK_READS + reads].iter().map(Cell::get));
         for write in desk[DESK_WRITES..].chunks_exact(WRITE_WORDS).take(writes) {
-            let [lock, header, kind, lo, hi, freed] = [0, 1, 2, 3, 4, 5].map(|at| write[at].get());
+            let [lock, header, kind, lo, hi, what] = [0, 1, 2, 3, 4, 5].map(|at| write[at].get());
             self.space.class_of(lock)?;
+            if what == RETIRES {
+                commit.retired.push(lock);
+                continue;
+            }
             commit.locks.push(lock);
             commit.unchanged.push((lock - 1, header));
             commit.replaced.push(lock + 1);
-            if freed != 0 {
+            if what == FREES {
                 self.space.free_object(lock, commit)?;
             } else {
                 commit.writes.extend([(lock + 1, kind), (lock + 2, lo), (lock + 3, hi)]);
@@ -185,6 +192,7 @@ impl NativeTransactions {
             epoch,
             word::EPOCH,
             word::CLOCK,
+            word::ROOT,
             SHAPE.chunks_at(),
             SHAPE.size_words,
             value::BYTES,

@@ -4,7 +4,7 @@
 /// "MCTM", little-endian.
 pub const MAGIC: u32 = 0x4d54_434d;
 /// Changes with every change of this file.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 pub const LINE_WORDS: u32 = 32;
 
 /// Written by all who open the space, each with the same values; but for `ID`, which the first one chooses.
@@ -30,6 +30,8 @@ pub mod word {
     pub const SERIAL: u32 = 4 * LINE_WORDS;
     /// Participants have numbers below this.
     pub const NUMBERS: u32 = 5 * LINE_WORDS;
+    /// The object that leads to everything with a name; 0: none has one.
+    pub const ROOT: u32 = 6 * LINE_WORDS;
 }
 
 pub const PARTICIPANTS_AT: u32 = 8 * LINE_WORDS;

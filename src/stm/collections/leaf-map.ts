@@ -1,0 +1,380 @@
+// A sorted map in transactional memory: a row of leaves, each under a variable. As in a B-link tree (Lehman, Yao 1981),
+// a leaf has the key from which on the next one has the entries, so that a search may begin at any leaf before the
+// right one. The levels above are hints: each thread remembers for itself where leaves begin.
+//
+// The first key that a leaf can have never changes while it lives, so a hint is right or its leaf has ended. What a
+// search passes is therefore no read of the transaction: only the leaf that can have the key is.
+// Not here: the words of a leaf (leaf.ts), its variable (leaf-cell.ts), the methods of programs (sorted-map.ts).
+
+import { hasCode } from '../../errors.js';
+import type { Attempt } from '../attempt.js';
+import { KIND_BYTES, KIND_OWN_TVAR } from '../kinds.js';
+import { damaged } from '../read-value.js';
+import { freeIn, nameOfVariable, type TVar, threadState, tvar, variableAt } from '../tvar.js';
+import type { TVarName, Words } from '../write-value.js';
+import {
+  type Entry,
+  isBefore,
+  type Key,
+  Leaves,
+  MAX_ENTRIES,
+  MAX_INLINE_BYTES,
+  type Plan,
+} from './leaf.js';
+import { type Block, LeafCell } from './leaf-cell.js';
+
+/** Bounds of a list of entries: from `from` on, before `to`. */
+export interface Range<K> {
+  readonly from?: K | undefined;
+  readonly to?: K | undefined;
+  /** Greatest number of entries. Default: all. */
+  readonly limit?: number | undefined;
+}
+
+const noEntries: Range<never> = {};
+const minPruneAt = 1024;
+
+export class LeafMap {
+  /** The variable of the first leaf, which stands for the map: it never ends before that. */
+  readonly first: TVar<unknown>;
+  readonly #leaves: Leaves;
+  /** Leaves by their index. */
+  readonly #cells = new Map<number, LeafCell>();
+  /** Leaves whose first possible key is known, in order; that of `#hints[i]` is `#lows[i]`. */
+  #hints: LeafCell[] = [];
+  #lows: Key[] = [];
+  readonly #start: LeafCell;
+  /** Number of hints at which those of leaves that have ended are dropped. */
+  #pruneAt = minPruneAt;
+  /** The first possible key of the leaf that was found last; `undefined`: it is the first leaf. */
+  #low: Key | undefined;
+
+  constructor(first: TVar<unknown>) {
+    this.first = first;
+    this.#leaves = new Leaves(threadState().space);
+    this.#start = this.#cellOf(nameOfVariable(first));
+  }
+
+  /** Makes the variable of an empty map. */
+  static make(attempt: Attempt): TVar<unknown> {
+    return variableAt(makeVariable(attempt, placeEmpty(attempt, new Leaves(threadState().space))));
+  }
+
+  get(attempt: Attempt, key: Key): unknown {
+    const base = this.#find(attempt, key).load(attempt);
+    const index = this.#leaves.find(base, key);
+    return this.#leaves.has(base, index, key) ? this.#valueAt(base, index) : undefined;
+  }
+
+  has(attempt: Attempt, key: Key): boolean {
+    const base = this.#find(attempt, key).load(attempt);
+    return this.#leaves.has(base, this.#leaves.find(base, key), key);
+  }
+
+  #valueAt(base: number, index: number): unknown {
+    if (this.#leaves.kind(base, index) === KIND_OWN_TVAR) return this.#ownAt(base, index).get();
+    return this.#leaves.value(base, index, threadState().reader);
+  }
+
+  #ownAt(base: number, index: number): TVar<unknown> {
+    return variableAt(this.#leaves.name(base, index));
+  }
+
+  /** Throws `STM_VALUE`, `STM_VALUE_TOO_LARGE`, `SHARED_MEMORY_FULL`. */
+  set(attempt: Attempt, key: Key, given: unknown): void {
+    const cell = this.#find(attempt, key);
+    const base = cell.load(attempt);
+    const at = this.#leaves.find(base, key);
+    const isThere = this.#leaves.has(base, at, key);
+    const isOwn = isThere && this.#leaves.kind(base, at) === KIND_OWN_TVAR;
+    const words: Words = { kind: 0, lo: 0, hi: 0, bytes: undefined };
+    threadState().writer.write(given, words);
+    const isLarge = (words.bytes?.length ?? 0) > MAX_INLINE_BYTES;
+    if (isOwn) {
+      const own = this.#ownAt(base, at);
+      if (isLarge) {
+        own.set(given);
+        return;
+      }
+      own.get(); // may find a conflict, before anything is changed
+    }
+    this.#all(attempt, () => {
+      const value = isLarge ? ownTVar(given) : words;
+      this.#put(attempt, cell, base, at, isThere, { key, value });
+    });
+    if (isOwn) freeIn(attempt, this.#ownAt(base, at));
+  }
+
+  /** Calls what takes blocks and then writes. An error of the first part gives the blocks back. */
+  #all(attempt: Attempt, work: () => void): void {
+    const { takenCount } = attempt;
+    try {
+      work();
+    } catch (error) {
+      if (attempt.ending === undefined) attempt.giveBack(takenCount);
+      throw error;
+    }
+  }
+
+  #put(
+    attempt: Attempt,
+    cell: LeafCell,
+    base: number,
+    at: number,
+    isThere: boolean,
+    entry: Entry,
+  ): void {
+    const leaves = this.#leaves;
+    const count = leaves.count(base);
+    const next = leaves.next(base);
+    const high = next && leaves.high(base);
+    const rest = at + (isThere ? 1 : 0);
+    if (isThere || count < MAX_ENTRIES) {
+      const plan = { of: base, before: [0, at], entry, after: [rest, count], next, high } as const;
+      cell.set(attempt, this.#place(attempt, plan));
+      return;
+    }
+    // Keys that only grow fill each leaf.
+    const middle = at === count && next === undefined ? count : count >> 1;
+    const isLeft = at <= middle && middle < count;
+    const right = this.#place(
+      attempt,
+      isLeft
+        ? { of: base, before: [middle, count], next, high }
+        : { of: base, before: [middle, at], entry, after: [at, count], next, high },
+    );
+    const made = this.#makeCell(attempt, right);
+    const split = middle < count ? leaves.key(base, middle) : entry.key;
+    const left: Plan = isLeft
+      ? { of: base, before: [0, at], entry, after: [at, middle], next: made, high: split }
+      : { of: base, before: [0, middle], next: made, high: split };
+    cell.set(attempt, this.#place(attempt, left));
+  }
+
+  #place(attempt: Attempt, plan: Plan): Block {
+    const { words, bytes } = this.#leaves.size(plan);
+    const base = attempt.take(words);
+    this.#leaves.write(base, plan, bytes);
+    return { base, words };
+  }
+
+  #makeCell(attempt: Attempt, block: Block): LeafCell {
+    const cell = this.#cellOf(makeVariable(attempt, block));
+    cell.begin(attempt, block.base);
+    return cell;
+  }
+
+  /** False: there is no such key. */
+  delete(attempt: Attempt, key: Key): boolean {
+    const leaves = this.#leaves;
+    const cell = this.#find(attempt, key);
+    const low = this.#low;
+    const base = cell.load(attempt);
+    const at = leaves.find(base, key);
+    if (!leaves.has(base, at, key)) return false;
+    const own = leaves.kind(base, at) === KIND_OWN_TVAR ? this.#ownAt(base, at) : undefined;
+    own?.get();
+    const count = leaves.count(base);
+    const next = leaves.next(base);
+    const high = next && leaves.high(base);
+    if (count === 1 && low !== undefined) this.#unlink(attempt, cell, low, next, high);
+    else {
+      const plan = { of: base, before: [0, at], after: [at + 1, count], next, high } as const;
+      this.#all(attempt, () => cell.set(attempt, this.#place(attempt, plan)));
+    }
+    if (own !== undefined) freeIn(attempt, own);
+    return true;
+  }
+
+  /** Takes a leaf that has become empty out of the row: the one before it gets its keys. */
+  #unlink(
+    attempt: Attempt,
+    cell: LeafCell,
+    low: Key,
+    next: TVarName | undefined,
+    high: Key | undefined,
+  ): void {
+    const before = this.#search(attempt, low, (base) => this.#leaves.next(base)?.at === cell.at);
+    const of = before.load(attempt);
+    const range = [0, this.#leaves.count(of)] as const;
+    this.#all(attempt, () =>
+      before.set(attempt, this.#place(attempt, { of, before: range, next, high })),
+    );
+    cell.end(attempt);
+  }
+
+  /** Entries in the order of their keys. */
+  entries(
+    attempt: Attempt,
+    { from, to, limit = Infinity }: Range<Key> = noEntries,
+  ): [Key, unknown][] {
+    const leaves = this.#leaves;
+    const found: [Key, unknown][] = [];
+    let cell = from === undefined ? this.#start : this.#find(attempt, from);
+    for (let first = from; ; first = undefined) {
+      const base = cell.load(attempt);
+      const count = leaves.count(base);
+      for (let at = first === undefined ? 0 : leaves.find(base, first); at < count; at += 1) {
+        const key = leaves.key(base, at);
+        if (found.length >= limit || (to !== undefined && !isBefore(key, to))) return found;
+        found.push([key, this.#valueAt(base, at)]);
+      }
+      const next = leaves.next(base);
+      if (next === undefined) return found;
+      cell = this.#cellOf(next);
+    }
+  }
+
+  /** Number of entries. It reads all leaves. */
+  size(attempt: Attempt): number {
+    let size = 0;
+    for (const cell of this.#row(attempt)) size += this.#leaves.count(cell.load(attempt));
+    return size;
+  }
+
+  *#row(attempt: Attempt): Iterable<LeafCell> {
+    let cell = this.#start;
+    for (;;) {
+      const next = this.#leaves.next(cell.load(attempt));
+      yield cell;
+      if (next === undefined) return;
+      cell = this.#cellOf(next);
+    }
+  }
+
+  /** Removes all entries. */
+  clear(attempt: Attempt): void {
+    const empty = placeEmpty(attempt, this.#leaves);
+    this.#endAll(attempt);
+    this.#start.set(attempt, empty);
+  }
+
+  /** Ends the map. */
+  free(attempt: Attempt): void {
+    this.#endAll(attempt);
+    this.#start.end(attempt);
+  }
+
+  #endAll(attempt: Attempt): void {
+    for (const cell of [...this.#row(attempt)]) {
+      const base = cell.load(attempt);
+      for (let at = this.#leaves.count(base) - 1; at >= 0; at -= 1) {
+        if (this.#leaves.kind(base, at) === KIND_OWN_TVAR) freeIn(attempt, this.#ownAt(base, at));
+      }
+      if (cell !== this.#start) cell.end(attempt);
+    }
+  }
+
+  /** The leaf that can have `key`. It alone of the row is a read of the attempt. */
+  #find(attempt: Attempt, key: Key): LeafCell {
+    if (attempt.ending !== undefined) throw attempt.end(attempt.ending);
+    return this.#search(attempt, key, undefined);
+  }
+
+  /** The leaf that can have `key`; with `isFound`, one before it. */
+  #search(attempt: Attempt, key: Key, isFound: ((base: number) => boolean) | undefined): LeafCell {
+    for (;;) {
+      const index = this.#hintFor(key, isFound !== undefined);
+      const hint = this.#hints[index] ?? this.#start;
+      this.#low = this.#lows[index];
+      try {
+        return this.#walk(attempt, hint, key, isFound);
+      } catch (error) {
+        if (attempt.ending !== undefined || index < 0 || !hasCode(error, 'STM_GONE')) throw error;
+        const at = this.#hints.indexOf(hint); // the walk may have added some, or dropped it
+        if (at >= 0) {
+          this.#hints.splice(at, 1);
+          this.#lows.splice(at, 1);
+        }
+      }
+    }
+  }
+
+  #walk(
+    attempt: Attempt,
+    from: LeafCell,
+    key: Key,
+    isFound: ((base: number) => boolean) | undefined,
+  ): LeafCell {
+    const leaves = this.#leaves;
+    const readAt = attempt.readCount;
+    let cell = from;
+    let base = cell.load(attempt);
+    while (isFound === undefined ? leaves.isBeyond(base, key) : !isFound(base)) {
+      const name = leaves.next(base);
+      if (name === undefined) throw damaged('a row of leaves');
+      const next = this.#cellOf(name);
+      const high = leaves.high(base);
+      const isNewRead = attempt.readCount > readAt;
+      const isWritten = cell.isWritten(attempt);
+      base = next.load(attempt);
+      if (!isWritten) this.#addHint(high, next);
+      if (isNewRead) cell.dropRead(attempt, readAt);
+      this.#low = high;
+      cell = next;
+    }
+    return cell;
+  }
+
+  /** The last hint for keys up to `key`, or before it; -1: the first leaf. */
+  #hintFor(key: Key, isBelow: boolean): number {
+    let low = 0;
+    let high = this.#lows.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const start = this.#lows[middle] ?? key;
+      if (isBelow ? isBefore(start, key) : !isBefore(key, start)) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  #addHint(low: Key, cell: LeafCell): void {
+    const index = this.#hintFor(low, false);
+    if (this.#lows[index] === low) this.#hints[index] = cell;
+    else {
+      this.#lows.splice(index + 1, 0, low);
+      this.#hints.splice(index + 1, 0, cell);
+    }
+    if (this.#hints.length >= this.#pruneAt) this.#prune();
+  }
+
+  /** Drops leaves that have ended: keys that only grow leave many behind, which no search meets again. */
+  #prune(): void {
+    const { words } = threadState().space;
+    const isAlive = ({ at, header }: LeafCell): boolean => words[at - 1] === header;
+    this.#lows = this.#lows.filter((_, index) => isAlive(this.#hints[index] ?? this.#start));
+    this.#hints = this.#hints.filter(isAlive);
+    for (const [at, cell] of this.#cells) if (!isAlive(cell)) this.#cells.delete(at);
+    this.#pruneAt = Math.max(minPruneAt, 2 * this.#hints.length);
+  }
+
+  #cellOf(name: TVarName): LeafCell {
+    const known = this.#cells.get(name.at);
+    if (known !== undefined && known.header === name.header) return known;
+    const cell = new LeafCell(name);
+    this.#cells.set(name.at, cell);
+    return cell;
+  }
+}
+
+/** Makes a variable of a leaf, which nobody else sees yet. */
+function makeVariable(attempt: Attempt, { base, words }: Block): TVarName {
+  const at = attempt.take(4);
+  const value = { kind: KIND_BYTES, lo: base, hi: 4 * words, bytes: undefined };
+  return { at, header: attempt.initialise(at, value, true) };
+}
+
+function placeEmpty(attempt: Attempt, leaves: Leaves): Block {
+  const plan = { of: 0, before: [0, 0], next: undefined, high: undefined } as const;
+  const { words, bytes } = leaves.size(plan);
+  const base = attempt.take(words);
+  leaves.write(base, plan, bytes);
+  return { base, words };
+}
+
+/** A value of its own TVar, which holds `given`. */
+function ownTVar(given: unknown): Words {
+  const { at, header } = nameOfVariable(tvar(given));
+  return { kind: KIND_OWN_TVAR, lo: at, hi: header, bytes: undefined };
+}

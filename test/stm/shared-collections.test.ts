@@ -1,0 +1,148 @@
+// Collections that several workers use at once: nothing is lost, and lists are of one moment.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  atomically,
+  atomicallyWhen,
+  named,
+  type TCounter,
+  type TList,
+  type TMap,
+  type TQueue,
+  tcounter,
+  tlist,
+  tmap,
+  tqueue,
+  tsortedMap,
+} from '../../src/stm/public.js';
+import { openPool, ways } from '../pool/calls/ways.js';
+
+const shared = ways.filter(({ channel }) => channel !== 'socket');
+const workers = 3;
+
+for (const way of shared) {
+  for (const make of [tsortedMap<number, number>, tmap<number, number>]) {
+    test(`${make.name}: workers that use neighbours lose nothing; ${way.name}`, async (t) => {
+      const pool = openPool(t, { size: workers }, way);
+      const map = make();
+      const work = (given: TMap<number, number>, own: number, count: number) => {
+        const kept = new Map<number, number>();
+        for (let round = 0; round < 4000; round += 1) {
+          const key = Math.floor(Math.random() * 300) * count + own;
+          if (Math.random() < 0.5) {
+            given.set(key, round);
+            kept.set(key, round);
+          } else if (given.delete(key) !== kept.delete(key)) throw new Error(`key ${key}`);
+        }
+        return [...kept];
+      };
+      const kept = await Promise.all(
+        Array.from({ length: workers }, (_, own) => pool.run(work, map, own, workers)),
+      );
+      const wanted = kept.flat().sort(([left], [right]) => left - right);
+      assert.deepEqual(
+        map.entries().sort(([left], [right]) => left - right),
+        wanted,
+      );
+    });
+  }
+
+  test(`a list of a map is of one moment; ${way.name}`, async (t) => {
+    const pool = openPool(t, { size: workers }, way);
+    const accounts = tsortedMap<number, number>();
+    const count = 200;
+    for (let account = 0; account < count; account += 1) accounts.set(account, 100);
+    const move = (given: typeof accounts) => {
+      for (let round = 0; round < 2000; round += 1) {
+        const [from, to] = [Math.floor(Math.random() * 200), Math.floor(Math.random() * 200)];
+        atomically(() => {
+          given.update(from, (value = 0) => value - 1);
+          given.update(to, (value = 0) => value + 1);
+        });
+      }
+    };
+    const look = (given: typeof accounts) => {
+      for (let round = 0; round < 200; round += 1) {
+        const sum = given.values().reduce((total, value) => total + value, 0);
+        if (sum !== 20_000) throw new Error(`a sum of ${sum}`);
+      }
+    };
+    await Promise.all([
+      pool.run(move, accounts),
+      pool.run(move, accounts),
+      pool.run(look, accounts),
+    ]);
+    assert.equal(
+      accounts.values().reduce((total, value) => total + value, 0),
+      100 * count,
+    );
+  });
+
+  test(`a list, a queue and a counter lose nothing; ${way.name}`, async (t) => {
+    const pool = openPool(t, { size: workers }, way);
+    const list = tlist<number>();
+    const queue = tqueue<number>({ capacity: 5 });
+    const counter = tcounter();
+    const items = 600;
+    const toggle = (given: TList<number>, own: number, count: number) => {
+      const kept = new Set<number>();
+      for (let round = 0; round < 2000; round += 1) {
+        const key = Math.floor(Math.random() * 30) * count + own;
+        if (kept.has(key)) {
+          if (!given.delete(key)) throw new Error(`no key ${key}`);
+          kept.delete(key);
+        } else if (given.add(key)) kept.add(key);
+        else throw new Error(`key ${key} is there`);
+      }
+      return [...kept];
+    };
+    const kept = await Promise.all(
+      Array.from({ length: workers }, (_, own) => pool.run(toggle, list, own, workers)),
+    );
+    assert.deepEqual(
+      list.keys(),
+      kept.flat().sort((left, right) => left - right),
+    );
+    const put = async (given: TQueue<number>, count: number) => {
+      for (let item = 0; item < count; item += 1) await atomicallyWhen(() => given.put(item));
+    };
+    const take = async (given: TQueue<number>, sum: TCounter, count: number) => {
+      let last = -1;
+      for (let item = 0; item < count; item += 1) {
+        const found = await atomicallyWhen(() => {
+          const taken = given.take();
+          sum.add(taken);
+          return taken;
+        });
+        if (found <= last) throw new Error(`${found} behind ${last}`);
+        last = found;
+      }
+    };
+    await Promise.all([
+      pool.run(put, queue, items),
+      pool.run(take, queue, counter, items / 2),
+      pool.run(take, queue, counter, items / 2),
+    ]);
+    assert.equal(queue.size, 0);
+    assert.equal(counter.value, (items * (items - 1)) / 2);
+  });
+}
+
+test('a name is the same in all workers', async (t) => {
+  const [way] = shared;
+  assert.ok(way);
+  const pool = openPool(t, { size: workers }, way);
+  const count = () => named('a count of several', tcounter).add();
+  await Promise.all(Array.from({ length: 30 }, () => pool.run(count)));
+  assert.equal(named('a count of several', tcounter).value, 30);
+});
+
+test('a collection that comes back is the one that was sent', async (t) => {
+  const [way] = shared;
+  assert.ok(way);
+  const pool = openPool(t, { size: 1 }, way);
+  const all = [tsortedMap(), tmap(), tlist(), tqueue(), tcounter()] as const;
+  const back = await pool.run((given: typeof all) => given, all);
+  for (const [at, each] of all.entries()) assert.equal(back[at], each);
+});
