@@ -30,7 +30,7 @@ type Run<T> =
  */
 export function atomically<T>(fn: () => T): T {
   if (typeof fn !== 'function') throw notFunction('the transaction', fn);
-  if (runningAttempt() !== undefined) return fn();
+  if (runningAttempt() !== undefined) return synchronous(fn());
   const run = runUntilDone(fn);
   if (run.how === 'committed') return finish(run.result, run.effects);
   throw new CodedError(
@@ -64,7 +64,7 @@ function runOnce<T>(attempt: Attempt, fn: () => T): Run<T> {
   try {
     const result = fn();
     if (attempt.ending === undefined) {
-      if (isThenable(result)) throw asynchronous();
+      synchronous(result);
       const effects = attempt.afterCommit.length === 0 ? none : attempt.afterCommit.slice();
       isCommitted = attempt.tryCommit();
       return isCommitted ? { how: 'committed', result, effects } : { how: 'conflict' };
@@ -80,7 +80,7 @@ function runOnce<T>(attempt: Attempt, fn: () => T): Run<T> {
   if (attempt.ending !== 'blocked') return { how: 'conflict' };
   const watched = attempt.readsToWatch();
   attempt.drop();
-  return { how: 'blocked', watched };
+  return watched === undefined ? { how: 'conflict' } : { how: 'blocked', watched };
 }
 
 /** @internal Calls what was to follow the commit, all of it; throws the first error. */
@@ -104,8 +104,10 @@ function isThenable(value: unknown): boolean {
   );
 }
 
-function asynchronous(): CodedError {
-  return new CodedError(
+/** Returns the result of a function of a transaction. Throws `STM_ASYNC` for a promise. */
+function synchronous<T>(result: T): T {
+  if (!isThenable(result)) return result;
+  throw new CodedError(
     'STM_ASYNC',
     'the function of a transaction returned a promise: it must be synchronous; await before or after it',
   );
@@ -142,8 +144,9 @@ export function orElse<T>(...ways: readonly (() => T)[]): T {
     try {
       const result = way();
       if (attempt.ending === undefined) {
-        attempt.merge(mark);
-        return result;
+        if (isThenable(result)) attempt.undo(mark);
+        else attempt.merge(mark);
+        return synchronous(result);
       }
     } catch (error) {
       if (attempt.ending === undefined) {
@@ -168,7 +171,7 @@ export function nested<T>(fn: () => T): T {
   if (attempt === undefined) return atomically(fn);
   const mark = attempt.mark();
   try {
-    const result = fn();
+    const result = synchronous(fn());
     attempt.merge(mark);
     return result;
   } catch (error) {

@@ -34,12 +34,19 @@ export interface WriteOwner {
   restore(before: Write | undefined): void;
 }
 
+/** An object of this thread for a variable that an attempt has made. */
+export interface Made {
+  /** The attempt, or its part, is undone: the memory of the variable is given back. */
+  unmake(): void;
+}
+
 /** A state of an attempt to which it can go back. */
 export interface Mark {
   readonly writes: number;
   readonly afterCommit: number;
   readonly taken: number;
   readonly retired: number;
+  readonly made: number;
   readonly outer: number;
 }
 
@@ -66,6 +73,8 @@ export class Attempt {
   readonly afterCommit: (() => void)[] = [];
   /** Blocks that this attempt took and that nothing refers to any more. */
   readonly #retired: number[] = [];
+  /** Variables that exist once it has committed. */
+  readonly #made: Made[] = [];
   /** Writes before this index are not changed any more: a mark may bring them back. */
   firstOpenWrite = 0;
   /** The result of `read`. */
@@ -108,6 +117,7 @@ export class Attempt {
 
   /** Ends it without an effect. */
   drop(): void {
+    this.#unmake(0);
     this.giveBack(0);
     this.#leaveEpoch();
   }
@@ -118,6 +128,7 @@ export class Attempt {
     while (this.writes.length > 0) this.writes.pop();
     while (this.afterCommit.length > 0) this.afterCommit.pop();
     while (this.#retired.length > 0) this.#retired.pop();
+    while (this.#made.length > 0) this.#made.pop();
     const { ownEpoch } = this.#space.at;
     // Reads stay before this store also without the fence of an atomic one.
     if (isOrdered) this.#words[ownEpoch] = 0;
@@ -133,10 +144,10 @@ export class Attempt {
     const words = this.#words;
     for (;;) {
       const before = isOrdered ? (words[at] ?? 1) : Atomics.load(words, at);
-      const kind = words[at + 1] ?? 0;
-      const lo = words[at + 2] ?? 0;
-      const hi = words[at + 3] ?? 0;
-      const found = words[at - 1] ?? 0;
+      const kind = isOrdered ? (words[at + 1] ?? 0) : Atomics.load(words, at + 1);
+      const lo = isOrdered ? (words[at + 2] ?? 0) : Atomics.load(words, at + 2);
+      const hi = isOrdered ? (words[at + 3] ?? 0) : Atomics.load(words, at + 3);
+      const found = isOrdered ? (words[at - 1] ?? 0) : Atomics.load(words, at - 1);
       const after = Atomics.load(words, at);
       if (before !== after || (before & 1) !== 0 || found !== header) {
         this.#await(at, header);
@@ -150,6 +161,38 @@ export class Attempt {
         this.version = before;
         return;
       }
+    }
+  }
+
+  /** Reads an object that this attempt has made, which nobody else can change. */
+  readMade(at: number): void {
+    if (this.ending !== undefined) throw leave;
+    this.kind = this.#words[at + 1] ?? 0;
+    this.lo = this.#words[at + 2] ?? 0;
+    this.hi = this.#words[at + 3] ?? 0;
+    this.version = this.#words[at] ?? 0;
+  }
+
+  /** Notes a variable that ends where the attempt or its part is undone. */
+  noteMade(made: Made): void {
+    this.#made.push(made);
+  }
+
+  #unmake(kept: number): void {
+    while (this.#made.length > kept) this.#made.pop()?.unmake();
+  }
+
+  /** Calls `work`, which takes memory before it writes: where it throws, what it took is given back. */
+  guard<T>(work: () => T): T {
+    const [writes, taken, made] = [this.writes.length, this.#takenCount, this.#made.length];
+    try {
+      return work();
+    } catch (error) {
+      if (this.ending === undefined && this.writes.length === writes) {
+        this.#unmake(made);
+        this.giveBack(taken);
+      }
+      throw error;
     }
   }
 
@@ -184,10 +227,6 @@ export class Attempt {
     this.#showReads();
     if (!callNative(() => this.#space.native.extend())) throw this.end('conflict');
     throw gone();
-  }
-
-  get takenCount(): number {
-    return this.#takenCount;
   }
 
   /** Number of reads that are noted: the next one has this index. */
@@ -284,6 +323,7 @@ export class Attempt {
       afterCommit: this.afterCommit.length,
       taken: this.#takenCount,
       retired: this.#retired.length,
+      made: this.#made.length,
       outer: this.firstOpenWrite,
     };
     this.firstOpenWrite = mark.writes;
@@ -299,6 +339,7 @@ export class Attempt {
     }
     this.afterCommit.length = mark.afterCommit;
     this.#retired.length = mark.retired;
+    this.#unmake(mark.made);
     this.giveBack(mark.taken);
     this.firstOpenWrite = mark.outer;
   }
@@ -328,8 +369,17 @@ export class Attempt {
     if (callNative(this.#space.commit) === 0) return false;
     this.#leaveEpoch();
     this.#commits += 1;
-    if (this.#commits % commitsPerTidy === 0) callNative(() => native.tidy());
+    if (this.#commits % commitsPerTidy === 0) this.#tidy();
     return true;
+  }
+
+  /** Frees memory. It has committed: an error, as of a process that is stopped, must not hide that. */
+  #tidy(): void {
+    try {
+      callNative(() => this.#space.native.tidy());
+    } catch {
+      // The next one tries again.
+    }
   }
 
   #writeDesk(): void {
@@ -366,16 +416,24 @@ export class Attempt {
     this.#desk[desk.writeCount] = count;
   }
 
-  /** The objects that it has read, for a sleep until one changes. */
-  readsToWatch(): Watched {
+  /**
+   * The objects that it has read, for a sleep until one changes; `undefined`: one has changed already. Called while
+   * it is in its epoch: then the objects are what they were, and their headers are theirs.
+   */
+  readsToWatch(): Watched | undefined {
+    this.#showReads();
+    if (!callNative(() => this.#space.native.extend())) return undefined;
     const reads = this.#desk.slice(this.#readsAt, this.#readsAt + this.#readCount);
-    return { reads, snapshot: this.#snapshot };
+    const headers = reads.map((at) => Atomics.load(this.#words, at - 1));
+    return { reads, headers, snapshot: this.#desk[desk.snapshot] ?? 0 };
   }
 }
 
 /** Objects, and a moment since which they are to change. */
 export interface Watched {
   readonly reads: Int32Array;
+  /** Another one at its place: the object has ended, and its memory may hold anything. */
+  readonly headers: Int32Array;
   readonly snapshot: number;
 }
 

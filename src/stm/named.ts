@@ -8,11 +8,19 @@ import { collectionOf } from './collection.js';
 import { type TSortedMap, tsortedMap } from './collections/sorted-map.js';
 import { free, type Shared } from './free.js';
 import { KIND_SORTED_MAP } from './kinds.js';
-import { insideOf, runningAttempt, sharedName, threadState, typed, variableAt } from './tvar.js';
+import {
+  holdMemory,
+  insideOf,
+  runningAttempt,
+  sharedName,
+  threadState,
+  typed,
+  variableAt,
+} from './tvar.js';
 
 /**
  * Returns the variable or collection that has this name in all processes of the program. Where there is none, `make`
- * makes it, in a transaction; so it does for one that was freed. Throws `STM_SIDE_EFFECT` in a transaction,
+ * makes it, in a transaction; so it does for one that was freed. What is there is not compared with what `make` makes. Throws `STM_SIDE_EFFECT` in a transaction,
  * `OPTION_INVALID`, `STM_VALUE_TOO_LARGE` for a name of more than 512 characters, and what `tvar` throws.
  */
 export function named<T extends Shared>(name: string, make: () => T): T {
@@ -48,8 +56,13 @@ function isAlive(shared: Shared): boolean {
   }
 }
 
-/** The map of all names, which whoever comes first makes. */
+let isHeld = false;
+
+/** The map of all names, made at the first use in the program. */
 function namesOfAll(): TSortedMap<string, Shared> {
+  // Names last as long as the program, whether or not this thread has a handle now.
+  if (!isHeld) holdMemory();
+  isHeld = true;
   const { space } = threadState();
   const { root } = space.at;
   if (Atomics.load(space.words, root) === 0) {

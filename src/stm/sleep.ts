@@ -149,5 +149,9 @@ function checkOne(sleeper: Sleeper): void {
   space.desk.set(sleeper.reads, space.at.deskReads);
   space.desk[desk.readCount] = sleeper.reads.length;
   space.desk[desk.snapshot] = sleeper.snapshot;
-  if (!callNative(() => space.native.watch())) sleeper.wake();
+  const { reads, headers } = sleeper;
+  const isWatched = callNative(() => space.native.watch());
+  // After the comparison of versions, which is true for objects that live.
+  const isWhole = reads.every((at, index) => Atomics.load(space.words, at - 1) === headers[index]);
+  if (!isWatched || !isWhole) sleeper.wake();
 }

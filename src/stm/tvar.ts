@@ -82,13 +82,16 @@ export function leaveIfUnused(): void {
   space.close();
 }
 
-/** The handle for the object at `at` with this header. Throws `STM_GONE` where no object can be. */
+/**
+ * The handle for the object at `at` with this header. One for an object that has ended is none of `handles`, which
+ * have the object that is there now. Throws `STM_GONE` where no object can be.
+ */
 function handleOf(at: number, header: number): SharedVariable<unknown> {
   const known = handles.get(at)?.deref();
   if (known !== undefined && SharedVariable.nameOf(known)?.header === header) return known;
-  const { heap, sizeWords } = threadState().space.at;
-  if (at < heap + 2 || at + 4 > sizeWords) throw gone();
-  return SharedVariable.at(at, header);
+  const { at: places, words } = threadState().space;
+  if (at < places.heap + 2 || at + 4 > places.sizeWords) throw gone();
+  return SharedVariable.at(at, header, Atomics.load(words, at - 1) === header);
 }
 
 /** @internal The name of a TVar or a collection; `undefined`: it is neither. */
@@ -108,6 +111,13 @@ export function variableAt({ at, header }: TVarName): TVar<unknown> {
   return handleOf(at, header);
 }
 
+/** @internal The same for one that `attempt` has just made. */
+export function variableOf(attempt: Attempt, { at, header }: TVarName): TVar<unknown> {
+  const made = SharedVariable.at(at, header);
+  made.begin(attempt);
+  return made;
+}
+
 /** @internal The name of a variable that `tvar` or `variableAt` made. */
 export function nameOfVariable(variable: TVar<unknown>): TVarName {
   const name = SharedVariable.nameOf(variable);
@@ -115,6 +125,8 @@ export function nameOfVariable(variable: TVar<unknown>): TVarName {
   return name;
 }
 
+/** No object has it: there is no such class of blocks. */
+const noHeader = -1;
 /** Odd, which versions are not. */
 const noVersion = 1;
 /** A value that is not made yet of the bytes of a write. */
@@ -145,7 +157,9 @@ export interface TVar<T> {
 /** The one class of variables. */
 class SharedVariable<T> implements TVar<T> {
   readonly #at: number;
-  readonly #header: number;
+  #header: number;
+  /** The attempt that has made it. */
+  #madeBy = 0;
   /** The attempt that has read or written it, and its value there. */
   #attempt = 0;
   #value: unknown;
@@ -161,12 +175,27 @@ class SharedVariable<T> implements TVar<T> {
     this.#header = header;
   }
 
-  /** @internal */
-  static at(at: number, header: number): SharedVariable<unknown> {
+  /** @internal `isAlive`: it is the handle for what is at `at` now; others are gone for good. */
+  static at(at: number, header: number, isAlive = true): SharedVariable<unknown> {
+    if (!isAlive) return new SharedVariable<unknown>(at, noHeader);
     const made = new SharedVariable<unknown>(at, header);
     handles.set(at, new WeakRef(made));
     collected.register(made, at);
     return made;
+  }
+
+  /** @internal Notes that `attempt` has made it. */
+  begin(attempt: Attempt): void {
+    this.#madeBy = attempt.number;
+    attempt.noteMade(this);
+  }
+
+  /** @internal Nothing is there any more, and something else may be. */
+  unmake(): void {
+    if (handles.get(this.#at)?.deref() === this) handles.delete(this.#at);
+    this.#header = noHeader;
+    this.#attempt = 0;
+    this.#writtenBy = 0;
   }
 
   /** @internal `undefined`: it is no TVar. */
@@ -184,7 +213,8 @@ class SharedVariable<T> implements TVar<T> {
 
   #read(attempt: Attempt): void {
     if (this.#writtenBy === attempt.number) throw gone(); // by a write: other ones are seen as values
-    attempt.read(this.#at, this.#header);
+    if (this.#madeBy === attempt.number && this.#header !== noHeader) attempt.readMade(this.#at);
+    else attempt.read(this.#at, this.#header);
     if (this.#version === attempt.version) this.#value = this.#versionValue;
     else {
       const { reader } = threadState();
@@ -242,7 +272,7 @@ class SharedVariable<T> implements TVar<T> {
 
   /** @internal Makes its read, which has this index, none of the attempt: it may change until the commit. */
   dropRead(attempt: Attempt, index: number): void {
-    if (this.#writtenBy === attempt.number) return;
+    if (this.#writtenBy === attempt.number || this.#madeBy === attempt.number) return;
     attempt.dropRead(index);
     this.#attempt = 0;
   }
@@ -299,15 +329,13 @@ export function tvar(initial: unknown): TVar<unknown> {
   const { attempt, writer } = threadState();
   if (running?.ending !== undefined) throw running.end(running.ending);
   writer.write(initial, words);
-  try {
+  return attempt.guard(() => {
     const at = attempt.take(1 + 3);
     const header = attempt.initialise(at, words, running !== undefined);
-    if (running === undefined) attempt.keep();
+    if (running !== undefined) return variableOf(attempt, { at, header });
+    attempt.keep();
     return SharedVariable.at(at, header);
-  } catch (error) {
-    if (running === undefined) attempt.giveBack(0);
-    throw error;
-  }
+  });
 }
 
 /** Ends a variable or a collection: later uses throw `STM_GONE`. */

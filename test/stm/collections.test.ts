@@ -199,6 +199,25 @@ test('a part that is undone leaves a map as it was, whatever it split or removed
   assert.deepEqual(map.entries(), before);
 });
 
+test('a search through leaves that a part has made leaves no trace of them', () => {
+  const map = tsortedMap<number, unknown>();
+  for (let key = 0; key < 32; key += 1) map.set(key, 'old');
+  const part = () => {
+    map.set(20, 'undone');
+    map.set(15.5, 0); // divides the leaf
+    for (let count = 1; count <= 16; count += 1) map.set(count / 100, 0); // and its first half
+    assert.ok(map.has(31));
+    throw new Error('undone');
+  };
+  atomically(() => {
+    assert.throws(() => nested(part), { message: 'undone' });
+    assert.equal(map.get(20), 'old');
+    map.set(20, 'new');
+  });
+  assert.equal(map.get(20), 'new');
+  assert.equal(map.size, 32);
+});
+
 test('a list is as a sorted set', (t) => {
   const next = random(t).next;
   const list = tlist<Key>();

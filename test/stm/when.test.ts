@@ -4,10 +4,32 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { hasCode } from '../../src/errors.js';
-import { atomically, atomicallyWhen, check, orElse, retry, tvar } from '../../src/stm/public.js';
+import {
+  atomically,
+  atomicallyWhen,
+  check,
+  free,
+  orElse,
+  retry,
+  tvar,
+} from '../../src/stm/public.js';
 import { withDeadline } from '../support/index.js';
 
 const deadlineMs = 20_000;
+
+test('a variable that ends wakes those that wait for it, whatever comes to its place', async () => {
+  const [other, gate, busy] = [tvar(0), tvar(false), tvar(0)];
+  // In memory that nothing else has used. Versions above every number that may lie there later.
+  for (let count = 0; count < 5000; count += 1) atomically(() => busy.set(count));
+  const waits = atomicallyWhen(() => check(gate.get()));
+  free(other);
+  free(gate);
+  for (let count = 0; count < 1000; count += 1) atomically(() => busy.set(count));
+  const kept = ['abc', 'abcd', 'abcde'].map((text) => tvar(text));
+  const isGone = (error: unknown) => hasCode(error, 'STM_GONE');
+  await assert.rejects(withDeadline(waits, deadlineMs, 'the end of the wait'), isGone);
+  assert.equal(kept[0]?.peek(), 'abc');
+});
 
 test('a transaction that retries runs again after a change of what it read', async () => {
   const [ready, other] = [tvar(false), tvar(0)];

@@ -13,7 +13,7 @@ const parts = 16;
 
 /** A number in shared memory that processes add to without conflicts. */
 export interface TCounter {
-  /** Adds `change`, by default 1. Throws `STM_VALUE` for what is no number. */
+  /** Adds `change`, by default 1. Throws `OPTION_INVALID` for anything else than a number. */
   add(change?: number): void;
   /** The sum. A transaction that reads it conflicts with each that adds. */
   readonly value: number;

@@ -1,7 +1,7 @@
 // The variable of a leaf, as one attempt after the other reads and writes it.
 // Not here: the words of a leaf (leaf.ts), the row of leaves (leaf-map.ts).
 
-import { type Attempt, gone, type Write, type WriteOwner } from '../attempt.js';
+import { type Attempt, gone, type Made, type Write, type WriteOwner } from '../attempt.js';
 import { KIND_BYTES } from '../kinds.js';
 import { damaged } from '../read-value.js';
 import type { TVarName } from '../write-value.js';
@@ -12,10 +12,14 @@ export interface Block {
   readonly words: number;
 }
 
+/** No variable has it. */
+const noHeader = -1;
+
 /** The variable of a leaf, as this thread has it. */
-export class LeafCell implements WriteOwner {
+export class LeafCell implements WriteOwner, Made {
   readonly at: number;
-  readonly header: number;
+  header: number;
+  #madeBy = 0;
   /** The attempt that has read it, and its leaf then. */
   #readBy = 0;
   #base = 0;
@@ -27,8 +31,10 @@ export class LeafCell implements WriteOwner {
     this.header = header;
   }
 
-  isWritten(attempt: Attempt): boolean {
-    return this.#writtenBy === attempt.number && this.#write !== undefined;
+  /** True: the attempt has written or made it, so that others do not see its leaf as it is here. */
+  isOwn(attempt: Attempt): boolean {
+    const isWritten = this.#writtenBy === attempt.number && this.#write !== undefined;
+    return isWritten || this.#madeBy === attempt.number;
   }
 
   /** The first word of its leaf. Throws `STM_GONE`. */
@@ -56,6 +62,15 @@ export class LeafCell implements WriteOwner {
   begin(attempt: Attempt, base: number): void {
     this.#base = base;
     this.#readBy = attempt.number;
+    this.#madeBy = attempt.number;
+    attempt.noteMade(this);
+  }
+
+  unmake(): void {
+    this.header = noHeader;
+    this.#readBy = 0;
+    this.#madeBy = 0;
+    this.#writtenBy = 0;
   }
 
   set(attempt: Attempt, { base, words }: Block): void {

@@ -10,7 +10,15 @@ import { hasCode } from '../../errors.js';
 import type { Attempt } from '../attempt.js';
 import { KIND_BYTES, KIND_OWN_TVAR } from '../kinds.js';
 import { damaged } from '../read-value.js';
-import { freeIn, nameOfVariable, type TVar, threadState, tvar, variableAt } from '../tvar.js';
+import {
+  freeIn,
+  nameOfVariable,
+  type TVar,
+  threadState,
+  tvar,
+  variableAt,
+  variableOf,
+} from '../tvar.js';
 import type { TVarName, Words } from '../write-value.js';
 import {
   type Entry,
@@ -57,7 +65,8 @@ export class LeafMap {
 
   /** Makes the variable of an empty map. */
   static make(attempt: Attempt): TVar<unknown> {
-    return variableAt(makeVariable(attempt, placeEmpty(attempt, new Leaves(threadState().space))));
+    const block = placeEmpty(attempt, new Leaves(threadState().space));
+    return variableOf(attempt, makeVariable(attempt, block));
   }
 
   get(attempt: Attempt, key: Key): unknown {
@@ -98,22 +107,9 @@ export class LeafMap {
       }
       own.get(); // may find a conflict, before anything is changed
     }
-    this.#all(attempt, () => {
-      const value = isLarge ? ownTVar(given) : words;
-      this.#put(attempt, cell, base, at, isThere, { key, value });
-    });
+    const value = isLarge ? ownTVar(given) : words;
+    this.#put(attempt, cell, base, at, isThere, { key, value });
     if (isOwn) freeIn(attempt, this.#ownAt(base, at));
-  }
-
-  /** Calls what takes blocks and then writes. An error of the first part gives the blocks back. */
-  #all(attempt: Attempt, work: () => void): void {
-    const { takenCount } = attempt;
-    try {
-      work();
-    } catch (error) {
-      if (attempt.ending === undefined) attempt.giveBack(takenCount);
-      throw error;
-    }
   }
 
   #put(
@@ -180,7 +176,7 @@ export class LeafMap {
     if (count === 1 && low !== undefined) this.#unlink(attempt, cell, low, next, high);
     else {
       const plan = { of: base, before: [0, at], after: [at + 1, count], next, high } as const;
-      this.#all(attempt, () => cell.set(attempt, this.#place(attempt, plan)));
+      cell.set(attempt, this.#place(attempt, plan));
     }
     if (own !== undefined) freeIn(attempt, own);
     return true;
@@ -197,9 +193,7 @@ export class LeafMap {
     const before = this.#search(attempt, low, (base) => this.#leaves.next(base)?.at === cell.at);
     const of = before.load(attempt);
     const range = [0, this.#leaves.count(of)] as const;
-    this.#all(attempt, () =>
-      before.set(attempt, this.#place(attempt, { of, before: range, next, high })),
-    );
+    before.set(attempt, this.#place(attempt, { of, before: range, next, high }));
     cell.end(attempt);
   }
 
@@ -247,6 +241,8 @@ export class LeafMap {
     const empty = placeEmpty(attempt, this.#leaves);
     this.#endAll(attempt);
     this.#start.set(attempt, empty);
+    this.#hints = [];
+    this.#lows = [];
   }
 
   /** Ends the map. */
@@ -281,7 +277,8 @@ export class LeafMap {
         return this.#walk(attempt, hint, key, isFound);
       } catch (error) {
         if (attempt.ending !== undefined || index < 0 || !hasCode(error, 'STM_GONE')) throw error;
-        const at = this.#hints.indexOf(hint); // the walk may have added some, or dropped it
+        this.#prune();
+        const at = this.#hints.indexOf(hint); // one that this attempt has ended is alive for others
         if (at >= 0) {
           this.#hints.splice(at, 1);
           this.#lows.splice(at, 1);
@@ -306,9 +303,9 @@ export class LeafMap {
       const next = this.#cellOf(name);
       const high = leaves.high(base);
       const isNewRead = attempt.readCount > readAt;
-      const isWritten = cell.isWritten(attempt);
+      const isOwn = cell.isOwn(attempt);
       base = next.load(attempt);
-      if (!isWritten) this.#addHint(high, next);
+      if (!isOwn) this.#addHint(high, next);
       if (isNewRead) cell.dropRead(attempt, readAt);
       this.#low = high;
       cell = next;

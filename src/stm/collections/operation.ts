@@ -10,7 +10,7 @@ export function inTransaction<T>(work: (attempt: Attempt) => T): T {
   const running = runningAttempt();
   if (running === undefined) return atomically(() => work(insideOf('a collection')));
   if (running.ending !== undefined) throw running.end(running.ending);
-  return work(running);
+  return running.guard(() => work(running));
 }
 
 /**

@@ -1,6 +1,7 @@
 //! Epochs: a participant announces the present one when its transaction begins. The epoch advances when all that
-//! are in a transaction have announced it. So what was retired two epochs ago is seen by no transaction that runs
-//! (Fraser 2004: practical lock-freedom, epoch-based reclamation).
+//! are in a transaction have announced it. A commit retires blocks in the epoch that its participant has announced,
+//! which may be one behind the present one; readers of that see the blocks, too. So what was retired three epochs ago
+//! is seen by no transaction that runs (Fraser 2004: practical lock-freedom, epoch-based reclamation).
 
 use super::commit::{Peer, Surroundings};
 use super::layout::{participant as field, word};
@@ -17,7 +18,7 @@ const STEP: u32 = 2;
 
 /// True: no reader sees any more what was retired in `epoch`; `now`: the present one, or an announced one.
 pub(super) fn is_past(epoch: u32, now: u32) -> bool {
-    now.wrapping_sub(epoch) as i32 >= 2 * STEP as i32
+    now.wrapping_sub(epoch) as i32 >= 3 * STEP as i32
 }
 
 impl<R: Region> Space<R> {

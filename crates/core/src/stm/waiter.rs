@@ -54,6 +54,8 @@ pub fn add(
 ) -> Result<Arc<Waiter>> {
     let waiter = waiter_of(space)?;
     space.of(participant, field::BELL_OF)?.store(waiter.me.0, Release);
+    // A wake-up that came before would let the next one ring nobody.
+    space.take_wake(participant)?;
     lock(&waiter.sleepers).known.push((participant, notify));
     Ok(waiter)
 }

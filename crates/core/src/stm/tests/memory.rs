@@ -101,6 +101,30 @@ fn a_block_fits_what_it_is_taken_for_and_has_no_neighbour_in_it() {
 }
 
 #[test]
+fn a_block_is_kept_for_a_reader_of_the_epoch_behind_that_of_its_committer() {
+    let space = space();
+    space.word(word::NUMBERS).expect("inside").store(2, Relaxed);
+    let block = space.take(ME, 4, &Calm).expect("room");
+    space.enter(ME).expect("sound");
+    commit(&space, ME, &Calm, |_| {});
+    space.advance().expect("sound");
+    space.enter(OTHER).expect("sound");
+    commit(&space, ME, &Calm, |commit| space.free_object(block, commit).expect("sound"));
+    space.leave(ME).expect("sound");
+    let reclaim = || {
+        for _ in 0..4 {
+            space.reclaim(ME, &mut 0, &World::default()).expect("sound");
+        }
+    };
+    reclaim();
+    let is_taken = || (0..40).any(|_| space.take(ME, 4, &Calm).expect("room") == block);
+    assert!(!is_taken());
+    space.leave(OTHER).expect("sound");
+    reclaim();
+    assert!(is_taken());
+}
+
+#[test]
 fn a_full_heap_is_an_error_without_an_effect() {
     let space = space();
     let mut blocks = 0;
