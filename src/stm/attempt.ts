@@ -432,7 +432,7 @@ export class Attempt {
 /** Objects, and a moment since which they are to change. */
 export interface Watched {
   readonly reads: Int32Array;
-  /** Another one at its place: the object has ended, and its memory may hold anything. */
+  /** Headers of them: where one is new, its object has ended and its memory may hold anything. */
   readonly headers: Int32Array;
   readonly snapshot: number;
 }

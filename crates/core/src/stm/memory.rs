@@ -242,7 +242,7 @@ impl<R: Region> Space<R> {
         if let Some(limbo) = epochs.iter().position(|&of| of == epoch) {
             return Ok(limbo as u32);
         }
-        // Of three lists with earlier epochs, one is empty or old enough.
+        // Among three lists with earlier epochs, one is empty or old enough.
         let old = epochs.iter().position(|&of| of == 0 || is_past(of, epoch));
         let limbo = old.ok_or(CoreError::Corrupt { what: "an epoch", value: epoch.into() })? as u32;
         self.free_limbo(me, limbo)?;
