@@ -1,5 +1,6 @@
 // One attempt of a transaction in this thread: it reads words of the space as they were at one moment, notes
 // what it read, and keeps what it writes to itself until it commits (docs/design/stm.md). A thread has at most one.
+// Long (over 400 lines), because everything that a part may have to undo is noted here.
 // Not here: running the function again (atomically.ts), values (read-value.ts, write-value.ts).
 
 import { CodedError } from '../errors.js';

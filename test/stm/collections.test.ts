@@ -7,7 +7,6 @@ import {
   atomically,
   atomicallyWhen,
   free,
-  named,
   nested,
   orElse,
   retry,
@@ -298,27 +297,6 @@ test('what no collection can hold is refused, without an effect', () => {
   ];
   for (const [call, code] of bad) assert.throws(call, coded(code), String(call));
   assert.deepEqual(map.entries(), [['a', 1]]);
-});
-
-test('a name stands for one collection, which is made where there is none', () => {
-  const made: unknown[] = [];
-  const make = () => {
-    const map = tmap<string, number>();
-    made.push(map);
-    return map;
-  };
-  const map = named('a map', make);
-  assert.equal(named('a map', make), map);
-  assert.equal(made.length, 1);
-  assert.equal(named('a variable', () => tvar(5)).peek(), 5);
-  map.set('a', 1);
-  free(map);
-  const other = named('a map', make);
-  assert.equal(other.has('a'), false);
-  assert.throws(() => atomically(() => named('a map', make)), coded('STM_SIDE_EFFECT'));
-  assert.throws(() => named('', make), coded('OPTION_INVALID'));
-  // @ts-expect-error: nothing that has a place in the memory
-  assert.throws(() => named('an object', () => ({})), coded('OPTION_INVALID'));
 });
 
 test('collections are values of variables and of others', () => {

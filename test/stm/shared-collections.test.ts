@@ -5,7 +5,6 @@ import { test } from 'node:test';
 import {
   atomically,
   atomicallyWhen,
-  named,
   type TCounter,
   type TList,
   type TMap,
@@ -128,15 +127,6 @@ for (const way of shared) {
     assert.equal(counter.value, (items * (items - 1)) / 2);
   });
 }
-
-test('a name is the same in all workers', async (t) => {
-  const [way] = shared;
-  assert.ok(way);
-  const pool = openPool(t, { size: workers }, way);
-  const count = () => named('a count of several', tcounter).add();
-  await Promise.all(Array.from({ length: 30 }, () => pool.run(count)));
-  assert.equal(named('a count of several', tcounter).value, 30);
-});
 
 test('a collection that comes back is the one that was sent', async (t) => {
   const [way] = shared;
