@@ -189,7 +189,7 @@ export class Attempt {
     try {
       return work();
     } catch (error) {
-      if (this.ending === undefined && this.writes.length === writes) {
+      if (this.writes.length === writes) {
         this.#unmake(made);
         this.giveBack(taken);
       }

@@ -20,8 +20,9 @@ import {
 
 /**
  * Returns the variable or collection that has this name in all processes of the program. Where there is none, `make`
- * makes it, in a transaction; so it does for one that was freed. What is there is not compared with what `make` makes. Throws `STM_SIDE_EFFECT` in a transaction,
- * `OPTION_INVALID`, `STM_VALUE_TOO_LARGE` for a name of more than 512 characters, and what `tvar` throws.
+ * makes it, in a transaction; so it does for one that was freed. An existing one may be of another kind. Throws
+ * `STM_SIDE_EFFECT` in a transaction, `OPTION_INVALID`, `STM_VALUE_TOO_LARGE` for a name of more than 512 characters,
+ * and what `tvar` throws.
  */
 export function named<T extends Shared>(name: string, make: () => T): T {
   if (typeof name !== 'string' || name === '') throw invalid('the name', name, 'a text');

@@ -148,10 +148,7 @@ export class LeafMap {
   }
 
   #place(attempt: Attempt, plan: Plan): Block {
-    const { words, bytes } = this.#leaves.size(plan);
-    const base = attempt.take(words);
-    this.#leaves.write(base, plan, bytes);
-    return { base, words };
+    return place(attempt, this.#leaves, plan);
   }
 
   #makeCell(attempt: Attempt, block: Block): LeafCell {
@@ -363,7 +360,11 @@ function makeVariable(attempt: Attempt, { base, words }: Block): TVarName {
 }
 
 function placeEmpty(attempt: Attempt, leaves: Leaves): Block {
-  const plan = { of: 0, before: [0, 0], next: undefined, high: undefined } as const;
+  return place(attempt, leaves, { of: 0, before: [0, 0], next: undefined, high: undefined });
+}
+
+/** Writes a leaf into a block of its own. */
+function place(attempt: Attempt, leaves: Leaves, plan: Plan): Block {
   const { words, bytes } = leaves.size(plan);
   const base = attempt.take(words);
   leaves.write(base, plan, bytes);

@@ -13,7 +13,7 @@ import { Handles, inTransaction } from './operation.js';
 import { scrambled, unscrambled } from './scramble.js';
 
 /**
- * A map in shared memory. Keys are numbers and strings of at most 512 characters; values are those of a TVar. Each
+ * A map in shared memory. Keys are numbers and strings of at most 510 characters; values are those of a TVar. Each
  * method is atomic alone, and a part of a transaction that calls it. Two processes that use different keys seldom
  * disturb each other. All methods throw `STM_GONE` once it was freed.
  */
