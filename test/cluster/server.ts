@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -16,11 +16,13 @@ import {
 } from '../../src/cluster/index.js';
 import { connectNats, type NatsConnection } from '../../src/cluster/nats/nats.js';
 import { announcements } from '../../src/lib/index.js';
-import { waitFor } from '../support/index.js';
+import { freePort, waitFor } from '../support/index.js';
 
 /** Set by scripts/test.mjs; empty where no server can be had. */
 export const natsProgram = process.env['MANYCORE_TEST_NATS'] ?? '';
 export const skip = natsProgram === '' && 'needs nats-server (Debian: apt-get install nats-server)';
+
+const firstLineMs = 1000;
 
 export interface Server {
   readonly url: string;
@@ -31,19 +33,14 @@ export interface Server {
   kill(): Promise<void>;
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return Object(address).port;
-}
-
+/** Rejects while nothing answers at the port, also when the server there says nothing. */
 async function answers(port: number): Promise<true> {
   const socket = connect(port, '127.0.0.1');
-  await once(socket, 'data'); // the first line of a server
-  socket.destroy();
+  try {
+    await once(socket, 'data', { signal: AbortSignal.timeout(firstLineMs) });
+  } finally {
+    socket.destroy();
+  }
   return true;
 }
 

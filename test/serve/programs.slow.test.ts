@@ -12,18 +12,9 @@ import { promisify } from 'node:util';
 import { hasCode } from '../../src/errors.js';
 import { serve } from '../../src/serve/index.js';
 import { runProgram } from '../faults/child.js';
-import { waitFor } from '../support/index.js';
+import { freePort, waitFor } from '../support/index.js';
 import { bodyOf, portOf } from './client.js';
 import { folder, open, program, skip } from './served.js';
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 test('a program that exports its app may listen by itself later', async (t) => {
   const app = program(

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { test } from 'node:test';
-import { childrenOf, isRunning, random, seeded, waitFor, withDeadline } from './index.js';
+import { childrenOf, freePort, isRunning, random, seeded, waitFor, withDeadline } from './index.js';
 
 test('waitFor returns the first value, and survives throws before it', async () => {
   const answers = [false, undefined, null, () => assert.fail('not yet'), 0];
@@ -19,6 +20,14 @@ test('waitFor fails at its deadline and names the condition and the last throw',
     waitFor(() => Promise.reject(cause), 5, 'the server answers'),
     (error: Error) =>
       /5 ms still not: the server answers/.test(error.message) && error.cause === cause,
+  );
+});
+
+test('waitFor fails when its condition never answers', async () => {
+  const silent = new Promise<boolean>(() => {});
+  await assert.rejects(
+    waitFor(() => silent, 5, 'the server answers', 5),
+    /5 ms still not: the server answers/,
   );
 });
 
@@ -52,4 +61,12 @@ test('a child is found while it runs, and not as a zombie or after it left', asy
   child.kill('SIGKILL');
   await waitFor(() => !isRunning(pid), 5000, 'the child is gone');
   await closed;
+});
+
+test('a free port can be bound, and is none that a connection may get', async () => {
+  const port = await freePort();
+  assert.ok(port >= 10_000 && port < 32_768, `${port}`);
+  const server = createServer().listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  server.close();
 });

@@ -10,18 +10,21 @@ const maxPauseMs = 50;
 
 /**
  * Returns the first value of `condition` that is neither false nor undefined nor null. Calls it again and
- * again; a throw of `condition` counts as "not yet". Fails at the deadline with the last throw as its cause.
+ * again; a throw of `condition` counts as "not yet". Fails at the deadline with the last throw as its cause,
+ * also when a promise of `condition` does not settle within `longestMs`: a short deadline ends no slow answer.
  */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,
   deadlineMs = defaultDeadlineMs,
   what = String(condition),
+  longestMs = Math.max(deadlineMs, defaultDeadlineMs),
 ): Promise<Exclude<T, false | undefined | null>> {
   const end = performance.now() + deadlineMs;
   let lastError: unknown;
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
     try {
-      const value = await condition();
+      const asked = condition();
+      const value = asked instanceof Promise ? await withDeadline(asked, longestMs, what) : asked;
       if (isThere(value)) return value;
       lastError = undefined;
     } catch (error) {

@@ -4,27 +4,17 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { TracedRequests } from '../../src/cli/commands/trace/trace-requests.js';
 import { remoteServers } from '../../src/serve/index.js';
-import { waitFor, withDeadline } from '../support/index.js';
+import { freePort, waitFor, withDeadline } from '../support/index.js';
 import { command, notLinux, scratch, trace } from './tracing.js';
 
 const skip = notLinux;
 
 const text = `require('node:http').createServer((request, response) => response.end('x'))
   .listen(Number(process.env.PORT), '127.0.0.1');`;
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(Object(address).port));
-    });
-  });
-}
 
 function isAnswered(port: number): Promise<boolean> {
   return new Promise((resolve) => {

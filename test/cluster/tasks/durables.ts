@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { TaskStore } from '../../../src/cluster/tasks/jetstream.js';
 import { type Caller, Pool, task } from '../../../src/public.js';
+import { withDeadline } from '../../support/index.js';
 import { joinBus, type Server, startServer, stranger } from '../server.js';
 
 export const secret = 'nobody else knows this';
@@ -59,8 +60,11 @@ export async function openStore(t: TestContext, { url }: Server): Promise<TaskSt
   return await TaskStore.open(await stranger(t, url), 'manycore');
 }
 
+/** Time after which a question to the server counts as lost: it may have ended with the question. */
+const answerMs = 1000;
+
 /**
- * Counts the tasks that wait for a node or are with one. The messages in the stream are more: after a kill
+ * Counts the tasks that wait for a node or are with one. Rejects when the server does not answer. The messages in the stream are more: after a kill
  * the server has messages again that were acknowledged just before, and delivers them to no node.
  */
 export async function openCounts(t: TestContext, { url }: Server): Promise<() => Promise<number>> {
@@ -68,11 +72,12 @@ export async function openCounts(t: TestContext, { url }: Server): Promise<() =>
   let hear = (_answer: Buffer): void => {};
   connection.subscribe('counts', { callback: (_error, { data }) => hear(Buffer.from(data)) });
   return async () => {
-    const answer = await new Promise<Buffer>((resolve) => {
+    const answered = new Promise<Buffer>((resolve) => {
       hear = resolve;
-      const subject = '$JS.API.CONSUMER.INFO.manycore-tasks.nodes';
-      connection.publish(subject, Buffer.alloc(0), { reply: 'counts' });
     });
+    const subject = '$JS.API.CONSUMER.INFO.manycore-tasks.nodes';
+    connection.publish(subject, Buffer.alloc(0), { reply: 'counts' });
+    const answer = await withDeadline(answered, answerMs, 'the counts of the server');
     const { num_pending, num_ack_pending, error } = JSON.parse(answer.toString());
     if (error !== undefined) throw new Error(error.description);
     return num_pending + num_ack_pending;
