@@ -267,6 +267,8 @@ export interface NativeClosureReader {
   read(fn: object, values: unknown[]): number;
   /** Appends the values of these variables of `fn`, and learns nothing. False: they cannot be read. */
   readOnce(fn: object, names: readonly string[], values: unknown[]): boolean;
+  /** The name that V8 has for the script of `fn`, or '' where it has none; `null`: it cannot be read here. */
+  scriptName(fn: object): string | null;
   /** Learns all scopes around the code of `fn`; `null`: they cannot be read here. */
   learnScopes(fn: object): LearntScopes | null;
   /** Forgets the scopes around the code of `fn`. */

@@ -6,7 +6,8 @@
 // (bench/cases/memory.js). Names stay and lines are short, so that stacks can be read: Node prints the line
 // from which an uncaught error came. There are no source maps: they would lead to files that are not packed.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { bundledUrls, outdir, programs, requestCounter } from './bundled-urls.mjs';
+import { withoutBuiltinImports } from './builtin-imports.mjs';
+import { bundledSources, bundledUrls, outdir, programs, requestCounter } from './bundled-urls.mjs';
 
 /** The entry points of package.json, by the name of their file in the bundle. */
 export const doors = {
@@ -61,7 +62,7 @@ export async function bundle() {
     platform: 'node',
     target: 'node20.19',
     packages: 'external',
-    plugins: [toPackedFiles(), bundledUrls],
+    plugins: [toPackedFiles(), bundledSources(withoutBuiltinImports)],
     lineLimit: 160,
     minifyWhitespace: true,
     minifySyntax: true,

@@ -31,18 +31,24 @@ const bundledPlaces = new Map([
   ...Object.entries(programs).map(([name, file]) => [compiledName(file), `./${name}.js`]),
 ]);
 
+/** esbuild plugin: a bundled module with URLs of the bundle, and then as `edit` returns its text. */
+export function bundledSources(edit) {
+  return {
+    name: 'modules of the bundle',
+    setup({ onLoad }) {
+      onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path }) => {
+        const text = withUrls(path, readFileSync(path, 'utf8'), bundledUrl);
+        return { contents: edit(text), loader: 'ts' };
+      });
+    },
+  };
+}
+
 /**
  * esbuild plugin: `new URL('…', import.meta.url)` with a literal leads from the bundle to the same program,
  * or to the same file outside of dist/. Fails the build for a file of dist/src that the bundle lacks.
  */
-export const bundledUrls = {
-  name: 'URLs of programs',
-  setup({ onLoad }) {
-    onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path }) => {
-      return { contents: withUrls(path, readFileSync(path, 'utf8'), bundledUrl), loader: 'ts' };
-    });
-  },
-};
+export const bundledUrls = bundledSources((text) => text);
 
 function bundledUrl(path) {
   const url = bundledPlaces.get(path.replace(/\/$/, ''));

@@ -96,7 +96,14 @@ impl NativeClosureReader {
         let cell_map = if is_bare { Some(0) } else { map_of_cell(&peek, value, 2) };
         reader.cell_map = cell_map.ok_or_else(differs)?;
         reader.hole = Some(hole).filter(|&word| is_pointer(word)).ok_or_else(differs)?;
+        reader.layout.learn_origin(&peek, env, &numbers);
         Ok(reader)
+    }
+
+    /// The name of the script of `of`, or '' where it has none; `null`: it cannot be read here.
+    #[napi]
+    pub fn script_name(&self, env: &Env, of: Unknown<'_>) -> Option<String> {
+        self.layout.script_name(&Peek::open().ok()?, env, &of)
     }
 
     fn words_of(

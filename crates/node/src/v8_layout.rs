@@ -28,6 +28,16 @@ const COUNT_IN_HEAD: usize = 2;
 
 /// `v8::Function::ScriptId() const` and the like.
 type Query = unsafe extern "C" fn(*const c_void) -> c_int;
+/// `v8::Function::GetScriptOrigin() const`.
+type OriginQuery = unsafe extern "C" fn(*const c_void) -> Origin;
+
+/// A `v8::ScriptOrigin`, and room behind it: versions of V8 have different parts. It is returned in memory of the
+/// caller.
+#[repr(C)]
+struct Origin([usize; 16]);
+
+/// The handle of the name is the first or the second word.
+const MAX_NAME_AT: usize = 2;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Layout {
@@ -38,6 +48,8 @@ pub(crate) struct Layout {
     first_nonstring: u16,
     script_id: Query,
     place: PlaceQuery,
+    /// The query, and the word that is the handle of the name; `None`: not learnt.
+    origin: Option<(OriginQuery, usize)>,
 }
 
 /// Queries for the place where the code of a function begins.
@@ -76,7 +88,45 @@ impl Layout {
             first_nonstring: number(c"v8dbg_FirstNonstringType")?.try_into().ok()?,
             script_id: query(c"_ZNK2v88Function8ScriptIdEv")?,
             place: PlaceQuery::find()?,
+            origin: None,
         })
+    }
+
+    /// Learns where the origin of a script has its name. `of`: a function of a script that has one.
+    pub(crate) fn learn_origin(&mut self, peek: &Peek, env: &Env, of: &Unknown<'_>) {
+        // SAFETY: the name has the types of its parameters in it; it returns a `v8::ScriptOrigin`.
+        let Some(query) = (unsafe { find::<OriginQuery>(c"_ZNK2v88Function15GetScriptOriginEv") })
+        else {
+            return;
+        };
+        self.origin = (0..MAX_NAME_AT).map(|at| (query, at)).find(|&origin| {
+            self.name_word(peek, env, of, origin)
+                .is_some_and(|word| self.text_of(peek, env, word).is_some())
+        });
+    }
+
+    /// The name of the script of `of`, or '' where it has none; `None`: it cannot be read here.
+    pub(crate) fn script_name(&self, peek: &Peek, env: &Env, of: &Unknown<'_>) -> Option<String> {
+        let word = self.name_word(peek, env, of, self.origin?)?;
+        let is_text = self.type_of(peek, word)? < self.first_nonstring;
+        if is_text { self.text_of(peek, env, word) } else { Some(String::new()) }
+    }
+
+    /// What the handle of the name of the script of `of` holds.
+    fn name_word(
+        &self,
+        peek: &Peek,
+        env: &Env,
+        of: &Unknown<'_>,
+        (query, at): (OriginQuery, usize),
+    ) -> Option<u64> {
+        if self.code_of(env, of).0 <= 0 {
+            return None;
+        }
+        // SAFETY: a handle of a function with a script.
+        let origin = unsafe { query(of.raw().cast::<c_void>().cast_const()) };
+        let handle = *origin.0.get(at)?;
+        peek.word(handle).filter(|_| handle.is_multiple_of(WORD))
     }
 
     /// All zero for what is no function with a script: native code, a bound function, a Proxy.

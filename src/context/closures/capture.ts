@@ -7,6 +7,7 @@
 
 import { defineOwn, isMainRealm } from '../../lib/index.js';
 import type { LearntScopes, NativeClosureReader } from '../../native.js';
+import { noteScriptName } from '../modules/scripts.js';
 import type { AnyFunction } from '../types.js';
 import { closureReader } from './closure-reader.js';
 import { type Capture, canInspect, type FunctionLocation, inspectSelf } from './inspector.js';
@@ -130,6 +131,9 @@ function hasNoValue(): never {
 function inspected(fn: AnyFunction): Capture {
   const capture = inspectSelf().capture(fn);
   const reader = isMainRealm && capture.global === globalThis ? closureReader() : undefined;
+  if (reader !== undefined && capture.location !== undefined) {
+    noteScriptName(capture.location.scriptId, () => reader.scriptName(fn));
+  }
   const learnt = reader?.learnScopes(fn) ?? undefined;
   if (reader === undefined || learnt === undefined) return capture;
   codes.set(learnt.number, { ...learnt, location: capture.location });
