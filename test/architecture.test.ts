@@ -67,6 +67,16 @@ function importsOf(file: string): Import[] {
   }));
 }
 
+/** Our files that loading `file` loads. */
+function valueImportsOf(file: string): string[] {
+  const statements = readRepositoryFile(file).matchAll(
+    /^(?:import|export) (?!type\b)([^;'"]*?) ?from '(\.[^']+)\.js';/gm,
+  );
+  return [...statements]
+    .filter(([, names = '']) => !/^\{(\s*type \w+,?)*\s*\}$/.test(names))
+    .map(([, , path]) => `${posix.join(posix.dirname(file), path ?? '')}.ts`);
+}
+
 const imports = sourceFiles().flatMap(importsOf);
 const crossings = imports.filter(
   ({ from, to }) => to.startsWith('src/') && partOf(from) !== partOf(to) && partOf(from) !== '',
@@ -105,8 +115,25 @@ test('parts import parts of lower layers only', () => {
 });
 
 test('parts import only the index of another part', () => {
-  const wrong = crossings.filter(({ to }) => !/^src\/([^/]+\/index|[^/]+)\.ts$/.test(to));
+  const index = /^src\/([^/]+\/index|[^/]+)\.ts$/;
+  const wrong = crossings.filter(
+    ({ from, to }) => !index.test(to) && !(partOf(from) === 'worker' && to === receivingHalf),
+  );
   assert.deepEqual(describeImports(wrong), []);
+});
+
+/** The context part without its sending half, which a worker loads late. */
+const receivingHalf = 'src/context/receiving.ts';
+
+test('a worker starts without the sending half of the context', () => {
+  const entry = 'src/worker/inside/entry.ts';
+  const reached = new Map([[entry, '']]);
+  for (const file of reached.keys()) {
+    for (const to of valueImportsOf(file)) if (!reached.has(to)) reached.set(to, file);
+  }
+  assert.ok(reached.has(receivingHalf));
+  const sending = ['sending.ts', 'encode/encode.ts', 'text/scope.ts', 'closures/inspector.ts'];
+  for (const name of sending) assert.equal(reached.get(`src/context/${name}`), undefined, name);
 });
 
 test('nothing imports the public names', () => {
@@ -197,6 +224,7 @@ const loadsLate: Readonly<Record<string, string>> = {
   'src/context/closures/inspector.ts': 'the first snapshot: a call',
   'src/context/values/intrinsics.ts': 'Node before 20.16 alone',
   'src/context/decode/modules.ts': 'what a result needs',
+  'src/context/late.ts': 'in workers: programs load it at once',
   'src/context/text/parser.ts': 'the first snapshot: a call',
   'src/context/decode/recreate.ts': 'what a result needs',
   'src/context/modules/references.ts': 'a snapshot: a call',

@@ -6,7 +6,7 @@ import { compiledName, urlFrom, withUrls } from './sources.mjs';
 
 export const outdir = 'dist/bundle';
 
-/** Programs of workers, servers and threads, by the name of their file in the bundle. */
+/** Programs of workers, servers and threads, and what they load late, by the name of their file in the bundle. */
 export const programs = {
   entry: 'src/worker/inside/entry.ts',
   'shared-entry': 'src/worker/inside/shared-entry.ts',
@@ -18,6 +18,7 @@ export const programs = {
   'tune-entry': 'src/tune/load/tune-entry.ts',
   'stack-thread': 'src/serve/process/stack-thread.ts',
   folders: 'src/http-apps/folders.ts',
+  'context-sending': 'src/context/sending.ts',
 };
 
 /** Loaded by --require into each Node process of a command of `manycore trace`. */

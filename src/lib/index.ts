@@ -108,6 +108,7 @@ export {
   setTimeout,
 } from './node/timers.js';
 export { withoutStack } from './node/without-stack.js';
+export { withoutWarnings } from './node/without-warnings.js';
 export { takeWorkerData } from './node/worker-data.js';
 export { Parcel } from './parcel.js';
 export { Patience, patienceDefaults } from './restart/patience.js';

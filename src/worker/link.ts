@@ -19,7 +19,7 @@ import type {
   SendOutcome,
 } from '../channels/index.js';
 import { ByteReader, Codec } from '../channels/index.js';
-import type { Exporter, Importer, ValueSnapshot } from '../context/index.js';
+import type { Exporter, Importer, ValueSnapshot } from '../context/receiving.js';
 import { CodedError } from '../errors.js';
 import { messageOf, type Parcel } from '../lib/index.js';
 import { readBlock, writeBlock } from './both/block-frames.js';

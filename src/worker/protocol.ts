@@ -3,7 +3,7 @@
 // a slot of the worker's table of tasks in flight, not a number of the pool.
 
 import type { MessagePort as Port } from 'node:worker_threads';
-import type { ProgramFiles } from '../context/index.js';
+import type { ProgramFiles } from '../context/receiving.js';
 import { CodedError } from '../errors.js';
 import type { GcByKind, GcKind, GcStats, HeapStats } from '../heap/index.js';
 

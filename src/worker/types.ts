@@ -3,7 +3,7 @@
 
 import type { Duplex } from 'node:stream';
 import type { ChannelKind } from '../channels/index.js';
-import type { AnyFunction, FunctionSnapshot } from '../context/index.js';
+import type { AnyFunction, FunctionSnapshot } from '../context/receiving.js';
 import type { NestedOwner } from './parent/nested.js';
 import type { OutputListener } from './parent/output.js';
 import type { SharedWorkers } from './parent/shared-workers.js';

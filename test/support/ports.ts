@@ -1,4 +1,4 @@
-// Ports for servers that a test starts, and starts again, on a port that it knows.
+// Ports for servers that a test starts, and starts again on the same port.
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';

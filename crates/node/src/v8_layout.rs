@@ -112,7 +112,7 @@ impl Layout {
         if is_text { self.text_of(peek, env, word) } else { Some(String::new()) }
     }
 
-    /// What the handle of the name of the script of `of` holds.
+    /// The word in the handle of the name of the script of `of`.
     fn name_word(
         &self,
         peek: &Peek,

@@ -5,6 +5,7 @@
 // Not here: what the text states (members.ts), writing functions (functions.ts).
 
 import { descriptorOf, type OwnDescriptor, ownOf, ownValue, sourceText } from '../../lib/index.js';
+import { allPristineOf } from '../decode/pristine.js';
 import type { Place } from '../modules/scripts.js';
 import type { Code } from '../text/code.js';
 import type { Member } from '../text/members.js';
@@ -12,7 +13,6 @@ import {
   changesOf,
   functionsOf,
   openDescriptor,
-  rememberUsual,
   type TextMember,
   usualOf,
 } from '../text/text-members.js';
@@ -147,45 +147,6 @@ function isAsMade(
   );
 }
 
-/** Descriptors of a class and its prototype, right after the text was evaluated here. */
-const pristine = new WeakMap<object, ReadonlyMap<Key, OwnDescriptor>>();
-
-/** Records what evaluating the text made, before anything is changed. */
-export function rememberPristine(fn: AnyFunction): void {
-  const prototype: unknown = fn.prototype;
-  for (const target of [fn, prototype]) {
-    if ((typeof target !== 'object' && typeof target !== 'function') || target === null) continue;
-    const entries = Reflect.ownKeys(target).flatMap((key): [Key, OwnDescriptor][] => {
-      const descriptor = descriptorOf(target, key);
-      if (descriptor === undefined) return [];
-      for (const [, each] of functionsOf(descriptor, fn)) rememberUsual(each);
-      return [[key, descriptor]];
-    });
-    pristine.set(target, new Map(entries));
-  }
-}
-
-/** The property that evaluation gave a class that was re-created here. */
-export function pristineOf(target: object, key: Key): OwnDescriptor | undefined {
-  return pristine.get(target)?.get(key);
-}
-
-/**
- * The function that a `special.member` names in `owner`, a class that was made here; `undefined`: it has
- * none.
- */
-export function memberIn(owner: unknown, entry: readonly unknown[]): unknown {
-  const [, , isStatic, cell, part] = entry;
-  if (typeof owner !== 'function') return undefined;
-  const target: unknown = isStatic === 1 ? owner : owner.prototype;
-  const key: unknown = Array.isArray(cell) ? cell[0] : undefined;
-  if ((typeof target !== 'object' && typeof target !== 'function') || target === null) return;
-  if (typeof key !== 'string' && typeof key !== 'symbol') return undefined;
-  // A task may have replaced it since.
-  const own = pristineOf(target, key) ?? descriptorOf(target, key);
-  return part === 'get' ? own?.get : part === 'set' ? own?.set : own?.value;
-}
-
 type Found = Omit<Difference, 'since'>;
 
 interface Side {
@@ -206,7 +167,7 @@ function differencesOf(
   place: Place | undefined,
   isUsual: (key: Key) => boolean,
 ): Side {
-  const known = pristine.get(target);
+  const known = allPristineOf(target);
   const made = known === undefined ? madeOf(fn, code, target === fn, place) : undefined;
   const isAsText = (key: Key, descriptor: OwnDescriptor): boolean => {
     const before = known?.get(key);

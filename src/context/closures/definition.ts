@@ -3,7 +3,8 @@
 // Not here: compiling it (recreate.ts).
 
 import { descriptorOf, jsonOf } from '../../lib/index.js';
-import { copyPrefix, isStrictAt, type Place } from '../modules/scripts.js';
+import { copyPrefix } from '../modules/marks.js';
+import { isStrictAt, type Place } from '../modules/scripts.js';
 import type { CodeDefinition } from '../protocol.js';
 import { cellEdits, type Edit } from '../text/cells.js';
 import type { Code, Rewrite } from '../text/code.js';

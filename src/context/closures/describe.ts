@@ -4,14 +4,15 @@
 // Not here: writing it (functions.ts), refusals (hazards.ts).
 
 import { hasPrivateMembers, sourceText } from '../../lib/index.js';
+import { isLiveCell } from '../decode/live-cells.js';
 import { compileFailed, originOf } from '../decode/recreate.js';
-import { isLiveCell, liveImport } from '../modules/live-imports.js';
+import { liveImport } from '../modules/live-imports.js';
 import type { Around } from '../modules/owners.js';
 import { bindingAt, type Place, placeOf, scriptUrlAt } from '../modules/scripts.js';
 import type { CodeDefinition, Definition } from '../protocol.js';
 import { type Code, readCode } from '../text/code.js';
-import { isVariableName } from '../text/global-keys.js';
 import { type Binding, isConstant } from '../text/scope.js';
+import { isVariableName } from '../text/shown-keys.js';
 import type { AnyFunction } from '../types.js';
 import { isBuiltinGlobal } from '../values/intrinsics.js';
 import { type Path, refuse, transferError } from '../values/refuse.js';

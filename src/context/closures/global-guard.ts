@@ -9,7 +9,7 @@ import { threadId } from 'node:worker_threads';
 import { CodedError } from '../../errors.js';
 import { descriptorOf } from '../../lib/index.js';
 import type { Edit } from '../text/cells.js';
-import { shownMember } from '../text/global-keys.js';
+import { shownMember } from '../text/shown-keys.js';
 
 /** The contents of a list of the global object. */
 export type Listing =

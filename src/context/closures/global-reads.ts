@@ -5,9 +5,10 @@
 
 import type { Edit } from '../text/cells.js';
 import type { Code } from '../text/code.js';
-import { isVariableName, type Key } from '../text/global-keys.js';
+import type { Key } from '../text/global-keys.js';
 import type { GlobalNames } from '../text/global-objects.js';
 import { globalUses, type Ref, type Use } from '../text/global-uses.js';
+import { isVariableName } from '../text/shown-keys.js';
 import { isUserGlobal, userGlobals } from '../values/user-globals.js';
 import { scriptVariables } from './capture.js';
 import type { Slot } from './describe.js';

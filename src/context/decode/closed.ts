@@ -3,9 +3,9 @@
 // Not here: making it (decode.ts), versions (versions.ts).
 
 import { descriptorOf } from '../../lib/index.js';
-import { memberIn } from '../closures/classes.js';
 import { listAt, numberAt, type Payload, propertyFlags, special } from '../protocol.js';
 import type { AnyFunction } from '../types.js';
+import { memberIn } from './pristine.js';
 
 export class ClosedClasses {
   readonly #payload: Payload;

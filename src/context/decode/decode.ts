@@ -10,8 +10,6 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
 import { CodedError } from '../../errors.js';
 import { descriptorsOf, messageOf } from '../../lib/index.js';
-import { memberIn } from '../closures/classes.js';
-import { isOnlyText } from '../encode/additions.js';
 import { metaFor } from '../modules/meta.js';
 import {
   type Identity,
@@ -27,6 +25,7 @@ import {
 import type { AnyFunction } from '../types.js';
 import { receiveBy } from '../values/hooks.js';
 import { rememberForeign, sharedForeign, shareForeign } from '../values/identities.js';
+import { isOnlyText } from '../values/ordinary.js';
 import { perWorker } from '../values/per-worker.js';
 import { contentsOf } from '../values/sentinels.js';
 import { paramsOf } from '../values/urls.js';
@@ -37,6 +36,7 @@ import { lastStage, type Plan, variable } from './factory.js';
 import type { Memory } from './peer-memory.js';
 import { makePlain } from './plain-specials.js';
 import { type Life, Plans } from './plans.js';
+import { memberIn } from './pristine.js';
 import { type Instance, importerFor } from './recreate.js';
 
 export interface Decoded {

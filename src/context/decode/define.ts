@@ -3,9 +3,9 @@
 // Not here: the order (decode.ts).
 
 import { descriptorOf, tryDefineOwn } from '../../lib/index.js';
-import { pristineOf } from '../closures/classes.js';
 import { propertyFlags } from '../protocol.js';
 import { corrupt } from '../wire.js';
+import { pristineOf } from './pristine.js';
 
 export function isCallable(value: unknown): value is (...args: unknown[]) => unknown {
   return typeof value === 'function';

@@ -7,11 +7,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createRequire, isBuiltin } from 'node:module';
 import { CodedError } from '../../errors.js';
-import { rememberPristine } from '../closures/classes.js';
-import { seenBy } from '../closures/inner-names.js';
-import { ContextExporter } from '../encode/exporter.js';
-import { liveCell } from '../modules/live-imports.js';
+import { sendingHalf } from '../late.js';
 import { moduleAt } from '../modules/main-module.js';
+import { stateOf } from '../own-exporter.js';
 import {
   type CodeDefinition,
   type FormDefinition,
@@ -32,9 +30,11 @@ import { asCorrupt, corrupt, format, read } from '../wire.js';
 import { type Decoded, decode } from './decode.js';
 import { isCallable } from './define.js';
 import type { Plan } from './factory.js';
+import { liveCell } from './live-cells.js';
 import { type Exports, loadModule } from './modules.js';
 import type { Made, Memory } from './peer-memory.js';
 import { makePlain } from './plain-specials.js';
+import { rememberPristine } from './pristine.js';
 import {
   compile,
   compileFailed,
@@ -215,9 +215,8 @@ class ContextImporter implements Importer, Memory {
   // Methods that decode.ts calls (peer-memory.ts).
 
   original([tag, serial]: Identity): unknown {
-    const exporter = this.#exporter;
-    if (!(exporter instanceof ContextExporter) || exporter.identities.tag !== tag) return undefined;
-    return exporter.identities.find(serial);
+    const identities = stateOf(this.#exporter)?.identities;
+    return identities?.tag === tag ? identities.find(serial) : undefined;
   }
 
   cached([tag, serial]: Identity): unknown {
@@ -261,8 +260,7 @@ class ContextImporter implements Importer, Memory {
   }
 
   own(fn: AnyFunction): void {
-    const exporter = this.#exporter;
-    if (exporter instanceof ContextExporter && exporter.identities.ownsCode) rememberOwned(fn);
+    if (stateOf(this.#exporter)?.identities.ownsCode === true) rememberOwned(fn);
   }
 
   instanceOf(fn: AnyFunction): Instance | undefined {
@@ -327,7 +325,7 @@ class ContextImporter implements Importer, Memory {
     }
     if (variable.startsWith('.')) return memberOf(exports(name), variable);
     const key = `${id} ${name} ${variable}`;
-    const seen = this.#seen.get(key) ?? seenBy(exports(name), variable);
+    const seen = this.#seen.get(key) ?? sendingHalf().seenBy(exports(name), variable);
     this.#seen.set(key, seen);
     return seen;
   }
@@ -354,10 +352,10 @@ class ContextImporter implements Importer, Memory {
    */
   #note(value: unknown, name: string, id: number, exports: Exports): void {
     const source = this.#sources.get(id);
-    if (source === undefined || !(this.#exporter instanceof ContextExporter)) return;
+    if (source === undefined) return;
     const isOfNode = isBuiltin(source.specifier);
     const read = () => [source, exportsIn(exports('*'))] as const;
-    this.#exporter.sentinels.note(value, name, source, isOfNode ? undefined : read);
+    stateOf(this.#exporter)?.sentinels.note(value, name, source, isOfNode ? undefined : read);
   }
 
   parcel(id: number): readonly unknown[] {

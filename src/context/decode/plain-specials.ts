@@ -3,8 +3,8 @@
 
 import { isNativeError } from 'node:util/types';
 import { defineOwn, withoutStack } from '../../lib/index.js';
+import { unmarked } from '../modules/marks.js';
 import { listAt, numberAt, special, stringAt } from '../protocol.js';
-import { unmarked } from '../toolchains/stack.js';
 import { followPath } from '../values/intrinsics.js';
 import { infoAccessor, makeNodeErrorPrototype } from '../values/node-errors.js';
 import { makePlatform } from '../values/platform.js';

@@ -10,10 +10,17 @@ import { isBuiltin } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { CodedError } from '../../errors.js';
-import { defineOwn, descriptorsOf, isMainRealm, jsonOf, messageOf } from '../../lib/index.js';
+import {
+  defineOwn,
+  descriptorsOf,
+  isMainRealm,
+  jsonOf,
+  messageOf,
+  withoutWarnings,
+} from '../../lib/index.js';
 import { checkImport } from '../modules/guard.js';
+import { copyPrefix, noteMark } from '../modules/marks.js';
 import { metaFor } from '../modules/meta.js';
-import { copyPrefix, noteMark, withoutWarnings } from '../modules/scripts.js';
 import type { CodeDefinition, Identity } from '../protocol.js';
 import { fileOfVite } from '../toolchains/vite-files.js';
 import type { AnyFunction } from '../types.js';

@@ -12,16 +12,9 @@ import type { Code } from '../text/code.js';
 import type { TextMember } from '../text/text-members.js';
 import type { AnyFunction } from '../types.js';
 import { builtinPath } from '../values/intrinsics.js';
+import { ordinaryKeys } from '../values/ordinary.js';
 import { always } from '../values/versions.js';
 import { changeable, type Graph, ownerOf } from './encode.js';
-
-const ordinaryKeys = new Set<string | symbol>([
-  'length',
-  'name',
-  'prototype',
-  'arguments',
-  'caller',
-]);
 
 /** True: a function that is no class can see nothing of itself but its code and captures. */
 export function isBare(fn: AnyFunction, described: Described): boolean {
@@ -29,15 +22,6 @@ export function isBare(fn: AnyFunction, described: Described): boolean {
   if (described.code.usesItself && !isUsualAround(fn, described.code)) return false;
   if (!isUsual(fn, 'name', described) || !isUsual(fn, 'length', described)) return false;
   return Reflect.ownKeys(fn).every((key) => ordinaryKeys.has(key));
-}
-
-/** True: no enumerable property was added to a function that is no class. */
-export function isOnlyText(fn: AnyFunction): boolean {
-  return (
-    Object.isExtensible(fn) &&
-    !hasEnumerable(fn.prototype) &&
-    Reflect.ownKeys(fn).every((key) => ordinaryKeys.has(key))
-  );
 }
 
 /** Writes the parts of a function, which is no class, that its code does not give. */
@@ -262,13 +246,6 @@ function isUsualAboveInstances(fn: AnyFunction, above: object | null, code: Code
   }
   const base: unknown = Object.getPrototypeOf(fn);
   return typeof base === 'function' && base.prototype === above;
-}
-
-/** Cheaper than a list of the keys: V8 has for-in ready. */
-function hasEnumerable(value: unknown): boolean {
-  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
-  for (const key in value) if (Object.hasOwn(value, key)) return true;
-  return false;
 }
 
 /** True: `name` or `length` is as re-creating the function gives it. */

@@ -17,16 +17,10 @@ import { mayHaveDebugger } from '../closures/inspector.js';
 import { type Largest, largestOf } from '../closures/largest.js';
 import { copying } from '../modules/copies.js';
 import { meet, type Roads } from '../modules/roads.js';
+import { type ExporterOptions, ExporterState, type OwnExporter } from '../own-exporter.js';
 import { type Definition, special } from '../protocol.js';
 import { atCaller } from '../toolchains/stack.js';
-import type {
-  AnyFunction,
-  BufferCarrier,
-  Exporter,
-  FunctionSnapshot,
-  ValueSnapshot,
-} from '../types.js';
-import { Identities } from '../values/identities.js';
+import type { AnyFunction, BufferCarrier, FunctionSnapshot, ValueSnapshot } from '../types.js';
 import { isPlain, isSurelyPlain } from '../values/plain.js';
 import {
   type ActiveStores,
@@ -35,7 +29,6 @@ import {
   hasRegistered,
 } from '../values/propagate.js';
 import { type Path, refusalFor, transferError } from '../values/refuse.js';
-import type { Sentinels } from '../values/sentinels.js';
 import { type Format, format, type Written, write } from '../wire.js';
 import { type Captured, sharesAny } from './alias.js';
 import { changeable, Graph } from './encode.js';
@@ -78,22 +71,8 @@ interface Kept {
   readonly members: ReadonlyMap<AnyFunction, AnyFunction>;
 }
 
-export interface ExporterOptions {
-  readonly buffers?: BufferCarrier | undefined;
-  /**
-   * True: functions and classes that a peer made are also ours. All peers, the maker included, re-create them
-   * from this side, and one that comes back is the one of this side.
-   */
-  readonly ownsCode?: boolean;
-}
-
-/** Makes the sending half: one for all workers in the parent, one in a worker. */
-export function createExporter(options: ExporterOptions = {}): ContextExporter {
-  return new ContextExporter(options);
-}
-
-export class ContextExporter implements Exporter {
-  readonly identities: Identities;
+export class ContextExporter implements OwnExporter {
+  readonly state: ExporterState;
   readonly #buffers: Buffers;
   /** Path to the value that was written last. */
   #path: Path = [];
@@ -123,16 +102,18 @@ export class ContextExporter implements Exporter {
   /** Definitions that each definition needs before it. */
   readonly #needs = new Map<number, readonly number[]>();
 
-  /** `tag`: see `Identities`. */
-  constructor({ buffers, ownsCode = false }: ExporterOptions, tag?: number) {
-    this.identities = new Identities(ownsCode, tag);
+  constructor(
+    { buffers, ownsCode = false }: ExporterOptions,
+    state: ExporterState = new ExporterState(ownsCode),
+  ) {
+    this.state = state;
     this.#buffers = buffers;
     this.#functions = new Functions(
       {
         add: (definition) => this.#add(definition),
         intern: (key, make) => this.#intern(key, make),
       },
-      this.identities,
+      this.state,
       (fn, described, carrier) => this.#keep(fn, described, carrier),
     );
   }
@@ -216,11 +197,6 @@ export class ContextExporter implements Exporter {
         parcel: graph.parcel,
       };
     });
-  }
-
-  /** Imports of functions, here and of peers, that values are compared with. */
-  get sentinels(): Sentinels {
-    return this.#functions.sentinels;
   }
 
   hiddenState(value: object): string | undefined {

@@ -3,6 +3,7 @@
 // an exporter of its own, which counts from the beginning.
 
 import { nodeCrypto } from '../../lib/index.js';
+import { ExporterState } from '../own-exporter.js';
 import type { AnyFunction, BufferCarrier, FunctionSnapshot } from '../types.js';
 import { format } from '../wire.js';
 import { ContextExporter } from './exporter.js';
@@ -20,7 +21,7 @@ export function fingerprint(
   const hash = nodeCrypto().createHash('sha1');
   if (state[0] === format.slots) return hash.update(state).digest('base64');
   try {
-    const exporter = new ContextExporter({ buffers }, 0);
+    const exporter = new ContextExporter({ buffers }, new ExporterState(false, 0));
     const written = exporter.exportFunction(fn);
     for (const id of written.definitions) hash.update(exporter.definition(id));
     return hash.update(written.state ?? '').digest('base64');

@@ -25,10 +25,11 @@ import { cjsReference } from '../modules/references.js';
 import { baseOfRequire, isRequireOfNode } from '../modules/requires.js';
 import type { Roads } from '../modules/roads.js';
 import type { Place } from '../modules/scripts.js';
+import type { ExporterState } from '../own-exporter.js';
 import { special } from '../protocol.js';
 import { type Code, readCode } from '../text/code.js';
-import { shownGlobal } from '../text/global-keys.js';
 import { type Binding, isConstant } from '../text/scope.js';
+import { shownGlobal } from '../text/shown-keys.js';
 import type { TextMember } from '../text/text-members.js';
 import { isForeignRequire } from '../toolchains/jest.js';
 import { shownFunction, shownVariable } from '../toolchains/shown.js';
@@ -47,7 +48,6 @@ import { builtinPath, nodeModulePath } from '../values/intrinsics.js';
 import { perWorkerFactory } from '../values/per-worker.js';
 import { constructorHere } from '../values/realms.js';
 import { type Path, refuse, transferError } from '../values/refuse.js';
-import type { Sentinels } from '../values/sentinels.js';
 import { taskTarget } from '../values/task.js';
 import {
   addBoundProperties,
@@ -88,9 +88,9 @@ export class Functions implements FunctionEncoder {
   /** Functions of constant graphs: tests whether they have changed since the first. */
   readonly #watched = new WeakMap<AnyFunction, () => boolean>();
 
-  constructor(definitions: Definitions, identities: Identities, keep: Keep) {
+  constructor(definitions: Definitions, { identities, sentinels }: ExporterState, keep: Keep) {
     this.#describer = new Describer(definitions, this.#sharing);
-    this.#imports = new Imports(definitions, this.#describer);
+    this.#imports = new Imports(definitions, this.#describer, sentinels);
     this.#identities = identities;
     this.#keep = keep;
   }
@@ -252,11 +252,6 @@ export class Functions implements FunctionEncoder {
 
   frozenImport(value: object, graph: Graph): readonly unknown[] | undefined {
     return this.#imports.frozen(value, graph);
-  }
-
-  /** The imports that functions of the program, or of a peer, have. */
-  get sentinels(): Sentinels {
-    return this.#imports.sentinels;
   }
 
   encodeSymbol(value: symbol, graph: Graph): number | undefined {

@@ -10,6 +10,7 @@ import type { Definitions, Describer, Slot } from '../closures/describe.js';
 import { HiddenState } from '../closures/hidden-state.js';
 import { exportsAround, innerClass } from '../closures/inner-names.js';
 import { canInspect } from '../closures/inspector.js';
+import { liveSourceOf } from '../decode/live-cells.js';
 import { openedDefault } from '../decode/modules.js';
 import type { Graph } from '../encode/encode.js';
 import { namespaceType, special } from '../protocol.js';
@@ -22,9 +23,8 @@ import { ofWebpack } from '../toolchains/webpack.js';
 import type { AnyFunction } from '../types.js';
 import { nodeNamespace } from '../values/intrinsics.js';
 import { type Path, transferError } from '../values/refuse.js';
-import { exportsIn, type ImportSource, type Named, Sentinels } from '../values/sentinels.js';
+import { exportsIn, type ImportSource, type Named, type Sentinels } from '../values/sentinels.js';
 import { copying, isCopying } from './copies.js';
-import { liveSourceOf } from './live-imports.js';
 import { urlOfMeta } from './meta.js';
 import { isProgram } from './program.js';
 import { exportedVariable } from './reach.js';
@@ -48,13 +48,14 @@ export class Imports {
   /** Results for functions stay valid: the exports of a module are made with it. */
   readonly #found = new WeakMap<AnyFunction, ModuleReference | 'none'>();
   readonly #hidden: HiddenState;
-  readonly sentinels = new Sentinels();
+  readonly #sentinels: Sentinels;
   /** A namespace of which the function uses nothing that changes. */
   #standing: unknown;
   /** The script of the function whose parts are being written. */
   user: Script | undefined;
 
-  constructor(definitions: Definitions, describer: Describer) {
+  constructor(definitions: Definitions, describer: Describer, sentinels: Sentinels) {
+    this.#sentinels = sentinels;
     this.#definitions = definitions;
     this.#describer = describer;
     this.#hidden = new HiddenState(describer, {
@@ -74,7 +75,7 @@ export class Imports {
     const isClass = code.isClass || isOldStyleClass(fn);
     // Without free names and properties of its own a copy is as good, and cheaper.
     const isAlone = code.freeNames.length === 0 && !code.seesItself;
-    if (!isClass && isAlone && !this.sentinels.isImport(fn)) return undefined;
+    if (!isClass && isAlone && !this.#sentinels.isImport(fn)) return undefined;
     const known = isCopying() ? undefined : this.#found.get(fn);
     if (known !== undefined) return known === 'none' ? undefined : known;
     const found = cjsExport(fn, isClass) ?? this.#exportByPlace(fn, isClass);
@@ -93,7 +94,7 @@ export class Imports {
 
   /** The export in which `fn` is, of a module that may be imported. */
   memberOf(fn: AnyFunction): (ModuleReference & { readonly parent: string }) | undefined {
-    const found = this.sentinels.member(fn);
+    const found = this.#sentinels.member(fn);
     return found === undefined || isProgram(urlOf(found, found.parent)) ? undefined : found;
   }
 
@@ -123,12 +124,12 @@ export class Imports {
       return [from, isFound ? exportsAround(value, place) : []];
     };
     const mayRead = (isNamespace || isOwn) && !isBuiltin(source.specifier);
-    this.sentinels.note(value, source.name, source, mayRead ? read : undefined);
+    this.#sentinels.note(value, source.name, source, mayRead ? read : undefined);
   }
 
   /** The import that is compared with `value`. */
   #sentinel(value: symbol | object): Named | undefined {
-    const found = this.sentinels.find(value);
+    const found = this.#sentinels.find(value);
     if (found === undefined || !isCopying()) return found;
     return isProgram(urlOf(found.reference, found.parent)) ? undefined : found;
   }

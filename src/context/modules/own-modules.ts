@@ -3,9 +3,10 @@
 // large program would take longer than a call. So a pattern that over-approximates searches the texts first,
 // and a text without a match is not parsed.
 
-import { type AtLoad, atLoad } from '../text/at-load.js';
+import { sendingHalf } from '../late.js';
+import type { AtLoad } from '../text/at-load.js';
+import { fileText } from './file-text.js';
 import { isObserver, isOurs, isOwn, urlOfMentioned, urlOfModule } from './resolve-module.js';
-import { analysisOf, fileText } from './scripts.js';
 
 /**
  * True: `url`, a module that `specifier` names, starts tasks for a module that loads it. Metrics and traces
@@ -34,7 +35,7 @@ function mentionedIn(url: string): Mentioned {
   const text = fileText(url) ?? '';
   const found = [...text.matchAll(quoted)].map(([, specifier = '']) => specifier);
   // A `data:` URL may have quotes in it.
-  if (/['"`]data:/.test(text)) found.push(...(analysisOf(url)?.sources ?? []));
+  if (/['"`]data:/.test(text)) found.push(...sourcesOf(url));
   for (const specifier of found) {
     const target = urlOfMentioned(specifier, url);
     usesManycore ||= isUse(specifier, target);
@@ -63,12 +64,17 @@ export function filesBehind(url: string): ReadonlySet<string> {
 /** True: the module at `url` imports a module that starts tasks or servers. */
 export function usesManycore(url: string): boolean {
   if (!mentionedIn(url).usesManycore) return false;
-  const sources = [...(analysisOf(url)?.sources ?? [])];
-  return sources.some((each) => isUse(each, urlOfMentioned(each, url)));
+  return sourcesOf(url).some((each) => isUse(each, urlOfMentioned(each, url)));
+}
+
+/** The specifiers of what the file at `url` imports. */
+function sourcesOf(url: string): readonly string[] {
+  return [...(sendingHalf().analysisOf(url)?.sources ?? [])];
 }
 
 /** The code that loading the file at `url` evaluates; `undefined`: unreadable, large, or not JavaScript. */
 export function evaluatedAt(url: string): AtLoad | undefined {
+  const { analysisOf, atLoad } = sendingHalf();
   const analysis = analysisOf(url);
   return analysis && atLoad(analysis, /\.[mc]?tsx?$/.test(url));
 }

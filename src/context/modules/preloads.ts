@@ -6,11 +6,11 @@ import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileText } from './file-text.js';
 import { evaluatedAt, usesManycore } from './own-modules.js';
 import { packageTextAround, packageTextIn } from './package-text.js';
 import { isProgram } from './program.js';
 import { isOurs } from './resolve-module.js';
-import { fileText } from './scripts.js';
 
 /**
  * True: the module that `name` means at the start of Node starts tasks while it loads, or leads to one that

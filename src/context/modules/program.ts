@@ -8,10 +8,10 @@ import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { isCopied } from './copies.js';
+import { fileText } from './file-text.js';
 import { mainFile } from './main-module.js';
 import { evaluatedAt, filesBehind, filesLoadedBy, usesManycore } from './own-modules.js';
 import { bareUrl, isOwn, noteProgramPackage } from './resolve-module.js';
-import { fileText } from './scripts.js';
 
 const require = createRequire(import.meta.url);
 

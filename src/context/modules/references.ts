@@ -13,6 +13,7 @@ import {
   type OwnDescriptor,
   ownValue,
   sourceText,
+  withoutWarnings,
 } from '../../lib/index.js';
 import { inspectSelf } from '../closures/inspector.js';
 import { isConstant } from '../text/scope.js';
@@ -21,7 +22,7 @@ import type { AnyFunction } from '../types.js';
 import { copiedFrom } from './copied-exports.js';
 import { isDeclarative, isProgram } from './program.js';
 import { relativeUrl } from './resolve-module.js';
-import { analysisOf, type Place, type Script, withoutWarnings } from './scripts.js';
+import { analysisOf, type Place, type Script } from './scripts.js';
 
 export interface ModuleReference {
   readonly specifier: string;

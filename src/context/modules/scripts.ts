@@ -3,17 +3,17 @@
 // sent.
 // Not here: capture (inspector.ts), naming exports for a peer (references.ts).
 
-import { readFileSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 import * as util from 'node:util';
-import vm from 'node:vm';
 import { CodedError } from '../../errors.js';
-import { isMainRealm } from '../../lib/index.js';
+import { withoutWarnings } from '../../lib/index.js';
 import { type FunctionLocation, inspectSelf, type RunningSource } from '../closures/inspector.js';
 import { parse } from '../text/parser.js';
 import { type Analysis, analyse, type Binding, resolve, type Scope } from '../text/scope.js';
 import { hasInlineMap } from '../toolchains/source-maps.js';
+import { fileText, readFile } from './file-text.js';
+import { copyPrefix } from './marks.js';
 import { bareUrl } from './resolve-module.js';
 
 export interface Script {
@@ -39,24 +39,6 @@ export interface Place {
   readonly column: number;
   /** Offset of the text in `script.source`; -1 when it was not found there. */
   readonly start: number;
-}
-
-/**
- * Prefix of the names of re-created code. The name is then no file, which keeps it out of the user's
- * coverage. It also marks a frame as a place in the text that ran at home. Stacks lose it at the caller.
- */
-export const copyPrefix = 'manycore:';
-
-const markedByPeers = new Set<string>();
-
-/** Notes the name of code that a peer sent. */
-export function noteMark(fileName: string): void {
-  if (fileName.startsWith(copyPrefix)) markedByPeers.add(fileName.slice(copyPrefix.length));
-}
-
-/** True: a peer has a map for places in the script `name`. */
-export function isMarkedByPeer(name: string): boolean {
-  return markedByPeers.has(name);
 }
 
 const require = nodeModule.createRequire(import.meta.url);
@@ -248,25 +230,6 @@ function runningSource(scriptId: string): RunningSource | undefined {
   return source;
 }
 
-function readFile(url: string): string | undefined {
-  if (!/^(?:file|data):/.test(url)) return undefined;
-  try {
-    if (url.startsWith('data:')) return textOfData(url);
-    return readFileSync(fileURLToPath(url), 'utf8');
-  } catch {
-    return undefined; // moved or deleted since: V8 still has it
-  }
-}
-
-/** The text of the module that a `data:` URL holds, as Node reads it. */
-function textOfData(url: string): string | undefined {
-  const [, base64, body] =
-    /^[^/]+\/[^,;]+[^,]*?(;base64)?,([\s\S]*)$/.exec(new URL(url).pathname) ?? [];
-  if (body === undefined) return undefined;
-  const text = decodeURIComponent(body);
-  return base64 === undefined ? text : Buffer.from(text, 'base64').toString();
-}
-
 function stripTypes(source: string): string | undefined {
   const strip: unknown = Reflect.get(nodeModule, 'stripTypeScriptTypes');
   if (typeof strip !== 'function') return undefined;
@@ -278,19 +241,6 @@ function stripTypes(source: string): string | undefined {
       return undefined; // syntax that needs more than stripping
     }
   });
-}
-
-/** Runs `body` while warnings of experimental features that we chose to use are off. */
-export function withoutWarnings<T>(body: () => T): T {
-  // Test runners have another `process` in their contexts.
-  const own: NodeJS.Process = isMainRealm ? process : Object(vm.runInThisContext('process'));
-  const { emitWarning } = own;
-  own.emitWarning = () => {};
-  try {
-    return body();
-  } finally {
-    own.emitWarning = emitWarning;
-  }
 }
 
 function startsOfLines(source: string): number[] {
@@ -346,15 +296,6 @@ export function currentAnalysis(url: string): Analysis | undefined {
 export function scriptsRead(): number {
   return scripts.size;
 }
-
-/** The text of the file at `url`, or of a `data:` URL; `undefined`: unreadable, or large. */
-export function fileText(url: string): string | undefined {
-  const text = readFile(url);
-  return text !== undefined && text.length <= maxFileLength ? text : undefined;
-}
-
-/** Sources written by hand are shorter; a bundle takes a second to parse. */
-const maxFileLength = 1_000_000;
 
 /** The scope in which the function at `place` was written. */
 export function scopeAround(place: Place): Scope | undefined {

@@ -3,7 +3,7 @@
 // Not here: the use of the member (global-uses.ts), computed keys (global-guard.ts).
 
 import type { AnyNode } from 'acorn';
-import { jsonOf } from '../../lib/index.js';
+import { keyExpression } from './shown-keys.js';
 import { type Expression, isNamed, type TextNames } from './text-names.js';
 
 /** A key as the text has it, from `start` to `end`. */
@@ -28,7 +28,7 @@ export function keyAt(node: AnyNode, isComputed: boolean, names: TextNames): Key
   const { start, end } = node;
   const range = { start, end, variable: '', isRegistered: false };
   if (node.type === 'Identifier' && !isComputed) {
-    return { ...range, value: node.name, text: quoted(node.name) };
+    return { ...range, value: node.name, text: keyExpression(node.name) };
   }
   const held = heldBy(node, names);
   const given = registeredBy(held, names);
@@ -42,19 +42,11 @@ export function keyAt(node: AnyNode, isComputed: boolean, names: TextNames): Key
   const constant = constantText(source);
   if (constant === undefined) return { ...range, value: undefined, text: '' };
   const value = isRegistered ? Symbol.for(constant) : constant;
-  return { ...range, value, text: expressionOf(value) };
+  return { ...range, value, text: keyExpression(value) };
 }
 
 function shownCall(given: AnyNode): string | undefined {
   return given.type === 'Identifier' ? `Symbol.for(${given.name})` : undefined;
-}
-
-function expressionOf(key: string | symbol): string {
-  return typeof key === 'symbol' ? `Symbol.for(${quoted(key.description)})` : quoted(key);
-}
-
-function quoted(text = ''): string {
-  return jsonOf(text);
 }
 
 /** The expression that `node` holds: itself, where it is no constant of the text. */
@@ -84,20 +76,4 @@ function constantText(node: Expression): string | undefined {
     return node.quasis.length === 1 ? (node.quasis[0]?.value.cooked ?? undefined) : undefined;
   }
   return node?.type === 'Literal' && !('regex' in node) ? String(node.value) : undefined;
-}
-
-/** A global in messages: `global config`, `globalThis[Symbol.for("app")]`. */
-export function shownGlobal(key: string | symbol): string {
-  return typeof key === 'string' && isVariableName(key) ? `global ${key}` : shownMember(key);
-}
-
-/** `globalThis.config` */
-export function shownMember(key: string | symbol): string {
-  if (typeof key === 'string' && isVariableName(key)) return `globalThis.${key}`;
-  const hasName = typeof key === 'string' || Symbol.keyFor(key) !== undefined;
-  return `globalThis[${hasName ? expressionOf(key) : String(key)}]`;
-}
-
-export function isVariableName(name: string): boolean {
-  return /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name);
 }

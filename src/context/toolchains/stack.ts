@@ -4,7 +4,8 @@
 
 import { isNativeError } from 'node:util/types';
 import { defineOwn } from '../../lib/index.js';
-import { copyPrefix, isMarkedByPeer, runningText } from '../modules/scripts.js';
+import { copyPrefix, isMarkedByPeer } from '../modules/marks.js';
+import { runningText } from '../modules/scripts.js';
 import { isRelative, isSameFile, originalPlace } from './source-maps.js';
 
 /** The place of a call: an object whose `stack` is made into text only when it is read. */
@@ -188,9 +189,8 @@ const placePattern = /\(?((?:file:\/\/|\/)[^()]*?):(\d+):(\d+)\)?$/;
 /** Longer lines that resemble frames are part of a message; the pattern is quadratic in them. */
 const maxFrameLength = 10_000;
 
-/** `stack` with each frame of re-created code at its place in the user's source. */
-export function unmarked(stack: string): string {
-  if (!stack.includes(copyPrefix)) return stack;
+/** A stack with marks, with each frame of re-created code at its place in the user's source. */
+export function withOriginals(stack: string): string {
   const lines = stack.split('\n');
   return lines.map((line) => (markPattern.test(line) ? toOriginal(line) : line)).join('\n');
 }

@@ -5,7 +5,7 @@
 import { EventEmitter, on } from 'node:events';
 import { getPriority } from 'node:os';
 import { functionName, ownValue, withoutStack } from '../../lib/index.js';
-import { canInspect, inspectSelf } from '../closures/inspector.js';
+import { sendingHalf } from '../late.js';
 import type { AnyFunction } from '../types.js';
 
 /** No process can have this number: it is larger than the system allows. */
@@ -56,6 +56,7 @@ interface OnceState {
 
 /** The function of Node behind `emitter.once()`, or one like it where this process may not inspect itself. */
 function readOnceWrapper(): AnyFunction {
+  const { canInspect, inspectSelf } = sendingHalf();
   const [listener] = new EventEmitter().once('', () => {}).rawListeners('');
   const found =
     listener && canInspect() ? inspectSelf().capture(listener).bound?.target : undefined;
@@ -64,7 +65,9 @@ function readOnceWrapper(): AnyFunction {
 
 /** The state of `fn`, a listener that is called once as Node 24 makes it; `undefined`: it is none. */
 export function onceState(fn: AnyFunction): object | undefined {
-  if (functionName(fn) !== 'wrapper' || !canInspect()) return undefined;
+  if (functionName(fn) !== 'wrapper') return undefined;
+  const { canInspect, inspectSelf } = sendingHalf();
+  if (!canInspect()) return undefined;
   const names = ['fired', 'target', 'type', 'listener'];
   const { scopes } = inspectSelf().capture(fn);
   const scope = scopes.find((each) => names.every((name) => Object.hasOwn(each, name)));

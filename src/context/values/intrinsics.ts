@@ -9,8 +9,7 @@ import vm from 'node:vm';
 import { CodedError } from '../../errors.js';
 import { descriptorOf, functionName, ownValue, sourceText } from '../../lib/index.js';
 import { guardGlobals } from '../closures/global-guard.js';
-import { canInspect, inspectSelf } from '../closures/inspector.js';
-import { scriptUrl } from '../modules/scripts.js';
+import { sendingHalf } from '../late.js';
 import type { AnyFunction } from '../types.js';
 import { internalError, internalErrors } from './internal-errors.js';
 
@@ -54,13 +53,30 @@ const hiddenGlobals = new Set(
 /** Reading these warns, or loads much: tried by name when a value claims to be one (`byName`). */
 const getterGlobals = new Set(['process', 'Buffer', 'crypto', 'performance', 'navigator']);
 
-/** Globals of an HTTP client (undici), which the first read of one loads. Read only once it is loaded. */
-const clientGlobals = new Set(
-  'CloseEvent ErrorEvent EventSource FormData Headers MessageEvent Request Response WebSocket'.split(
-    ' ',
-  ),
+/** Globals of modules that the first read of one loads, by these modules. Read only once they are loaded. */
+const lateGlobals: ReadonlyMap<string, readonly string[]> = new Map(
+  [
+    // An HTTP client.
+    [
+      'NativeModule internal/deps/undici/undici',
+      'CloseEvent ErrorEvent EventSource FormData Headers MessageEvent Request Response WebSocket',
+    ],
+    [
+      'NativeModule internal/webstreams/readablestream',
+      'ReadableByteStreamController ReadableStream ReadableStreamBYOBReader ReadableStreamBYOBRequest ' +
+        'ReadableStreamDefaultController ReadableStreamDefaultReader TransformStream ' +
+        'TransformStreamDefaultController WritableStream WritableStreamDefaultController ' +
+        'WritableStreamDefaultWriter',
+    ],
+    [
+      'NativeModule internal/webstreams/queuingstrategies',
+      'ByteLengthQueuingStrategy CountQueuingStrategy',
+    ],
+    ['NativeModule internal/webstreams/encoding', 'TextDecoderStream TextEncoderStream'],
+    ['NativeModule internal/webstreams/compression', 'CompressionStream DecompressionStream'],
+  ].map(([module = '', names = '']) => [module, names.split(' ')]),
 );
-const clientModule = 'NativeModule internal/deps/undici/undici';
+const allLateGlobals = new Set([...lateGlobals.values()].flat());
 
 /** Not reachable from a global by data properties alone; `@` starts such a path. */
 const hidden: Readonly<Record<string, () => unknown>> = {
@@ -90,8 +106,9 @@ function argumentsOf(): object {
 let table: Map<unknown, Path> | undefined;
 /** Lengths of the list of loaded modules, when it was last read. */
 let modulesSeen = -1;
-let clientSeen = -1;
-let hasClient = false;
+let lateSeen = -1;
+/** Modules whose globals are not in the table. */
+const waiting = new Map(lateGlobals);
 
 /** The path that names `value` in every process; `undefined`: it is not built in. */
 export function builtinPath(value: unknown): Path | undefined {
@@ -117,8 +134,8 @@ function isOfProgram(fn: AnyFunction): boolean {
   const known = verdicts.get(fn);
   if (known !== undefined) return known;
   const isNative = /\{\s*\[native code\]\s*\}\s*$/.test(sourceText(fn));
-  const location = isNative || !canInspect() ? undefined : inspectSelf().capture(fn).location;
-  const isProgram = location !== undefined && !scriptUrl(location.scriptId).startsWith('node:');
+  const url = isNative ? undefined : sendingHalf().scriptOf(fn);
+  const isProgram = url !== undefined && !url.startsWith('node:');
   verdicts.set(fn, isProgram);
   return isProgram;
 }
@@ -212,19 +229,20 @@ function byName(name: string): unknown {
 
 function globalsHere(): Map<unknown, Path> {
   table ??= globalTable();
-  if (!hasClient && isClientLoaded()) {
-    hasClient = true;
-    addGlobals(table, clientGlobals);
-  }
+  if (waiting.size > 0) addLateGlobals(table);
   return table;
 }
 
-function isClientLoaded(): boolean {
+function addLateGlobals(found: Map<unknown, Path>): void {
   const loaded = loadedModules();
-  if (loaded === undefined) return true;
-  if (loaded.length === clientSeen) return false;
-  clientSeen = loaded.length;
-  return loaded.includes(clientModule);
+  if (loaded?.length === lateSeen) return;
+  const modules = new Set(loaded ?? waiting.keys());
+  for (const [module, names] of waiting) {
+    if (!modules.has(module)) continue;
+    waiting.delete(module);
+    addGlobals(found, names);
+  }
+  lateSeen = loadedModules()?.length ?? 0;
 }
 
 /** Node's internal modules that are loaded, as `NativeModule fs`. */
@@ -238,7 +256,7 @@ function globalTable(): Map<unknown, Path> {
   const names = Object.getOwnPropertyNames(globalThis);
   addGlobals(
     found,
-    names.filter((name) => !clientGlobals.has(name)),
+    names.filter((name) => !allLateGlobals.has(name)),
   );
   for (const [name, read] of Object.entries(hidden)) {
     const value = read();

@@ -6,7 +6,7 @@ import { Dirent } from 'node:fs';
 import { BlockList, SocketAddress } from 'node:net';
 import * as types from 'node:util/types';
 import { defineOwn, functionName, nodeCrypto, ownValue } from '../../lib/index.js';
-import { unmarked } from '../toolchains/stack.js';
+import { unmarked } from '../modules/marks.js';
 import { corrupt } from '../wire.js';
 import { builtinPath } from './intrinsics.js';
 

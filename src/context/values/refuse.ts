@@ -15,10 +15,8 @@ import {
   ownValue,
   sourceText,
 } from '../../lib/index.js';
-import { canInspect, inspectSelf } from '../closures/inspector.js';
 import { originOf } from '../decode/recreate.js';
-import { scriptUrl } from '../modules/scripts.js';
-import { readCode } from '../text/code.js';
+import { sendingHalf } from '../late.js';
 import type { AnyFunction } from '../types.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
 import { constructorHere } from './realms.js';
@@ -304,9 +302,10 @@ function judge(constructor: AnyFunction): Refusal | false {
 
 function refusalOfPrivate(constructor: AnyFunction): Refusal | false {
   const { name } = constructor;
+  const { readCode, scriptOf } = sendingHalf();
   const code = readCode(sourceText(constructor));
   if (code?.hasPrivateMembers !== true) return false;
-  const isOfPackage = canInspect() && urlOf(constructor).includes('/node_modules/');
+  const isOfPackage = scriptOf(constructor)?.includes('/node_modules/') === true;
   const why = 'its class has private members, which a copy cannot hold';
   return {
     what: `an instance of ${name === '' ? 'an anonymous class' : name}`,
@@ -341,12 +340,6 @@ export function refuseStamped(value: object, path: Path): never {
   throw transferError('TRANSFER_UNSUPPORTED', path, `${what}: ${stamped.why}`);
 }
 
-/** The script of a function, '' when it is none. */
-function urlOf(fn: AnyFunction): string {
-  const { location } = inspectSelf().capture(fn);
-  return location === undefined ? '' : scriptUrl(location.scriptId);
-}
-
 /** The alternative to passing a mock function of a test runner. */
 export const mockWayOut = 'pass a plain function, or make the mock inside the function';
 
@@ -373,9 +366,9 @@ export function isOfNode(constructor: AnyFunction): boolean {
   if (builtinPath(constructor) !== undefined || nodeModulePath(constructor) !== undefined)
     return true;
   if (originOf(constructor) !== undefined) return false;
+  const { readCode, scriptOf } = sendingHalf();
   if (readCode(sourceText(constructor)) === undefined) return true;
-  if (!canInspect()) return false;
-  return urlOf(constructor).startsWith('node:');
+  return scriptOf(constructor)?.startsWith('node:') === true;
 }
 
 /** The name of the class of `value`, for messages. */

@@ -7,7 +7,8 @@
 
 import * as types from 'node:util/types';
 import { descriptorOf, ownValue, sourceText } from '../../lib/index.js';
-import { type ModuleReference, sentinelOfCjs } from '../modules/references.js';
+import { sendingHalf } from '../late.js';
+import type { ModuleReference } from '../modules/references.js';
 
 /** An import as a module wrote it. */
 export interface ImportSource {
@@ -174,7 +175,7 @@ export function memberOf(exported: unknown, members: string): unknown {
 }
 
 function cjsEntry(value: symbol | object): Entry | undefined {
-  const found = sentinelOfCjs(value);
+  const found = sendingHalf().sentinelOfCjs(value);
   if (found === undefined) return undefined;
   const { specifier, isRequired, name } = found;
   const source = { specifier, isRequired, parent: '', importType: '' };

@@ -9,7 +9,7 @@ import {
   isCloneable,
   isHandle,
   type ValueSnapshot,
-} from '../../context/index.js';
+} from '../../context/receiving.js';
 import { CodedError } from '../../errors.js';
 import type { Parcels } from './parcels.js';
 

@@ -1,7 +1,7 @@
 // A call on its way to a worker: its frame, and the parcels beside that.
 
 import type { Packed } from '../../channels/index.js';
-import type { FunctionSnapshot } from '../../context/index.js';
+import type { FunctionSnapshot } from '../../context/receiving.js';
 import type { Parcel } from '../../lib/index.js';
 
 /** A call, which the pool keeps until it is answered. */

@@ -2,12 +2,11 @@
 // both sides see the same bytes, without a copy. Without shared memory it is an ordinary buffer, which is
 // copied like any other.
 
-import { type BlockStore, shareBlocks } from '../../channels/index.js';
+import { type BlockStore, parentBlocks, shareBlocks } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
 import { inWords } from '../../lib/index.js';
 import { nativeBinding, nativeProblem } from '../../native.js';
 import { textOf } from '../../proc/index.js';
-import { parentBuffers } from '../parent/exporter.js';
 
 /** Inside a worker: the worker's part of the arena of its parent. */
 let workerBlocks: BlockStore | undefined;
@@ -38,7 +37,7 @@ export function shared(source: number | Uint8Array): Buffer {
 
 /** True: a view of `buffer` reaches workers of this process without being copied. */
 export function isSharedMemory(buffer: ArrayBufferLike): boolean {
-  const blocks = workerBlocks ?? parentBuffers.blocks;
+  const blocks = workerBlocks ?? parentBlocks();
   return blocks?.sharedBlock(buffer) !== undefined;
 }
 

@@ -5,7 +5,7 @@
 // Loaded at every start of a worker: its imports decide how fast a pool answers from cold.
 
 import { acceptChannel } from '../../channels/index.js';
-import { disposePerWorker } from '../../context/index.js';
+import { disposePerWorker } from '../../context/receiving.js';
 import { takeWorkerData } from '../../lib/index.js';
 import { nativeBinding } from '../../native.js';
 import { ConcurrencyLimit } from '../both/concurrency-limit.js';

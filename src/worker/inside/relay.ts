@@ -4,7 +4,7 @@
 // however deep. The parent's half is nested.ts.
 
 import type { BlockStore, ByteReader } from '../../channels/index.js';
-import type { AnyFunction, Exporter, FunctionSnapshot } from '../../context/index.js';
+import type { AnyFunction, Exporter, FunctionSnapshot } from '../../context/receiving.js';
 import { CodedError } from '../../errors.js';
 import { unwatchAbort, watchAbort } from '../../lib/index.js';
 import { blocksOf } from '../both/buffers.js';

@@ -4,7 +4,7 @@
 // Not here: turning values into frames (link.ts), starting and leaving (entry.ts).
 
 import { ByteReader, type Claims } from '../../channels/index.js';
-import { type Exporter, exportError, type Importer, reduceError } from '../../context/index.js';
+import { type Exporter, exportError, type Importer, reduceError } from '../../context/receiving.js';
 import { CodedError } from '../../errors.js';
 import { nowMs } from '../../lib/index.js';
 import type { ConcurrencyLimit } from '../both/concurrency-limit.js';

@@ -4,13 +4,13 @@
 
 import type { ChannelEnd } from '../../channels/index.js';
 import {
-  createExporter,
   createImporter,
+  createLateExporter,
   type Exporter,
   exportError,
   guardProgram,
   type Importer,
-} from '../../context/index.js';
+} from '../../context/receiving.js';
 import { bufferCarrier } from '../both/buffers.js';
 import type { ConcurrencyLimit } from '../both/concurrency-limit.js';
 import type { Parcels } from '../both/parcels.js';
@@ -51,7 +51,7 @@ export class Session {
     const { end, concurrencyLimit, maxRssBytes, isThread, parcels, onLearn, onTurn, onClose } =
       options;
     const carrier = bufferCarrier(() => end.blocks, parcels);
-    const exporter = createExporter({ buffers: carrier });
+    const exporter = createLateExporter({ buffers: carrier });
     const importer = createImporter({ exporter, buffers: carrier });
     const link = new Link({
       end,

@@ -1,0 +1,24 @@
+// Access to the sending half of the context layer from code that needs it seldom. A worker starts without it:
+// it is half of the text that a worker would read, and plain results do without.
+// Not here: the sending half (sending.ts), the exporter of a worker (late-exporter.ts).
+
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import type * as Sending from './sending.js';
+
+type SendingHalf = typeof Sending;
+
+let half: SendingHalf | undefined;
+
+/** Called by the sending half where a program loads it by itself. */
+export function provideSendingHalf(given: SendingHalf): void {
+  half = given;
+}
+
+/** The sending half; loads it where it is not loaded yet. */
+export function sendingHalf(): SendingHalf {
+  const file = new URL('./sending.js', import.meta.url);
+  const loaded: SendingHalf = half ?? createRequire(import.meta.url)(fileURLToPath(file));
+  half = loaded;
+  return loaded;
+}
