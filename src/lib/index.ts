@@ -89,10 +89,10 @@ export {
   tryDefineOwn,
 } from './node/descriptors.js';
 export { hasMorePrivates, hasPrivateMembers, isSameClass } from './node/hidden-class.js';
-export { isWebServer, nodeHttp, nodeHttps } from './node/http.js';
 export { jsonOf } from './node/json.js';
 export { LoopHold, whileHeld } from './node/loop-hold.js';
 export { isMainRealm } from './node/main-realm.js';
+export { isWebServer, nodeHttp, nodeHttps, nodeNet } from './node/networks.js';
 export { builtPlatforms, libcOf, platformName } from './node/platform.js';
 export { inheritedElement, prototypeRemedy, standardKeys } from './node/prototype-remedy.js';
 export { scavenge } from './node/scavenge.js';

@@ -3,9 +3,9 @@
 
 import type { KeyObject } from 'node:crypto';
 import { Dirent } from 'node:fs';
-import { BlockList, SocketAddress } from 'node:net';
+import type { BlockList } from 'node:net';
 import * as types from 'node:util/types';
-import { defineOwn, functionName, nodeCrypto, ownValue } from '../../lib/index.js';
+import { defineOwn, functionName, nodeCrypto, nodeNet, ownValue } from '../../lib/index.js';
 import { unmarked } from '../modules/marks.js';
 import { corrupt } from '../wire.js';
 import { builtinPath } from './intrinsics.js';
@@ -124,12 +124,15 @@ const kinds: readonly Kind[] = [
     make: ([raw]) => new (nodeCrypto().X509Certificate)(bytes(raw)),
   },
   {
-    partsOf: (value) =>
-      value instanceof SocketAddress && isDirect(value, SocketAddress)
+    partsOf: (value) => {
+      if (!isNamed(value, 'SocketAddress')) return undefined;
+      const { SocketAddress } = nodeNet();
+      return value instanceof SocketAddress && isDirect(value, SocketAddress)
         ? [value.address, value.port, value.family, value.flowlabel]
-        : undefined,
+        : undefined;
+    },
     make: ([address, port, family, flowlabel]) =>
-      new SocketAddress({
+      new (nodeNet().SocketAddress)({
         address: text(address),
         port: Number(port),
         family: family === 'ipv6' ? 'ipv6' : 'ipv4',
@@ -137,10 +140,14 @@ const kinds: readonly Kind[] = [
       }),
   },
   {
-    partsOf: (value) =>
-      value instanceof BlockList && isDirect(value, BlockList) ? [...value.rules] : undefined,
+    partsOf: (value) => {
+      if (!isNamed(value, 'BlockList')) return undefined;
+      const { BlockList } = nodeNet();
+      const isOne = value instanceof BlockList && isDirect(value, BlockList);
+      return isOne ? [...value.rules] : undefined;
+    },
     make: (parts) => {
-      const made = new BlockList();
+      const made = new (nodeNet().BlockList)();
       // The list has the rule that was added last in front.
       for (const rule of [...parts].reverse()) addRule(made, text(rule));
       return made;

@@ -1,8 +1,13 @@
-// Node's HTTP, read when it is needed. An import in an ES module reads all members of `node:http`, and one of
+// Node's networks, read when they are needed. An import in an ES module reads all members of `node:http`, and one of
 // them loads an HTTP client (undici), which this library does not need.
 
 import type * as Http from 'node:http';
 import type * as Https from 'node:https';
+import type * as Net from 'node:net';
+
+export function nodeNet(): typeof Net {
+  return process.getBuiltinModule('node:net');
+}
 
 export function nodeHttp(): typeof Http {
   return process.getBuiltinModule('node:http');
