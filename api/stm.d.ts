@@ -61,6 +61,16 @@ interface TSortedMap<K extends number | string, V> extends TMap<K, V> {
 }
 declare function tsortedMap<K extends number | string, V>(): TSortedMap<K, V>;
 declare function tmap<K extends number | string, V>(): TMap<K, V>;
+interface StmStats {
+    readonly threads: number;
+    readonly memoryBytes: number;
+    readonly commits: number;
+    readonly conflicts: number;
+    readonly thefts: number;
+    readonly recoveries: number;
+    readonly sleeps: number;
+}
+declare function stmStats(): StmStats;
 interface TVar<T> {
     get(): T;
     set(value: T): void;
@@ -76,5 +86,5 @@ interface WhenOptions {
     readonly timeoutMs?: number;
 }
 declare function atomicallyWhen<T>(fn: () => T, options?: WhenOptions): Promise<T>;
-export { afterCommit, atomically, atomicallyWhen, check, free, named, nested, orElse, retry, tcounter, tlist, tmap, tqueue, tsortedMap, tvar };
-export type { KeyRange, QueueOptions, Shared, TCounter, TList, TMap, TQueue, TSortedMap, TVar, WhenOptions };
+export { afterCommit, atomically, atomicallyWhen, check, free, named, nested, orElse, retry, stmStats, tcounter, tlist, tmap, tqueue, tsortedMap, tvar };
+export type { KeyRange, QueueOptions, Shared, StmStats, TCounter, TList, TMap, TQueue, TSortedMap, TVar, WhenOptions };

@@ -321,6 +321,8 @@ export interface NativeTransactions {
   /** Keeps others from committing; false: another thread does. */
   beginSerial(): boolean;
   endSerial(): void;
+  /** Counts of all threads, in the order of `figureNames` (stm/stats.ts). */
+  figures(): number[];
   /** Frees memory that no transaction sees any more. */
   tidy(): void;
   /** Gives this thread's place back: nothing may be called afterwards. */

@@ -2,7 +2,13 @@
 
 import { bytesText, countText, msText, percentText } from '../src/observe/format.js';
 import { isBlockedFor, lagConcern } from '../src/observe/limits.js';
-import type { BusView, LoopView, ThreadView, WorkerView } from '../src/observe/views/view-types.js';
+import type {
+  BusView,
+  LoopView,
+  MemoryView,
+  ThreadView,
+  WorkerView,
+} from '../src/observe/views/view-types.js';
 import { type Column, Share } from './table.js';
 
 export const threadColumns: readonly Column<ThreadView>[] = [
@@ -69,6 +75,17 @@ export const loopColumns: readonly Column<LoopView>[] = [
   { head: 'Open', cell: ({ openConnections }) => countText(openConnections) },
   { head: 'Memory', cell: ({ rssBytes }) => bytesText(rssBytes), isSpare: true },
   { head: 'Last exit', cell: ({ lastExit = '' }) => lastExit, isText: true, isSpare: true },
+];
+
+export const memoryColumns: readonly Column<MemoryView>[] = [
+  { head: 'Pid', cell: ({ pid }) => pid },
+  { head: 'Threads', cell: ({ threads }) => threads, isSpare: true },
+  { head: 'Memory', cell: ({ memoryBytes }) => bytesText(memoryBytes) },
+  { head: 'Commits/s', cell: ({ commitsPerSecond }) => countText(commitsPerSecond) },
+  { head: 'Conflicts/s', cell: ({ conflictsPerSecond }) => countText(conflictsPerSecond) },
+  { head: 'Sleeps/s', cell: ({ sleepsPerSecond }) => countText(sleepsPerSecond), isSpare: true },
+  { head: 'Thefts', cell: ({ thefts }) => countText(thefts), isSpare: true },
+  { head: 'Recoveries', cell: ({ recoveries }) => countText(recoveries), isSpare: true },
 ];
 
 export const busColumns: readonly Column<BusView>[] = [

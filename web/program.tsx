@@ -11,7 +11,7 @@ import type {
 } from '../src/observe/views/view-types.js';
 import type { OnSlice } from './app.js';
 import { Charts } from './charts.js';
-import { busColumns, loopColumns, threadColumns, workerColumns } from './columns.js';
+import { busColumns, loopColumns, memoryColumns, threadColumns, workerColumns } from './columns.js';
 import { Durations } from './durations.js';
 import type { History } from './history.js';
 import { Lanes } from './lanes.js';
@@ -25,7 +25,7 @@ interface Props {
 
 export function Program({ program, history, onSlice }: Props) {
   const listeners = useListeners(onSlice);
-  const { servers, threads, pools, buses, summary } = program;
+  const { servers, threads, pools, buses, memories, summary } = program;
   const hasPools = pools.length > 0;
   return (
     <>
@@ -51,6 +51,17 @@ export function Program({ program, history, onSlice }: Props) {
         <section>
           <h2>Buses</h2>
           <Table label="Buses" columns={busColumns} rows={buses} keyOf={numbersOf} />
+        </section>
+      )}
+      {memories.length > 0 && (
+        <section>
+          <h2>Transactional memory</h2>
+          <Table
+            label="Transactional memory"
+            columns={memoryColumns}
+            rows={memories}
+            keyOf={numbersOf}
+          />
         </section>
       )}
       <Notes notes={history.notes} />

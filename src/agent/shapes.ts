@@ -114,6 +114,9 @@ export const sourceShapes: Readonly<Record<SourceKind, Shape>> = {
     ran: durations,
   },
   bus: numbers('sent', 'received', 'undelivered', 'dropped'),
+  stm: {
+    ...numbers('threads', 'memoryBytes', 'commits', 'conflicts', 'thefts', 'recoveries', 'sleeps'),
+  },
   loops: { loops: [loop], deployments: [{ id: 'number', name: 'string' }] },
   server: { app: 'string', addresses: 'any', lostProcesses: 'number', loops: [loop] },
   servedLoop: numbers('server', 'process', 'loop'),

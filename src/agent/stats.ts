@@ -32,7 +32,7 @@ export interface ProcessStats {
   readonly poolWaitMs?: number | undefined;
 }
 
-/** One pool, bus, server or group of loops of this thread, with its `stats`. */
+/** One pool, bus, server, group of loops or transactional memory of this thread, with its `stats`. */
 export interface SourceStats {
   readonly kind: SourceKind;
   /** A number from 1 on, for each kind by itself. */
@@ -40,7 +40,7 @@ export interface SourceStats {
   readonly stats: object;
 }
 
-export type SourceKind = 'pool' | 'bus' | 'loops' | 'server' | 'servedLoop';
+export type SourceKind = 'pool' | 'bus' | 'loops' | 'server' | 'servedLoop' | 'stm';
 
 export interface ThreadStats {
   readonly pid: number;

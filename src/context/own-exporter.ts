@@ -1,5 +1,5 @@
-// What an exporter shares with the importer of its side: numbers of functions and classes, and the imports that values
-// are compared with.
+// State that an exporter shares with the importer of its side: numbers of functions and classes, and the imports
+// that values are compared with.
 
 import type { BufferCarrier, Exporter } from './types.js';
 import { Identities } from './values/identities.js';

@@ -9,6 +9,7 @@ export { roleOf } from './views/thread-view.js';
 export type {
   BusView,
   LoopView,
+  MemoryView,
   PoolView,
   ProgramView,
   ServerView,

@@ -1,13 +1,16 @@
 // Transactional variables: a handle for a value in shared memory. One object stands for it in each thread.
 // Not here: the transaction (atomically.ts), how a value lies in memory (write-value.ts, read-value.ts).
 
+import { addSource } from '../agent/index.js';
 import { CodedError } from '../errors.js';
 import { invalid } from '../lib/index.js';
+import { isInsideWorker } from '../worker/index.js';
 import { Attempt, gone, type Write } from './attempt.js';
 import { Collection, collectionOf, endIn, receive, send } from './collection.js';
 import { KIND_TVAR } from './kinds.js';
 import { ValueReader } from './read-value.js';
 import { openSpace, type Space } from './space.js';
+import { noStats, type StmStats, statsOf } from './stats.js';
 import { type SharedName, type TVarName, ValueWriter, type Words } from './write-value.js';
 
 /** The parts of this thread for transactions, made at its first one. */
@@ -16,6 +19,8 @@ interface ThreadState {
   readonly attempt: Attempt;
   readonly writer: ValueWriter;
   readonly reader: ValueReader;
+  /** Ends what the agent reads of this thread. */
+  readonly unregister: () => void;
 }
 
 let state: ThreadState | undefined;
@@ -34,7 +39,14 @@ function makeState(): ThreadState {
     attempt: new Attempt(space),
     writer: new ValueWriter(sharedName),
     reader: new ValueReader(space.bytes, space.at.heap * 4, sharedOf),
+    // The program reports for its workers, which are no programs of their own.
+    unregister: isInsideWorker() ? () => {} : addSource('stm', space, statsOf),
   };
+}
+
+/** Returns what all threads of the program did in its transactional memory; zeros while this thread has no variable. */
+export function stmStats(): StmStats {
+  return state === undefined ? noStats : statsOf(state.space);
 }
 
 /** The attempt that runs now; `undefined` outside of transactions. */
@@ -77,8 +89,9 @@ export function holdMemory(): () => void {
 /** Leaves the memory when nothing of this thread uses it: its descriptor is closed then. */
 export function leaveIfUnused(): void {
   if (state === undefined || running !== undefined || handles.size > 0 || holds > 0) return;
-  const { space } = state;
+  const { space, unregister } = state;
   state = undefined;
+  unregister();
   space.close();
 }
 

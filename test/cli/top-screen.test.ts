@@ -30,6 +30,7 @@ function program(pid: number, summary: Partial<SummaryView> = {}): ProgramView {
     pools: [],
     servers: [],
     buses: [],
+    memories: [],
   };
 }
 

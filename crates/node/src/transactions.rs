@@ -7,7 +7,8 @@ use crate::collected::Collected;
 use crate::error::{Result, refused, to_js};
 use crate::segment::external_buffer;
 use crate::uncounted::uncounted_buffer;
-use manycore_core::stm::layout::{Shape, participant, word};
+use manycore_core::stm::figures::Figures;
+use manycore_core::stm::layout::{Shape, counter, participant, word};
 use manycore_core::stm::live::Live;
 use manycore_core::stm::registry::{is_alive, thread_state};
 use manycore_core::stm::waiter::{self, MappedSpace, Waiter};
@@ -238,8 +239,9 @@ impl NativeTransactions {
         self.desk.0[2].set(0);
         self.read_desk(&mut commit).map_err(to_js)?;
         let found = self.space.extend(&commit.reads, commit.snapshot).map_err(to_js)?;
-        if let Some(now) = found {
-            self.desk.0[0].set(now);
+        match found {
+            Some(now) => self.desk.0[0].set(now),
+            None => self.space.count(self.me, counter::CONFLICTS).map_err(to_js)?,
         }
         Ok(found.is_some())
     }
@@ -267,6 +269,7 @@ impl NativeTransactions {
     /// One more of this thread's transactions sleeps: `on_wake` is called from now on.
     #[napi]
     pub fn begin_sleep(&self) -> Result<()> {
+        self.space.count(self.me, counter::SLEEPS).map_err(to_js)?;
         let mut waiter = self.waiter.borrow_mut();
         if waiter.is_none() {
             let keys = self.woken.keys();
@@ -299,6 +302,13 @@ impl NativeTransactions {
     #[napi]
     pub fn end_serial(&self) -> Result<()> {
         self.space.end_serial(self.me).map_err(to_js)
+    }
+
+    /// Counts of all threads so far, in the order of `figureNames` (stm/stats.ts).
+    #[napi]
+    pub fn figures(&self) -> Result<Vec<u32>> {
+        let Figures { participants, counts, heap_words } = self.space.figures().map_err(to_js)?;
+        Ok([participants, heap_words].into_iter().chain(counts).collect())
     }
 
     /// Frees memory that no transaction sees any more; between two transactions.

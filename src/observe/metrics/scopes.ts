@@ -1,13 +1,14 @@
-// Scopes of metrics: threads, processes, pools, buses, servers and their loops, each with the labels that
+// Scopes of metrics: threads, processes, pools, buses, transactional memories, servers and their loops, each with the labels that
 // distinguish its samples. Not here: the metrics (definitions.ts).
 
 import type { ThreadStats } from '../../agent/index.js';
 import type { BusStats } from '../../bus/index.js';
 import type { HistogramSummary, PoolSample } from '../../pool/index.js';
 import type { LoopStatus, ServerStats } from '../../serve/index.js';
+import type { StmStats } from '../../stm/index.js';
 import type { ProcessReading } from './processes.js';
 import type { ProgramReading, WatchedThread } from './reading.js';
-import { busesOf, loopsOf, poolsOf, type Source, serversOf } from './sources.js';
+import { busesOf, loopsOf, memoriesOf, poolsOf, type Source, serversOf } from './sources.js';
 import type { WorkerReading } from './workers.js';
 
 export type Labels = Readonly<Record<string, string | number>>;
@@ -147,6 +148,12 @@ export const busScope: Scope<Source<BusStats>> = {
   labels: ['pid', 'thread', 'bus'],
   all: ({ threads }) => busesOf(threads),
   labelsOf: ({ pid, thread, id }) => ({ pid, thread, bus: id }),
+};
+
+export const memoryScope: Scope<Source<StmStats>> = {
+  labels: ['pid', 'thread'],
+  all: ({ threads }) => memoriesOf(threads),
+  labelsOf: ({ pid, thread }) => ({ pid, thread }),
 };
 
 export const serverScope: Scope<Source<ServerStats>> = {

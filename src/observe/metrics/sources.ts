@@ -5,6 +5,7 @@ import type { SourceKind, ThreadStats } from '../../agent/index.js';
 import type { BusStats } from '../../bus/index.js';
 import type { PoolSample } from '../../pool/index.js';
 import type { LoopStatus, ServerStats } from '../../serve/index.js';
+import type { StmStats } from '../../stm/index.js';
 
 export interface Source<Stats> {
   readonly pid: number;
@@ -22,6 +23,9 @@ export const busesOf = (threads: readonly ThreadStats[]): Source<BusStats>[] =>
 
 export const serversOf = (threads: readonly ThreadStats[]): Source<ServerStats>[] =>
   sourcesOf<ServerStats>(threads, 'server');
+
+export const memoriesOf = (threads: readonly ThreadStats[]): Source<StmStats>[] =>
+  sourcesOf<StmStats>(threads, 'stm');
 
 function sourcesOf<Stats>(threads: readonly ThreadStats[], kind: SourceKind): Source<Stats>[] {
   return threads.flatMap(({ pid, thread, sources }) =>

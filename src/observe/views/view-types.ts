@@ -9,6 +9,7 @@ export interface ProgramView {
   readonly pools: readonly PoolView[];
   readonly servers: readonly ServerView[];
   readonly buses: readonly BusView[];
+  readonly memories: readonly MemoryView[];
 }
 
 /**
@@ -145,4 +146,19 @@ export interface BusView {
   /** Counts since the start. */
   readonly undelivered: number;
   readonly dropped: number;
+}
+
+/** The transactional memory of the program, as one of its threads reports it. */
+export interface MemoryView {
+  readonly pid: number;
+  readonly thread: number;
+  readonly id: number;
+  readonly threads: number;
+  readonly memoryBytes: number;
+  readonly commitsPerSecond: number | undefined;
+  readonly conflictsPerSecond: number | undefined;
+  readonly sleepsPerSecond: number | undefined;
+  /** Counts since the first variable. */
+  readonly thefts: number;
+  readonly recoveries: number;
 }

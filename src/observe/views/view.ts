@@ -11,7 +11,14 @@ import { parsePool, poolView, processWorkers } from './pool-view.js';
 import { maxOf, type Processes, perSecond, total } from './rates.js';
 import { loopPids, serverViews } from './server-view.js';
 import { silentView, threadView } from './thread-view.js';
-import type { BusView, PoolView, ProgramView, SummaryView, ThreadView } from './view-types.js';
+import type {
+  BusView,
+  MemoryView,
+  PoolView,
+  ProgramView,
+  SummaryView,
+  ThreadView,
+} from './view-types.js';
 
 /** Result of one poll of all programs. */
 export interface Poll {
@@ -69,6 +76,7 @@ function programView(
   const pools = known.flatMap((thread) => poolViews(thread, processes));
   const servers = serverViews(program, earlier, known);
   const buses = known.flatMap(busViews);
+  const memories = known.flatMap(memoryViews);
   const pids = programPids(program);
   const summary: SummaryView = {
     loops: loops.length,
@@ -90,7 +98,7 @@ function programView(
     rssBytes: total(pids.map(processes.rssBytesOf)),
   };
   const { pid, title } = program;
-  return { pid, title, summary, threads, pools, servers, buses };
+  return { pid, title, summary, threads, pools, servers, buses, memories };
 }
 
 /** All threads with stats, present or old, with those of the previous poll. */
@@ -180,6 +188,27 @@ function busViews({ thread, last, rate }: KnownThread): BusView[] {
       receivedPerSecond: rateOf('received'),
       undelivered: numberIn(stats, 'undelivered'),
       dropped: numberIn(stats, 'dropped'),
+    };
+  });
+}
+
+function memoryViews({ thread, last, rate }: KnownThread): MemoryView[] {
+  const before = sourcesOf(last, 'stm');
+  return sourcesOf(thread, 'stm').map(({ id, stats }: SourceStats) => {
+    const was = before.find((memory) => memory.id === id)?.stats;
+    const rateOf = (name: string): number | undefined =>
+      rate(numberIn(stats, name), was && numberIn(was, name));
+    return {
+      pid: thread.pid,
+      thread: thread.thread,
+      id,
+      threads: numberIn(stats, 'threads'),
+      memoryBytes: numberIn(stats, 'memoryBytes'),
+      commitsPerSecond: rateOf('commits'),
+      conflictsPerSecond: rateOf('conflicts'),
+      sleepsPerSecond: rateOf('sleeps'),
+      thefts: numberIn(stats, 'thefts'),
+      recoveries: numberIn(stats, 'recoveries'),
     };
   });
 }

@@ -4,7 +4,7 @@
 /// "MCTM", little-endian.
 pub const MAGIC: u32 = 0x4d54_434d;
 /// Changes with every change of this file.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 pub const LINE_WORDS: u32 = 32;
 
 /// Written by all who open the space, each with the same values; but for `ID`, which the first one chooses.
@@ -81,13 +81,17 @@ pub const LIMBOS: u32 = 3;
 
 /// The counters of a participant, in their order.
 pub mod counter {
+    /// Commits that wrote.
     pub const COMMITS: u32 = 0;
+    /// Attempts that ran in vain, because others had committed.
     pub const CONFLICTS: u32 = 1;
     /// Undecided commits of others that it aborted.
     pub const THEFTS: u32 = 2;
     /// Commits of ended participants that it undid or completed.
     pub const RECOVERIES: u32 = 3;
-    pub const COUNT: u32 = 4;
+    /// Transactions that slept until something changed.
+    pub const SLEEPS: u32 = 4;
+    pub const COUNT: u32 = 5;
 }
 
 /// The low bits of `STATUS`.

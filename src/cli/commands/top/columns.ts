@@ -8,6 +8,7 @@ import {
   isBlockedFor,
   type LoopView,
   lagConcern,
+  type MemoryView,
   msText,
   type PoolView,
   type ProgramView,
@@ -155,6 +156,17 @@ const busColumns: readonly Column<BusView>[] = [
   { head: 'dropped', text: ({ dropped }) => countText(dropped) },
 ];
 
+const memoryColumns: readonly Column<MemoryView>[] = [
+  { head: 'pid', text: ({ pid }) => String(pid) },
+  { head: 'threads', text: ({ threads }) => countText(threads) },
+  { head: 'mem', text: ({ memoryBytes }) => bytesText(memoryBytes) },
+  { head: 'commits/s', text: ({ commitsPerSecond }) => countText(commitsPerSecond) },
+  { head: 'conflicts/s', text: ({ conflictsPerSecond }) => countText(conflictsPerSecond) },
+  { head: 'sleeps/s', text: ({ sleepsPerSecond }) => countText(sleepsPerSecond), spare: 1 },
+  { head: 'thefts', text: ({ thefts }) => countText(thefts), spare: 2 },
+  { head: 'recoveries', text: ({ recoveries }) => countText(recoveries), spare: 3 },
+];
+
 export interface Section {
   readonly title: string;
   readonly note: string;
@@ -163,7 +175,7 @@ export interface Section {
 
 /** `width`: limit of the lines; `undefined`: none. */
 export function programSections(
-  { threads, pools, servers, buses }: ProgramView,
+  { threads, pools, servers, buses, memories }: ProgramView,
   workerSort: WorkerSortName,
   width: number | undefined,
 ): Section[] {
@@ -174,7 +186,13 @@ export function programSections(
     ...(buses.length === 0
       ? []
       : [{ title: 'Buses', note: '', lines: tableLines(busColumns, buses, width) }]),
+    ...(memories.length === 0 ? [] : [memorySection(memories, width)]),
   ];
+}
+
+function memorySection(memories: readonly MemoryView[], width: number | undefined): Section {
+  const lines = tableLines(memoryColumns, memories, width);
+  return { title: 'Transactional memory', note: '', lines };
 }
 
 function serverSection(server: ServerView, width: number | undefined): Section {

@@ -1,7 +1,7 @@
 //! Commits of several participants, in one thread and in many; each may end at any step.
 
 use super::super::commit::{Commit, Outcome, Peer, Surroundings};
-use super::super::layout::word;
+use super::super::layout::{counter, word};
 use super::super::snapshot::Reading;
 use super::super::space::{Participant, Space, is_newer};
 use super::{CELLS, Calm, ENDED, SHAPE, Words, World, cell, space};
@@ -189,4 +189,31 @@ fn forged_words_are_errors() {
     let refused = space.commit(Participant(0), &mut commit, &Calm).expect_err("forged");
     assert_eq!(refused.code(), "SEGMENT_CORRUPT");
     assert!(space.commit(Participant(99), &mut commit, &Calm).is_err());
+}
+
+#[test]
+fn figures_are_those_of_all_participants() {
+    let space = space();
+    let world = World::default();
+    let attach = |state| space.attach(state, |_| true, &world).expect("a free number");
+    let (one, other) = (attach(1), attach(2));
+    for me in [one, other, other] {
+        transfer(&space, me, [0, 1], &world).expect("commits");
+    }
+    // A snapshot that another commit has made old.
+    let mut stale = Commit::default();
+    let read = read_all(&space, &mut stale, |_| Ok(())).expect("sound");
+    assert!(read.is_some());
+    transfer(&space, one, [1, 2], &world).expect("commits");
+    stale.locks.push(cell(1).0);
+    stale.writes.push((cell(1).1, 7));
+    let outcome = space.commit(other, &mut stale, &world).expect("sound");
+    assert!(matches!(outcome, Outcome::Conflict));
+    let figures = space.figures().expect("sound");
+    assert_eq!(figures.participants, 2);
+    assert_eq!(figures.counts[counter::COMMITS as usize], 4);
+    assert_eq!(figures.counts[counter::CONFLICTS as usize], 1);
+    assert_eq!(figures.heap_words, 0);
+    let taken = space.take(one, 64, &world).expect("memory");
+    assert!(taken > 0 && space.figures().expect("sound").heap_words > 0);
 }
