@@ -295,7 +295,7 @@ export interface LearntScopes {
   readonly hasThis: boolean;
 }
 
-/** This thread in the transactional memory of an arena (crates/node/src/transactions.rs). */
+/** This thread in the transactional memory of its program (crates/node/src/transactions.rs). */
 export interface NativeTransactions {
   /** All words that the participants share. */
   words(): ArrayBuffer;
@@ -385,6 +385,10 @@ export interface NativeBinding {
    * `unset` captured one variable, `x`, before its declaration ran; `assigned` captured `x`, which another
    * function has set to an integer. The constructor throws where functions have another layout.
    */
+  /** The descriptor of the program's transactional memory (crates/node/src/space_file.rs); it stays the binary's. */
+  spaceFd(): number;
+  /** Takes over the descriptor that the starter of this process has passed. */
+  adoptSpace(fd: number): void;
   readonly NativeClosureReader: new (
     unset: () => unknown,
     assigned: () => unknown,
@@ -392,7 +396,6 @@ export interface NativeBinding {
   ) => NativeClosureReader;
   /** `id`: a number for the memory, if this is its first participant. */
   readonly NativeTransactions: new (
-    arena: NativeArena,
     id: number,
     onWake: () => void,
   ) => NativeTransactions;
@@ -454,6 +457,8 @@ const exportNames = [
   'NativeRouter',
   'NativeLoopInbox',
   'NativeTracer',
+  'spaceFd',
+  'adoptSpace',
   'NativeClosureReader',
   'NativeCollections',
   'NativeTransactions',

@@ -24,7 +24,6 @@ export {
   memberFdCount,
   parentBlocks,
   shareBlocks,
-  shareOwnArena,
 } from './shm/index.js';
 export { overSocket, overStream } from './socket/index.js';
 export type {

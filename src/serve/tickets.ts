@@ -62,6 +62,8 @@ export interface NativeProcessTicket {
   readonly bellFds: readonly number[];
   /** The memory of `ActiveLeases`. */
   readonly activeLeasesFd: number;
+  /** The program's transactional memory. */
+  readonly spaceFd: number | undefined;
 }
 
 /** Size of the process's own scoreboard; without the native core. */

@@ -1,8 +1,7 @@
-// This thread's part in the transactional memory of its arena: the words that all see, and the desk on which a
+// This thread's part in the transactional memory of its program: the words that all see, and the desk on which a
 // transaction notes what it reads and writes. Open while this thread has a variable.
 // Not here: what a transaction is (attempt.ts), the protocol (crates/core/src/stm/).
 
-import { shareOwnArena } from '../channels/index.js';
 import { nodeCrypto } from '../lib/index.js';
 import { callNative, type NativeTransactions, requireNative } from '../native.js';
 import { sharedMemoryProblem } from '../worker/index.js';
@@ -65,10 +64,9 @@ export function onWake(listener: () => void): void {
 export function openSpace(): Space {
   const problem = sharedMemoryProblem();
   if (problem !== undefined) throw problem;
-  const arena = shareOwnArena();
   const { NativeTransactions } = requireNative();
   const native = callNative(
-    () => new NativeTransactions(arena.native, nodeCrypto().randomInt(1, 2 ** 31), () => wake()),
+    () => new NativeTransactions(nodeCrypto().randomInt(1, 2 ** 31), () => wake()),
   );
   const numbers = native.places();
   const at = { ...emptyPlaces };
@@ -82,10 +80,7 @@ export function openSpace(): Space {
     bytes: Buffer.from(memory),
     desk: new Int32Array(native.desk()),
     at,
-    close() {
-      callNative(() => native.close());
-      arena.leave();
-    },
+    close: () => callNative(() => native.close()),
   };
 }
 

@@ -10,7 +10,7 @@ export {
   keepTo,
   startOn,
 } from './both/cores.js';
-export { isSharedMemory, shared, sharedMemoryProblem } from './both/shared-memory.js';
+export { adoptSpace, isSharedMemory, shared, sharedMemoryProblem } from './both/shared-memory.js';
 export { channelFds } from './both/shared-worker-protocol.js';
 export { ItemFailure, type Mapper, pairAt, runChunk } from './inside/chunk.js';
 export { type RunningTask, runningTask, taskSignal } from './inside/current-task.js';

@@ -19,6 +19,9 @@ const settleRounds = 3;
 /** libuv opens these at its own time and keeps them: for its loop, and as a reserve of servers. */
 const ownedByNode = new Set(['anon_inode:[eventpoll]', 'anon_inode:[io_uring]', '/dev/null']);
 
+/** A process keeps its one file of transactional memory (crates/node/src/space_file.rs), from its first worker on. */
+const spaceFile = '/memfd:manycore-stm (deleted)';
+
 // Threads and child processes inherit --import; only a test file's own main thread is checked.
 if (isMainThread && process.argv[1]?.endsWith('.test.js')) watchThisFile();
 
@@ -35,7 +38,7 @@ function watchThisFile(): void {
     process.off('beforeExit', onBeforeExit);
     void failIfLeaking(() => [
       ...childrenOf(process.pid).map(({ pid, commandLine }) => `child ${pid}: ${commandLine}`),
-      ...added(before.descriptors, openDescriptors())
+      ...added([...before.descriptors, spaceFile], openDescriptors())
         .filter((target) => !ownedByNode.has(target))
         .map((target) => `descriptor: ${target}`),
       ...added(before.shared, sharedMemoryObjects()).map((name) => `/dev/shm/${name}`),

@@ -13,6 +13,7 @@ const ticket = {
   niceIncrement: 0,
   loads: undefined,
   parcels: undefined,
+  spaceFd: 7,
 };
 
 test('a ticket is read as it was written', () => {
@@ -25,6 +26,7 @@ for (const [what, value] of [
   ['no number of the worker', { ...ticket, workerId: 'one' }],
   ['no cores', { ...ticket, pinnedCores: 2 }],
   ['no nice value', { ...ticket, niceIncrement: '1' }],
+  ['no descriptor of the memory', { ...ticket, spaceFd: '7' }],
 ] as const) {
   test(`a worker that is started with ${what} refuses with WORKER_PROTOCOL`, () => {
     assert.throws(() => parseTicket(value), { code: 'WORKER_PROTOCOL' });

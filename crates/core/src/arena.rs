@@ -23,8 +23,6 @@ pub const RANGE_BYTES: u64 = 1 << 35;
 pub const OWNER_COUNT: u32 = 1 << 18;
 /// First number of a member; workers of the arena's owner have the numbers below.
 pub const MEMBERS_AT: u32 = 1 << 17;
-/// Owner of the space of transactional memory (stm/), which all that have the arena share.
-pub const SPACE_OWNER: u32 = MEMBERS_AT - 1;
 /// Owner numbers of one member.
 pub const MEMBER_OWNERS: u32 = 1 << 8;
 /// Size of one mapping; larger blocks have a window of their own.

@@ -6,9 +6,7 @@ use crate::error::{Result, refused, to_js};
 use crate::segment::external_buffer;
 use crate::uncounted::uncounted_buffer;
 use manycore_core::CoreError;
-use manycore_core::arena::{
-    Arena, MEMBER_OWNERS, MEMBERS_AT, OWNER_COUNT, OwnRange, SPACE_OWNER, Taken, View,
-};
+use manycore_core::arena::{Arena, MEMBER_OWNERS, MEMBERS_AT, OWNER_COUNT, OwnRange, Taken};
 use manycore_core::owners::Owners;
 use manycore_core::region::Mapping;
 use napi::bindgen_prelude::{Env, Function, Unknown};
@@ -61,7 +59,7 @@ impl NativeArena {
         let members = MEMBERS_AT / MEMBER_OWNERS..OWNER_COUNT / MEMBER_OWNERS;
         let arena = Arc::new(ParentArena {
             range,
-            workers: Mutex::new(Owners::new(1..SPACE_OWNER)),
+            workers: Mutex::new(Owners::new(1..MEMBERS_AT)),
             members: Mutex::new(Owners::new(members)),
         });
         *current = Arc::downgrade(&arena);
@@ -115,11 +113,6 @@ impl NativeArena {
             Some(Role::Worker(range)) => Ok(range),
             None => Err(to_js(CLOSED)),
         }
-    }
-
-    /// The first `size_bytes` of the space of transactional memory.
-    pub(crate) fn space(&self, size_bytes: u64) -> Result<View> {
-        self.range()?.arena().view(SPACE_OWNER, 0, size_bytes).map_err(to_js)
     }
 
     /// The descriptor to pass to a worker; the arena's own.

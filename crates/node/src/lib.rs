@@ -22,6 +22,7 @@ mod native_loop;
 mod program;
 mod router;
 mod segment;
+mod space_file;
 mod spin;
 mod symbols;
 mod tracer;

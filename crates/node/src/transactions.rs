@@ -1,11 +1,11 @@
 //! Transactional memory as JavaScript uses it: it reads the words of the space by itself, and notes reads and writes
 //! on a desk, memory that both sides see. What must not be interrupted is one call: a commit, a block, a watch.
 
-use crate::arena::NativeArena;
 use crate::bare_function::bare_function;
 use crate::collected::Collected;
 use crate::error::{Result, refused, to_js};
 use crate::segment::external_buffer;
+use crate::space_file::{self, SPACE_BYTES};
 use crate::uncounted::uncounted_buffer;
 use manycore_core::stm::figures::Figures;
 use manycore_core::stm::layout::{Shape, counter, participant, word};
@@ -23,9 +23,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The same for all that share an arena.
+/// The same for all that share a space.
 const SHAPE: Shape = Shape {
-    size_words: 1 << 28,
+    size_words: (SPACE_BYTES / 4) as u32,
     participants: 1024,
     small_writes: 256,
     large_writes: 4 * MAX_WRITES as u32 + 64,
@@ -141,17 +141,12 @@ impl Deref for NativeTransactions {
 
 #[napi]
 impl NativeTransactions {
-    /// Makes this thread a participant in the space of an arena. `on_wake` is called in its event loop when
+    /// Makes this thread a participant in the space of its program. `on_wake` is called in its event loop when
     /// something that it watches may have changed. `id`: a number for the space, if this is its first participant.
     #[napi(constructor)]
-    pub fn new(
-        env: &Env,
-        arena: &NativeArena,
-        id: u32,
-        on_wake: Function<'_, (), ()>,
-    ) -> Result<NativeTransactions> {
-        let view = arena.space(u64::from(SHAPE.size_words) * 4)?;
-        let space = Space::open(view.mapping, SHAPE, id).map_err(to_js)?;
+    pub fn new(env: &Env, id: u32, on_wake: Function<'_, (), ()>) -> Result<NativeTransactions> {
+        let mapping = space_file::map().map_err(to_js)?;
+        let space = Space::open(mapping, SHAPE, id).map_err(to_js)?;
         let woken = Collected::new(env, &on_wake)?;
         let around = Live::new();
         let state = thread_state(core_sys::thread_id() as u32)

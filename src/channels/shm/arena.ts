@@ -64,8 +64,6 @@ class SharedArena {
 }
 
 let ofThread: SharedArena | undefined;
-/** In a worker: the arena of its parent. */
-let adopted: SharedArena | undefined;
 
 function becomeParent(open: (onCollected: () => void) => NativeArena, owner: number): SharedArena {
   const onCollected = () => arena.table.onCollected();
@@ -108,11 +106,5 @@ export function adoptArena(fd: number, owner: number): ArenaShare {
   const onCollected = () => arena.table.onCollected();
   const native = callNative(() => requireNative().NativeArena.open(fd, owner, onCollected));
   const arena = new SharedArena(native, owner);
-  adopted ??= arena;
   return arena.join();
-}
-
-/** Returns the arena that this thread shares with most others: in a worker that of its parent, else its own. */
-export function shareOwnArena(): ArenaShare {
-  return adopted?.join() ?? shareParentArena();
 }

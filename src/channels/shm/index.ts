@@ -146,7 +146,7 @@ export function acceptShm(ticket: ChannelTicket): ShmEnd {
   });
 }
 
-export { parentBlocks, shareOwnArena } from './arena.js';
+export { parentBlocks } from './arena.js';
 export { Members, memberFdCount } from './members.js';
 export type { MemberName } from './orphan-reclaim.js';
 export type { ShmChannel, ShmEnd };

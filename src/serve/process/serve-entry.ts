@@ -3,6 +3,7 @@
 import { isMainThread } from 'node:worker_threads';
 import { acceptChannel } from '../../channels/index.js';
 import { takeWorkerData } from '../../lib/index.js';
+import { adoptSpace } from '../../worker/index.js';
 import { Loop } from '../loop/loop.js';
 import { markAsServed } from '../loop/program-loop.js';
 import type { FromLoop } from '../protocol.js';
@@ -26,6 +27,7 @@ if (ticket.kind === 'loop') {
   startLoop(ticket);
 } else if (ticket.kind === 'process') {
   markAsServed();
+  if (ticket.system.kind === 'native') adoptSpace(ticket.system.spaceFd);
   process.title = `manycore serve ${ticket.process}`;
   new ServeProcess(ticket, new URL(import.meta.url)).start();
 }

@@ -80,6 +80,22 @@ export function sharedMemoryProblem(): CodedError | undefined {
   return undefined;
 }
 
+/** The descriptor of the program's transactional memory, for a process that starts now; `undefined`: it has none. */
+export function spaceFd(): number | undefined {
+  const binding = nativeBinding();
+  if (binding === undefined || sharedMemoryProblem() !== undefined) return undefined;
+  try {
+    return binding.spaceFd();
+  } catch {
+    return undefined; // no descriptor is left, or no memory: the process begins a memory of its own
+  }
+}
+
+/** Takes over the descriptor that the starter of this process has passed: its memory is ours. */
+export function adoptSpace(fd: number | undefined): void {
+  if (fd !== undefined) nativeBinding()?.adoptSpace(fd);
+}
+
 function allocate(sizeBytes: number): ArrayBuffer {
   if (workerBlocks !== undefined) return workerBlocks.allocate(sizeBytes);
   if (sizeBytes === 0 || sharedMemoryProblem() !== undefined) return new ArrayBuffer(sizeBytes);

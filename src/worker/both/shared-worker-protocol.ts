@@ -15,6 +15,8 @@ export interface SharedWorkerTicket {
   readonly controlSocketFd: number;
   /** The memory of `ActiveLeases`. */
   readonly activeLeasesFd: number;
+  /** The program's transactional memory. */
+  readonly spaceFd: number | undefined;
 }
 
 export type ToSharedWorker =
@@ -86,5 +88,6 @@ export function parseSharedWorkerTicket(ticket: unknown): SharedWorkerTicket {
     channel: fields.get('channel'),
     controlSocketFd: number('controlSocketFd'),
     activeLeasesFd: number('activeLeasesFd'),
+    spaceFd: fields.get('spaceFd') === undefined ? undefined : number('spaceFd'),
   };
 }

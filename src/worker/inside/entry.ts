@@ -11,6 +11,7 @@ import { nativeBinding } from '../../native.js';
 import { ConcurrencyLimit } from '../both/concurrency-limit.js';
 import { Loads } from '../both/loads.js';
 import { Parcels } from '../both/parcels.js';
+import { adoptSpace } from '../both/shared-memory.js';
 import { parseTicket, type WorkerTicket } from '../protocol.js';
 import { taskSignal } from './current-task.js';
 import { markAsWorker } from './inside.js';
@@ -37,6 +38,7 @@ function prepareProcess(ticket: WorkerTicket): void {
     process.title = `manycore worker ${ticket.workerId}`;
     process.argv.splice(2, 1);
     nativeBinding()?.watchParent(ticket.parentPid, ticket.parentThread, orphanMs);
+    adoptSpace(ticket.spaceFd);
   }
   if (ticket.niceIncrement > 0) yieldCores(ticket.niceIncrement, isProcess);
   if (ticket.pinnedCores.length > 0) nativeBinding()?.pinThread([...ticket.pinnedCores]);

@@ -9,6 +9,7 @@ import { isAlive } from '../../proc/index.js';
 import { ActiveLeases } from '../both/active-leases.js';
 import { ConcurrencyLimit } from '../both/concurrency-limit.js';
 import { ControlSocket } from '../both/control-socket.js';
+import { adoptSpace } from '../both/shared-memory.js';
 import {
   channelFds,
   type FromSharedWorker,
@@ -31,6 +32,7 @@ const native = requireNative();
 process.title = `manycore shared worker ${ticket.worker}`;
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
 native.watchParent(ticket.parentPid, 0, ticket.orphanMs);
+adoptSpace(ticket.spaceFd);
 
 const controlSocket = new ControlSocket(ticket.controlSocketFd);
 const activeLeases = new ActiveLeases(

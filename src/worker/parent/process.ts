@@ -8,11 +8,15 @@ import { Duplex } from 'node:stream';
 import { minBlockingThreads, withBlockingThreads } from '../../blocking-pool/index.js';
 import type { ChannelOffer } from '../../channels/index.js';
 import { defer, jsonOf, ownOf } from '../../lib/index.js';
+import { spaceFd } from '../both/shared-memory.js';
 import type { WorkerTicket } from '../protocol.js';
 import type { WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
 import { entryFile } from './entry-file.js';
 import { inheritedEnvironment, inheritedFlags } from './flags.js';
 import { afterOutput, listenToOutput, type Output } from './output.js';
+
+/** Descriptors of the channel begin here. */
+const firstChannelFd = 3;
 
 /**
  * Starts a worker process; a start that the system refuses is an exit with the error. Throws
@@ -27,9 +31,10 @@ export function startProcess(
   const flags = [...inheritedFlags(process.execArgv), ...options.execArgv];
   if (options.maxHeapMb > 0) flags.push(`--max-old-space-size=${options.maxHeapMb}`);
   const output = options.onOutput === undefined ? 'inherit' : 'pipe';
+  const space = spaceFd();
   // No prototype: Node would take variables from the prototype of `env`.
   const spawnOptions: SpawnOptions = {
-    stdio: ['ignore', output, output, ...offer.stdio],
+    stdio: ['ignore', output, output, ...offer.stdio, ...(space === undefined ? [] : [space])],
     env: ownOf(
       inheritedEnvironment({
         ...withBlockingThreads(process.env, minBlockingThreads),
@@ -38,7 +43,8 @@ export function startProcess(
     ),
     windowsHide: true,
   };
-  const args = [...flags, entryPath, jsonOf(ticket)];
+  const passed = { ...ticket, spaceFd: space && firstChannelFd + offer.stdio.length };
+  const args = [...flags, entryPath, jsonOf(passed)];
   const child = spawn(process.execPath, args, ownOf(spawnOptions));
   child.unref();
   const { onOutput } = options;

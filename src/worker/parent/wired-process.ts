@@ -11,9 +11,10 @@ import { CodedError } from '../../errors.js';
 import { jsonOf, ownOf } from '../../lib/index.js';
 import { callNative, requireNative } from '../../native.js';
 import { ControlSocket } from '../both/control-socket.js';
+import { spaceFd } from '../both/shared-memory.js';
 import { inheritedEnvironment, inheritedFlags } from './flags.js';
 
-/** Descriptors of the process: the wire's, the control socket's, then those that the caller gives. */
+/** Descriptors of the process: the wire's, the control socket's, those that the caller gives, then the memory's. */
 const wireAt = 3;
 const controlSocketAt = 4;
 const firstGivenAt = 5;
@@ -24,6 +25,8 @@ const maxFrameBytes = 1024 * 1024;
 export interface WireTicket {
   readonly channel: unknown;
   readonly controlSocketFd: number;
+  /** The descriptor of the program's transactional memory. */
+  readonly spaceFd: number | undefined;
 }
 
 export interface WiredOptions<End> {
@@ -58,8 +61,14 @@ export class WiredProcess<End extends { close(): void }> {
     }
     try {
       const offer = offerChannel('socket', { worker: 'process', spin: false }, maxFrameBytes);
-      const wireTicket = { channel: offer.ticket, controlSocketFd: controlSocketAt };
-      this.child = start(options, wireTicket, [...offer.stdio, theirs]);
+      const space = spaceFd();
+      const wireTicket = {
+        channel: offer.ticket,
+        controlSocketFd: controlSocketAt,
+        spaceFd: space && firstGivenAt + options.fds.length,
+      };
+      const fds = space === undefined ? options.fds : [...options.fds, space];
+      this.child = start(options, wireTicket, [...offer.stdio, theirs, ...fds]);
       // Without free descriptors it is missing, whatever its type is.
       const stdio: readonly unknown[] = Array.isArray(this.child.stdio) ? this.child.stdio : [];
       const pipe = stdio[wireAt];
@@ -86,11 +95,11 @@ export class WiredProcess<End extends { close(): void }> {
 function start(
   { entry, fds, ticket, uid, gid, blockingThreads }: WiredOptions<unknown>,
   wireTicket: WireTicket,
-  firstFds: readonly (number | 'pipe')[],
+  stdio: readonly (number | 'pipe')[],
 ): ChildProcess {
   const given = fds.map((_, at) => firstGivenAt + at);
   const argument = ticket(wireTicket, given);
-  return startChild({ entry, argument, stdio: [...firstFds, ...fds], uid, gid, blockingThreads });
+  return startChild({ entry, argument, stdio, uid, gid, blockingThreads });
 }
 
 export interface ChildOptions

@@ -1,4 +1,4 @@
-//! What all participants of a space did so far, and its memory: for statistics.
+//! Counts of what all participants of a space did so far, and its memory: for statistics.
 //! Not here: the counting (commit.rs, recovery.rs).
 
 use super::layout::{counter, participant as field, word};

@@ -1,0 +1,66 @@
+//! The file of the transactional memory of a program: one for all its processes. The first process makes it and passes
+//! its descriptor to each that it starts, which adopts it.
+//! Not here: what is in the file (crates/core/src/stm/), a thread's part in it (transactions.rs).
+
+use crate::error::{Result, to_js};
+use manycore_core::CoreError;
+use manycore_core::region::Mapping;
+use manycore_core::sys::fd::{AsFd, AsRawFd, OwnedFd};
+use manycore_core::sys::{adopt, sealed_memfd, sealed_size};
+use napi_derive::napi;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Bytes of the file; those that nobody has written take no memory.
+pub(crate) const SPACE_BYTES: u64 = 1 << 30;
+
+struct File {
+    /// Open from the first use to the end of the process.
+    fd: Option<OwnedFd>,
+    /// That of all threads of this process.
+    mapping: Weak<Mapping>,
+}
+
+static OF_PROCESS: Mutex<File> = Mutex::new(File { fd: None, mapping: Weak::new() });
+
+fn lock() -> MutexGuard<'static, File> {
+    OF_PROCESS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl File {
+    fn fd(&mut self) -> std::result::Result<&OwnedFd, CoreError> {
+        let fd = match self.fd.take() {
+            Some(fd) => fd,
+            None => sealed_memfd(c"manycore-stm", SPACE_BYTES)?,
+        };
+        Ok(self.fd.insert(fd))
+    }
+}
+
+/// The descriptor for processes that this one starts; it stays ours.
+#[napi]
+pub fn space_fd() -> Result<i32> {
+    lock().fd().map(|fd| fd.as_raw_fd()).map_err(to_js)
+}
+
+/// Takes over the descriptor that the starter of this process has passed. Not after the first use.
+#[napi]
+pub fn adopt_space(fd: i32) -> Result<()> {
+    let fd = adopt(fd).map_err(to_js)?;
+    lock().fd.get_or_insert(fd);
+    Ok(())
+}
+
+pub(crate) fn map() -> std::result::Result<Arc<Mapping>, CoreError> {
+    let mut file = lock();
+    if let Some(mapping) = file.mapping.upgrade() {
+        return Ok(mapping);
+    }
+    let fd = file.fd()?.as_fd();
+    let size = sealed_size(fd)?;
+    if size < SPACE_BYTES {
+        return Err(CoreError::Corrupt { what: "the size of the memory", value: size });
+    }
+    let mapping = Arc::new(Mapping::of(fd, 0, SPACE_BYTES as usize)?);
+    file.mapping = Arc::downgrade(&mapping);
+    Ok(mapping)
+}
