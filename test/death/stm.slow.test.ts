@@ -4,23 +4,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../../src/errors.js';
+import { textOf } from '../../src/proc/index.js';
 import { Pool } from '../../src/public.js';
 import { atomically, atomicallyWhen, check, free, tvar } from '../../src/stm/public.js';
 import { deadlineMs } from '../pool/calls/ways.js';
-import { withDeadline } from '../support/index.js';
+import { waitFor, withDeadline } from '../support/index.js';
 
 /** Steps of commit.rs and of memory.rs; then those of recovery.rs. */
 const steps = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 31];
 const repairs = [16, 17, 18, 19];
 const passings = [1, 2, 50];
 
-/** A worker that moves amounts between cells until it is killed. */
-function mover(kill: string) {
+/** A worker that moves amounts between cells until it is killed, or stopped, at a passing of a step. */
+function mover(kill: string, stop = '') {
   return new Pool({
     size: 1,
     worker: 'process',
     channel: 'shm',
-    env: { ...process.env, MANYCORE_STM_KILL: kill },
+    env: { ...process.env, MANYCORE_STM_KILL: kill, MANYCORE_STM_STOP: stop },
   });
 }
 
@@ -98,4 +99,42 @@ for (const repair of repairs) {
     await first.destroy();
     assert.equal(total(), 600);
   });
+}
+
+test('a worker that is stopped in the middle of a commit holds up who needs its variables, and goes on', async () => {
+  const { moves, move, total } = makeWorld();
+  const other = tvar(0);
+  const pool = mover('', '8:3');
+  const run = pool.run(move);
+  const ends = assert.rejects(run);
+  const pid = await waitFor(() => pool.stats().workers.find(({ pid = 0 }) => isStopped(pid))?.pid);
+  atomically(() => other.set(1)); // nobody else is held up
+  let error: unknown;
+  await waitFor(() => {
+    try {
+      total();
+      moves.peek();
+      atomically(() => moves.update((count) => count + 1));
+      return false;
+    } catch (thrown) {
+      error = thrown;
+      return true;
+    }
+  });
+  assert.ok(hasCode(error, 'STM_STUCK'), String(error));
+  assert.match(String(error), new RegExp(`thread ${pid} has stopped.*kill -CONT`));
+  process.kill(pid, 'SIGCONT');
+  const before = moves.peek();
+  await withDeadline(
+    atomicallyWhen(() => check(moves.get() > before + 10)),
+    deadlineMs,
+    'the worker that goes on',
+  );
+  assert.equal(total(), 600);
+  await pool.destroy();
+  await ends;
+});
+
+function isStopped(pid: number): boolean {
+  return /^State:\s+T/m.test(textOf(`/proc/${pid}/status`));
 }

@@ -25,30 +25,41 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub struct Live {
     began: Cell<Option<Instant>>,
-    /// For tests: this process kills itself before a step, at a passing of it.
+    /// For tests: this process kills or stops itself before a step, at a passing of it.
     kill_at: Cell<Option<(u8, u32)>>,
+    stop_at: Cell<Option<(u8, u32)>>,
+}
+
+/// The step and the passing that a variable of the environment names, as `7:3`.
+fn passing_in(variable: &str) -> Option<(u8, u32)> {
+    let text = std::env::var(variable).ok()?;
+    let (step, passing) = text.split_once(':')?;
+    Some((step.parse().ok()?, passing.parse().ok()?))
+}
+
+/// Counts a passing of `step`; true: it is the one.
+fn is_reached(place: &Cell<Option<(u8, u32)>>, step: u8) -> bool {
+    let Some((at, passings)) = place.get().filter(|&(at, _)| at == step) else { return false };
+    place.set((passings > 1).then_some((at, passings - 1)));
+    passings <= 1
 }
 
 impl Live {
-    /// For tests, `MANYCORE_STM_KILL=7:3` ends this process when it is before step 7 for the third time.
+    /// For tests, `MANYCORE_STM_KILL=7:3` ends this process when it is before step 7 for the third time, and
+    /// `MANYCORE_STM_STOP` stops it there.
     pub fn new() -> Live {
-        let kill_at = std::env::var("MANYCORE_STM_KILL").ok().and_then(|text| {
-            let (step, passing) = text.split_once(':')?;
-            Some((step.parse().ok()?, passing.parse().ok()?))
-        });
-        Live { began: Cell::new(None), kill_at: Cell::new(kill_at) }
+        let [kill_at, stop_at] = ["MANYCORE_STM_KILL", "MANYCORE_STM_STOP"].map(passing_in);
+        Live { began: Cell::new(None), kill_at: Cell::new(kill_at), stop_at: Cell::new(stop_at) }
     }
 }
 
 impl Surroundings for Live {
     fn pass(&self, step: u8) -> Result<()> {
-        if let Some((at, passings)) = self.kill_at.get()
-            && at == step
-        {
-            if passings <= 1 {
-                sys::kill_self();
-            }
-            self.kill_at.set(Some((at, passings - 1)));
+        if is_reached(&self.kill_at, step) {
+            sys::kill_self();
+        }
+        if is_reached(&self.stop_at, step) {
+            sys::stop_self();
         }
         Ok(())
     }

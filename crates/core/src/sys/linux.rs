@@ -272,6 +272,12 @@ pub fn kill_self() -> ! {
     exit_now(137)
 }
 
+/// Stops this process until another one lets it go on, for tests.
+pub fn stop_self() {
+    // SAFETY: plain call; the signal cannot be caught.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
+
 /// Keeps this library mapped for good: a worker thread whose end unloads it must not pull code from under a
 /// thread or a finalizer that still runs it.
 pub fn pin_library() {
