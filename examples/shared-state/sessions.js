@@ -1,4 +1,4 @@
-// Sessions that all loops of a server know: a login at one of them counts at each, and outlives a reload of the
+// Sessions for all loops of a server: a login at one of them counts at each, and outlives a reload of the
 // server. A session that is not used for an hour ends.
 //   manycore serve examples/shared-state/sessions.js
 //   curl -c jar 'localhost:8080/login?name=ada' && curl -b jar localhost:8080 && curl -b jar localhost:8080/logout
