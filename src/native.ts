@@ -385,10 +385,6 @@ export interface NativeBinding {
    * `unset` captured one variable, `x`, before its declaration ran; `assigned` captured `x`, which another
    * function has set to an integer. The constructor throws where functions have another layout.
    */
-  /** The descriptor of the program's transactional memory (crates/node/src/space_file.rs); it stays the binary's. */
-  spaceFd(): number;
-  /** Takes over the descriptor that the starter of this process has passed. */
-  adoptSpace(fd: number): void;
   readonly NativeClosureReader: new (
     unset: () => unknown,
     assigned: () => unknown,
@@ -399,6 +395,10 @@ export interface NativeBinding {
     id: number,
     onWake: () => void,
   ) => NativeTransactions;
+  /** The descriptor of the program's transactional memory (crates/node/src/space_file.rs); it stays the binary's. */
+  spaceFd(): number;
+  /** Takes over the descriptor that the starter of this process has passed. */
+  adoptSpace(fd: number): void;
   /** The constructor throws when this runtime does not report collections. */
   readonly NativeCollections: new () => NativeCollections;
   /**

@@ -39,14 +39,20 @@ async function showLive(response) {
   response.setHeader('content-type', 'text/event-stream');
   for (let shown = first(); !signal.aborted; shown = first()) {
     response.write(`data: ${JSON.stringify([...shown.names])}\n\n`);
-    await atomicallyWhen(() => check(changes.get() !== shown.change), { signal }).catch(() => {});
+    const hasChanged = atomicallyWhen(() => check(changes.get() !== shown.change), { signal });
+    await hasChanged.catch((error) => {
+      if (!signal.aborted) throw error;
+    });
   }
 }
 
 export default async (request, response) => {
   const { pathname, searchParams } = new URL(request.url, 'http://localhost');
   if (pathname === '/live') return await showLive(response);
-  if (pathname === '/points') add(searchParams.get('name') ?? '', Number(searchParams.get('add')));
+  if (pathname === '/points' && request.method === 'POST') {
+    const [name, more] = [searchParams.get('name'), Number(searchParams.get('add'))];
+    if (name && Number.isInteger(more) && more > 0) add(name, more);
+  }
   response.setHeader('content-type', 'application/json');
   response.end(`${JSON.stringify([...first().names])}\n`);
 };

@@ -4,10 +4,19 @@
 
 /** A static import of values: a default one, a namespace, or names in braces. */
 const imports = /^import (?!type\b)([^;'"]+?) from '(node:[\w/]+)';/gm;
+/** Statements that read a module of Node all the same. */
+const unknownForm = /^(?:import|export)(?! type\b)(?! \{ type )(?:[^;()='"]* from)? 'node:[^']*'/m;
 const names = /^(?:(\w+)(?:, )?)?(?:\* as (\w+))?(?:\{([^}]*)\})?$/;
 
 /** Returns the text of a TypeScript module without imports of Node's modules. Throws for a form that is not known. */
 export function withoutBuiltinImports(text) {
+  const made = replaced(text);
+  const [left] = unknownForm.exec(made) ?? [];
+  if (left !== undefined) throw new Error(`not an import: ${left}`);
+  return made;
+}
+
+function replaced(text) {
   return text.replace(imports, (statement, clause, module) => {
     const [, ownName, namespace, braces] = names.exec(clause) ?? [];
     const list = (braces ?? '').split(',').map((each) => each.trim());
@@ -26,5 +35,8 @@ export function withoutBuiltinImports(text) {
 }
 
 function destructured(values) {
+  for (const value of values) {
+    if (/^default as\b|\/[/*]/.test(value)) throw new Error(`not an import: ${value}`);
+  }
   return `{ ${values.map((each) => each.replace(' as ', ': ')).join(', ')} }`;
 }

@@ -115,7 +115,8 @@ export const sourceShapes: Readonly<Record<SourceKind, Shape>> = {
   },
   bus: numbers('sent', 'received', 'undelivered', 'dropped'),
   stm: {
-    ...numbers('threads', 'memoryBytes', 'commits', 'conflicts', 'thefts', 'recoveries', 'sleeps'),
+    ...numbers('threads', 'memoryBytes', 'commits', 'conflicts', 'thefts', 'recoveries'),
+    ...numbers('sleeps', 'space'),
   },
   loops: { loops: [loop], deployments: [{ id: 'number', name: 'string' }] },
   server: { app: 'string', addresses: 'any', lostProcesses: 'number', loops: [loop] },

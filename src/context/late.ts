@@ -8,6 +8,7 @@ import type * as Sending from './sending.js';
 
 type SendingHalf = typeof Sending;
 
+const sendingUrl = new URL('./sending.js', import.meta.url);
 let half: SendingHalf | undefined;
 
 /** Called by the sending half where a program loads it by itself. */
@@ -17,8 +18,16 @@ export function provideSendingHalf(given: SendingHalf): void {
 
 /** The sending half; loads it where it is not loaded yet. */
 export function sendingHalf(): SendingHalf {
-  const file = new URL('./sending.js', import.meta.url);
-  const loaded: SendingHalf = half ?? createRequire(import.meta.url)(fileURLToPath(file));
+  if (half !== undefined) return half;
+  const loaded: SendingHalf = createRequire(import.meta.url)(fileURLToPath(sendingUrl));
   half = loaded;
   return loaded;
+}
+
+/**
+ * Loads it where it could not be loaded later: in a Node that requires no ES modules. `undefined`: it can.
+ */
+export function loadSendingHalf(): Promise<unknown> | undefined {
+  const { require_module: canRequire } = Object(process.features);
+  return canRequire === true ? undefined : import(sendingUrl.href);
 }

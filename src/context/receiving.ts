@@ -3,6 +3,7 @@
 export { createImporter, type ImporterOptions } from './decode/importer.js';
 export { moduleOf } from './decode/modules.js';
 export { exportError, reduceError } from './encode/error.js';
+export { loadSendingHalf } from './late.js';
 export { createLateExporter } from './late-exporter.js';
 export { guardProgram } from './modules/guard.js';
 export { type ProgramFiles, programFiles } from './modules/program.js';

@@ -25,6 +25,12 @@ export interface StmStats {
   readonly sleeps: number;
 }
 
+/** The statistics as the agent reports them. Each loop of a server reports the same memory. */
+export interface StmSample extends StmStats {
+  /** Identifies the memory. */
+  readonly space: number;
+}
+
 /** The order of `NativeTransactions.figures()`. */
 const figureNames = [
   'threads',
@@ -60,4 +66,8 @@ export function statsOf({ native }: Space): StmStats {
     recoveries: of('recoveries'),
     sleeps: of('sleeps'),
   };
+}
+
+export function sampleOf(space: Space): StmSample {
+  return { ...statsOf(space), space: space.at.id };
 }

@@ -10,7 +10,7 @@ import { Collection, collectionOf, endIn, receive, send } from './collection.js'
 import { KIND_TVAR } from './kinds.js';
 import { ValueReader } from './read-value.js';
 import { openSpace, type Space } from './space.js';
-import { noStats, type StmStats, statsOf } from './stats.js';
+import { noStats, type StmStats, sampleOf, statsOf } from './stats.js';
 import { type SharedName, type TVarName, ValueWriter, type Words } from './write-value.js';
 
 /** The parts of this thread for transactions, made at its first one. */
@@ -40,7 +40,7 @@ function makeState(): ThreadState {
     writer: new ValueWriter(sharedName),
     reader: new ValueReader(space.bytes, space.at.heap * 4, sharedOf),
     // The program reports for its workers, which are no programs of their own.
-    unregister: isInsideWorker() ? () => {} : addSource('stm', space, statsOf),
+    unregister: isInsideWorker() ? () => {} : addSource('stm', space, sampleOf),
   };
 }
 
@@ -86,7 +86,7 @@ export function holdMemory(): () => void {
   };
 }
 
-/** Leaves the memory when nothing of this thread uses it: its descriptor is closed then. */
+/** Leaves the memory when nothing of this thread uses it: another thread may take its place. */
 export function leaveIfUnused(): void {
   if (state === undefined || running !== undefined || handles.size > 0 || holds > 0) return;
   const { space, unregister } = state;

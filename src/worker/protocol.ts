@@ -99,7 +99,7 @@ export interface WorkerTicket {
   readonly parentThread: number;
   /** The ticket of the channel; `channels/` parses it. */
   readonly channel: unknown;
-  /** The inherited descriptor of the program's transactional memory; a thread has that of its process. */
+  /** The program's transactional memory, inherited; a thread has that of its process. */
   readonly spaceFd?: number | undefined;
   readonly concurrentTasks: number;
   /**
@@ -139,7 +139,7 @@ export function parseTicket(value: unknown): WorkerTicket {
     parentPid: numberField(fields, 'parentPid'),
     parentThread: numberField(fields, 'parentThread'),
     channel: fields.get('channel'),
-    spaceFd: optionalNumberField(fields, 'spaceFd'),
+    spaceFd: fields.has('spaceFd') ? numberField(fields, 'spaceFd') : undefined,
     concurrentTasks: numberField(fields, 'concurrentTasks'),
     maxRssBytes: numberField(fields, 'maxRssBytes'),
     pinnedCores: numbersField(fields, 'pinnedCores'),
@@ -147,13 +147,6 @@ export function parseTicket(value: unknown): WorkerTicket {
     loads: loadsField(fields),
     parcels: parcelsField(fields),
   };
-}
-
-function optionalNumberField(
-  fields: ReadonlyMap<string, unknown>,
-  name: string,
-): number | undefined {
-  return fields.get(name) === undefined ? undefined : numberField(fields, name);
 }
 
 function numberField(fields: ReadonlyMap<string, unknown>, name: string): number {

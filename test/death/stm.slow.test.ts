@@ -101,10 +101,11 @@ for (const repair of repairs) {
   });
 }
 
-test('a worker that is stopped in the middle of a commit holds up who needs its variables, and goes on', async () => {
+test('a worker that is stopped in the middle of a commit holds up who needs its variables, and goes on', async (t) => {
   const { moves, move, total } = makeWorld();
   const other = tvar(0);
   const pool = mover('', '8:3');
+  t.after(() => pool.destroy());
   const run = pool.run(move);
   const ends = assert.rejects(run);
   const pid = await waitFor(() => pool.stats().workers.find(({ pid = 0 }) => isStopped(pid))?.pid);

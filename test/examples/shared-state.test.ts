@@ -11,7 +11,7 @@ import { waitFor } from '../support/index.js';
 
 const example = (name: string): string =>
   fileURLToPath(new URL(`../../../examples/shared-state/${name}.js`, import.meta.url));
-const size = { processes: 2, loops: 1 };
+const size = { processes: 2, loops: 1, port: 0 };
 
 /** The answer to one request with this cookie. */
 function askWith(server: ServedApp, cookie: string): Promise<string> {

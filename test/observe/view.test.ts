@@ -394,27 +394,3 @@ test('two groups of loops with units are distinguished', () => {
   assert.equal(new Set(keys()).size, 2);
   assert.deepEqual(keys(), keys());
 });
-
-test('a transactional memory has rates of its counts', () => {
-  const counts = {
-    threads: 3,
-    memoryBytes: mib,
-    commits: 10,
-    conflicts: 1,
-    thefts: 2,
-    recoveries: 1,
-    sleeps: 0,
-  };
-  const at = (uptimeMs: number, commits: number) =>
-    program({
-      threads: [
-        thread({ uptimeMs, sources: [{ kind: 'stm', id: 1, stats: { ...counts, commits } }] }),
-      ],
-    });
-  const [view] = viewOf(poll(1000, [at(6000, 30)]), poll(0, [at(5000, 10)]));
-  const [memory] = view?.memories ?? [];
-  assert.equal(memory?.commitsPerSecond, 20);
-  assert.equal(memory?.conflictsPerSecond, 0);
-  assert.equal(memory?.memoryBytes, mib);
-  assert.equal(memory?.recoveries, 1);
-});

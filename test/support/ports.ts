@@ -26,7 +26,9 @@ async function isFree(port: number): Promise<boolean> {
     server.close();
     await once(server, 'close');
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    const { code } = Object(error);
+    if (code === 'EADDRINUSE' || code === 'EACCES') return false;
+    throw error;
   }
 }

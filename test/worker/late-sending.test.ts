@@ -30,3 +30,40 @@ for (const worker of ['process', 'thread'] as const) {
     assert.equal(await pool.run(hasSendingHalf), true);
   });
 }
+
+test('results arrive that are not plain while a task imports manycore', async (t) => {
+  const file = new URL('../../src/public.js', import.meta.url).href;
+  for (let round = 0; round < 5; round += 1) {
+    const pool = new Pool({ size: 1, concurrentTasksPerWorker: 8 });
+    t.after(() => pool.destroy());
+    const imported = pool.run(async () => typeof (await import(file)).run);
+    const results = Array.from({ length: 6 }, (_, turns) =>
+      pool.run(async () => {
+        for (let turn = 0; turn < turns; turn += 1) {
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        return new Map([[turns, new Money()]]);
+      }),
+    );
+    for (const [turns, result] of (await Promise.all(results)).entries()) {
+      assert.ok(result.get(turns) instanceof Money);
+    }
+    assert.equal(await imported, 'function');
+  }
+});
+
+test('a Node that requires no ES modules loads the sending half at once', async (t) => {
+  const pool = new Pool({
+    size: 1,
+    worker: 'process',
+    execArgv: ['--no-experimental-require-module'],
+  });
+  t.after(() => pool.destroy());
+  assert.ok((await pool.run(() => new Money())) instanceof Money);
+  await assert.rejects(
+    pool.run(() => {
+      throw new RangeError('thrown there');
+    }),
+    { name: 'RangeError', message: 'thrown there' },
+  );
+});

@@ -2,7 +2,7 @@
 //! its descriptor to each that it starts, which adopts it.
 //! Not here: what is in the file (crates/core/src/stm/), a thread's part in it (transactions.rs).
 
-use crate::error::{Result, to_js};
+use crate::error::{Result, refused, to_js};
 use manycore_core::CoreError;
 use manycore_core::region::Mapping;
 use manycore_core::sys::fd::{AsFd, AsRawFd, OwnedFd};
@@ -42,11 +42,16 @@ pub fn space_fd() -> Result<i32> {
     lock().fd().map(|fd| fd.as_raw_fd()).map_err(to_js)
 }
 
-/// Takes over the descriptor that the starter of this process has passed. Not after the first use.
+/// Takes over the descriptor that the starter of this process has passed. Throws after the first use: variables would
+/// lie in two memories.
 #[napi]
 pub fn adopt_space(fd: i32) -> Result<()> {
     let fd = adopt(fd).map_err(to_js)?;
-    lock().fd.get_or_insert(fd);
+    let mut file = lock();
+    if file.fd.is_some() {
+        return Err(refused("this process has a transactional memory already"));
+    }
+    file.fd = Some(fd);
     Ok(())
 }
 

@@ -18,6 +18,7 @@ import {
   messageOf,
   withoutWarnings,
 } from '../../lib/index.js';
+import { sendingHalf } from '../late.js';
 import { checkImport } from '../modules/guard.js';
 import { copyPrefix, noteMark } from '../modules/marks.js';
 import { metaFor } from '../modules/meta.js';
@@ -288,6 +289,9 @@ export function importerFor(url: string): Import {
       const file = isOfVite(specifier) ? fileOfVite(specifier, url) : undefined;
       const target = file === undefined ? specifier : pathToFileURL(file).href;
       checkImport(target, url);
+      // Not later: Node 22 ends a process that requires a module while an import() of the same files runs, and any
+      // module may import this package.
+      if (!isBuiltin(target)) sendingHalf();
       const ofRunner = options === undefined ? urlForRunner(target, url) : undefined; // JSON is a copy anyway
       try {
         if (ofRunner !== undefined) return await import(ofRunner);

@@ -64,9 +64,15 @@ const lateGlobals: ReadonlyMap<string, readonly string[]> = new Map(
     [
       'NativeModule internal/webstreams/readablestream',
       'ReadableByteStreamController ReadableStream ReadableStreamBYOBReader ReadableStreamBYOBRequest ' +
-        'ReadableStreamDefaultController ReadableStreamDefaultReader TransformStream ' +
-        'TransformStreamDefaultController WritableStream WritableStreamDefaultController ' +
-        'WritableStreamDefaultWriter',
+        'ReadableStreamDefaultController ReadableStreamDefaultReader',
+    ],
+    [
+      'NativeModule internal/webstreams/writablestream',
+      'WritableStream WritableStreamDefaultController WritableStreamDefaultWriter',
+    ],
+    [
+      'NativeModule internal/webstreams/transformstream',
+      'TransformStream TransformStreamDefaultController',
     ],
     [
       'NativeModule internal/webstreams/queuingstrategies',
@@ -236,13 +242,13 @@ function globalsHere(): Map<unknown, Path> {
 function addLateGlobals(found: Map<unknown, Path>): void {
   const loaded = loadedModules();
   if (loaded?.length === lateSeen) return;
+  lateSeen = loaded?.length ?? 0; // what is loaded below is new at the next call
   const modules = new Set(loaded ?? waiting.keys());
   for (const [module, names] of waiting) {
     if (!modules.has(module)) continue;
     waiting.delete(module);
     addGlobals(found, names);
   }
-  lateSeen = loadedModules()?.length ?? 0;
 }
 
 /** Node's internal modules that are loaded, as `NativeModule fs`. */

@@ -1,11 +1,11 @@
-// Scopes of metrics: threads, processes, pools, buses, transactional memories, servers and their loops, each with the labels that
-// distinguish its samples. Not here: the metrics (definitions.ts).
+// Scopes of metrics: threads, processes, pools, buses, transactional memories, servers and their loops, each with
+// the labels that distinguish its samples. Not here: the metrics (definitions.ts).
 
 import type { ThreadStats } from '../../agent/index.js';
 import type { BusStats } from '../../bus/index.js';
 import type { HistogramSummary, PoolSample } from '../../pool/index.js';
 import type { LoopStatus, ServerStats } from '../../serve/index.js';
-import type { StmStats } from '../../stm/index.js';
+import type { StmSample } from '../../stm/index.js';
 import type { ProcessReading } from './processes.js';
 import type { ProgramReading, WatchedThread } from './reading.js';
 import { busesOf, loopsOf, memoriesOf, poolsOf, type Source, serversOf } from './sources.js';
@@ -150,7 +150,7 @@ export const busScope: Scope<Source<BusStats>> = {
   labelsOf: ({ pid, thread, id }) => ({ pid, thread, bus: id }),
 };
 
-export const memoryScope: Scope<Source<StmStats>> = {
+export const memoryScope: Scope<Source<StmSample>> = {
   labels: ['pid', 'thread'],
   all: ({ threads }) => memoriesOf(threads),
   labelsOf: ({ pid, thread }) => ({ pid, thread }),

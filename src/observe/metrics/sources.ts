@@ -5,7 +5,7 @@ import type { SourceKind, ThreadStats } from '../../agent/index.js';
 import type { BusStats } from '../../bus/index.js';
 import type { PoolSample } from '../../pool/index.js';
 import type { LoopStatus, ServerStats } from '../../serve/index.js';
-import type { StmStats } from '../../stm/index.js';
+import type { StmSample } from '../../stm/index.js';
 
 export interface Source<Stats> {
   readonly pid: number;
@@ -24,8 +24,12 @@ export const busesOf = (threads: readonly ThreadStats[]): Source<BusStats>[] =>
 export const serversOf = (threads: readonly ThreadStats[]): Source<ServerStats>[] =>
   sourcesOf<ServerStats>(threads, 'server');
 
-export const memoriesOf = (threads: readonly ThreadStats[]): Source<StmStats>[] =>
-  sourcesOf<StmStats>(threads, 'stm');
+/** Transactional memories, each as one of the threads reports it that have it. */
+export function memoriesOf(threads: readonly ThreadStats[]): Source<StmSample>[] {
+  const all = sourcesOf<StmSample>(threads, 'stm');
+  const first = new Map([...all].reverse().map((each) => [each.stats.space, each]));
+  return all.filter((each) => first.get(each.stats.space) === each);
+}
 
 function sourcesOf<Stats>(threads: readonly ThreadStats[], kind: SourceKind): Source<Stats>[] {
   return threads.flatMap(({ pid, thread, sources }) =>

@@ -153,6 +153,8 @@ export interface MemoryView {
   readonly pid: number;
   readonly thread: number;
   readonly id: number;
+  /** Identifies the memory. */
+  readonly space: number;
   readonly threads: number;
   readonly memoryBytes: number;
   readonly commitsPerSecond: number | undefined;

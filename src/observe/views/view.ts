@@ -76,7 +76,7 @@ function programView(
   const pools = known.flatMap((thread) => poolViews(thread, processes));
   const servers = serverViews(program, earlier, known);
   const buses = known.flatMap(busViews);
-  const memories = known.flatMap(memoryViews);
+  const memories = once(known.flatMap(memoryViews));
   const pids = programPids(program);
   const summary: SummaryView = {
     loops: loops.length,
@@ -192,6 +192,13 @@ function busViews({ thread, last, rate }: KnownThread): BusView[] {
   });
 }
 
+/** Each memory once: all loops of a server report the same one. */
+function once(memories: readonly MemoryView[]): MemoryView[] {
+  return memories.filter(
+    ({ space }, at) => memories.findIndex((other) => other.space === space) === at,
+  );
+}
+
 function memoryViews({ thread, last, rate }: KnownThread): MemoryView[] {
   const before = sourcesOf(last, 'stm');
   return sourcesOf(thread, 'stm').map(({ id, stats }: SourceStats) => {
@@ -202,6 +209,7 @@ function memoryViews({ thread, last, rate }: KnownThread): MemoryView[] {
       pid: thread.pid,
       thread: thread.thread,
       id,
+      space: numberIn(stats, 'space'),
       threads: numberIn(stats, 'threads'),
       memoryBytes: numberIn(stats, 'memoryBytes'),
       commitsPerSecond: rateOf('commits'),

@@ -5,7 +5,7 @@
 import { type BlockStore, parentBlocks, shareBlocks } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
 import { inWords } from '../../lib/index.js';
-import { nativeBinding, nativeProblem } from '../../native.js';
+import { callNative, nativeBinding, nativeProblem } from '../../native.js';
 import { textOf } from '../../proc/index.js';
 
 /** Inside a worker: the worker's part of the arena of its parent. */
@@ -80,20 +80,19 @@ export function sharedMemoryProblem(): CodedError | undefined {
   return undefined;
 }
 
-/** The descriptor of the program's transactional memory, for a process that starts now; `undefined`: it has none. */
+/**
+ * The descriptor of the program's transactional memory, for a process that starts now; `undefined`: there is no shared
+ * memory here. Throws `NATIVE_REFUSED` where no descriptor is left: the process would have a memory of its own.
+ */
 export function spaceFd(): number | undefined {
   const binding = nativeBinding();
   if (binding === undefined || sharedMemoryProblem() !== undefined) return undefined;
-  try {
-    return binding.spaceFd();
-  } catch {
-    return undefined; // no descriptor is left, or no memory: the process begins a memory of its own
-  }
+  return callNative(() => binding.spaceFd());
 }
 
 /** Takes over the descriptor that the starter of this process has passed: its memory is ours. */
 export function adoptSpace(fd: number | undefined): void {
-  if (fd !== undefined) nativeBinding()?.adoptSpace(fd);
+  if (fd !== undefined) callNative(() => nativeBinding()?.adoptSpace(fd));
 }
 
 function allocate(sizeBytes: number): ArrayBuffer {

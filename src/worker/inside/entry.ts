@@ -5,7 +5,7 @@
 // Loaded at every start of a worker: its imports decide how fast a pool answers from cold.
 
 import { acceptChannel } from '../../channels/index.js';
-import { disposePerWorker } from '../../context/receiving.js';
+import { disposePerWorker, loadSendingHalf } from '../../context/receiving.js';
 import { takeWorkerData } from '../../lib/index.js';
 import { nativeBinding } from '../../native.js';
 import { ConcurrencyLimit } from '../both/concurrency-limit.js';
@@ -75,6 +75,7 @@ function countLoad(loads: Loads, loading: Promise<void> | undefined): void {
 }
 
 const ticket = readTicket();
+await loadSendingHalf();
 markAsWorker({ number: ticket.workerId, taskSignal, report });
 prepareProcess(ticket);
 start(ticket);

@@ -3,6 +3,7 @@
 // begun may end first.
 
 import { acceptChannel, Wire } from '../../channels/index.js';
+import { loadSendingHalf } from '../../context/receiving.js';
 import { clearInterval, nowMs, setInterval } from '../../lib/index.js';
 import { callNative, requireNative } from '../../native.js';
 import { isAlive } from '../../proc/index.js';
@@ -32,6 +33,7 @@ const native = requireNative();
 process.title = `manycore shared worker ${ticket.worker}`;
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
 native.watchParent(ticket.parentPid, 0, ticket.orphanMs);
+await loadSendingHalf();
 adoptSpace(ticket.spaceFd);
 
 const controlSocket = new ControlSocket(ticket.controlSocketFd);

@@ -43,7 +43,10 @@ export function startProcess(
     ),
     windowsHide: true,
   };
-  const passed = { ...ticket, spaceFd: space && firstChannelFd + offer.stdio.length };
+  const passed = {
+    ...ticket,
+    spaceFd: space === undefined ? space : firstChannelFd + offer.stdio.length,
+  };
   const args = [...flags, entryPath, jsonOf(passed)];
   const child = spawn(process.execPath, args, ownOf(spawnOptions));
   child.unref();

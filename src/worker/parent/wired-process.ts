@@ -65,7 +65,7 @@ export class WiredProcess<End extends { close(): void }> {
       const wireTicket = {
         channel: offer.ticket,
         controlSocketFd: controlSocketAt,
-        spaceFd: space && firstGivenAt + options.fds.length,
+        spaceFd: space === undefined ? space : firstGivenAt + options.fds.length,
       };
       const fds = space === undefined ? options.fds : [...options.fds, space];
       this.child = start(options, wireTicket, [...offer.stdio, theirs, ...fds]);

@@ -61,22 +61,26 @@ export async function openStore(t: TestContext, { url }: Server): Promise<TaskSt
 }
 
 /** Time after which a question to the server counts as lost: it may have ended with the question. */
-const answerMs = 1000;
+const answerMs = 5000;
 
 /**
- * Counts the tasks that wait for a node or are with one. Rejects when the server does not answer. The messages in the stream are more: after a kill
- * the server has messages again that were acknowledged just before, and delivers them to no node.
+ * Counts the tasks that wait for a node or are with one. Rejects when the server does not answer. The messages in
+ * the stream are more: after a kill the server has messages again that were acknowledged just before, and delivers
+ * them to no node.
  */
 export async function openCounts(t: TestContext, { url }: Server): Promise<() => Promise<number>> {
   const connection = await stranger(t, url);
-  let hear = (_answer: Buffer): void => {};
-  connection.subscribe('counts', { callback: (_error, { data }) => hear(Buffer.from(data)) });
+  const waiting = new Map<string, (answer: Buffer) => void>();
+  connection.subscribe('counts.*', {
+    callback: (_error, { subject, data }) => waiting.get(subject)?.(Buffer.from(data)),
+  });
+  let asked = 0;
   return async () => {
-    const answered = new Promise<Buffer>((resolve) => {
-      hear = resolve;
-    });
+    asked += 1;
+    const reply = `counts.${asked}`; // an answer that comes late is that of its own question
+    const answered = new Promise<Buffer>((resolve) => waiting.set(reply, resolve));
     const subject = '$JS.API.CONSUMER.INFO.manycore-tasks.nodes';
-    connection.publish(subject, Buffer.alloc(0), { reply: 'counts' });
+    connection.publish(subject, Buffer.alloc(0), { reply });
     const answer = await withDeadline(answered, answerMs, 'the counts of the server');
     const { num_pending, num_ack_pending, error } = JSON.parse(answer.toString());
     if (error !== undefined) throw new Error(error.description);

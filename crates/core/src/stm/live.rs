@@ -7,6 +7,7 @@ use crate::error::{CoreError, Result};
 use crate::sync::AtomicU32;
 use crate::sys;
 use std::cell::Cell;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// Tries without, and with a call of the system, before a wait sleeps.
@@ -30,6 +31,9 @@ pub struct Live {
     stop_at: Cell<Option<(u8, u32)>>,
 }
 
+/// Read once, by the first thread of JavaScript: another one may write the environment later.
+static PASSINGS: OnceLock<[Option<(u8, u32)>; 2]> = OnceLock::new();
+
 /// The step and the passing that a variable of the environment names, as `7:3`.
 fn passing_in(variable: &str) -> Option<(u8, u32)> {
     let text = std::env::var(variable).ok()?;
@@ -48,7 +52,8 @@ impl Live {
     /// For tests, `MANYCORE_STM_KILL=7:3` ends this process when it is before step 7 for the third time, and
     /// `MANYCORE_STM_STOP` stops it there.
     pub fn new() -> Live {
-        let [kill_at, stop_at] = ["MANYCORE_STM_KILL", "MANYCORE_STM_STOP"].map(passing_in);
+        let [kill_at, stop_at] =
+            *PASSINGS.get_or_init(|| ["MANYCORE_STM_KILL", "MANYCORE_STM_STOP"].map(passing_in));
         Live { began: Cell::new(None), kill_at: Cell::new(kill_at), stop_at: Cell::new(stop_at) }
     }
 }

@@ -13,7 +13,7 @@ use crate::sys;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
-/// The space as a process sees it; each thread that uses it maps it.
+/// The space as a process sees it.
 pub type MappedSpace = Space<Arc<Mapping>>;
 /// Called on the waiter's thread.
 pub type Notify = Box<dyn Fn() + Send>;
@@ -39,7 +39,7 @@ pub struct Waiter {
     sleepers: Mutex<Sleepers>,
 }
 
-/// One for each space of this process: a worker that is a parent as well has two.
+/// One for each space of this process: a program has one, tests have more.
 static WAITERS: Mutex<Vec<Arc<Waiter>>> = Mutex::new(Vec::new());
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -272,6 +272,14 @@ pub fn kill_self() -> ! {
     exit_now(137)
 }
 
+/// True: the system has a thread of this number, whoever may see it.
+pub fn is_thread(thread: u32) -> bool {
+    let Ok(thread) = libc::pid_t::try_from(thread) else { return false };
+    // SAFETY: plain call; signal 0 is none.
+    let status = unsafe { libc::kill(thread, 0) };
+    status == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
 /// Stops this process until another one lets it go on, for tests.
 pub fn stop_self() {
     // SAFETY: plain call; the signal cannot be caught.

@@ -80,6 +80,9 @@ pub fn exit_now(status: i32) -> ! {
 pub fn kill_self() -> ! {
     exit_now(137)
 }
+pub fn is_thread(_thread: u32) -> bool {
+    true
+}
 pub fn stop_self() {}
 pub fn pin_library() {}
 

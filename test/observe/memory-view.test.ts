@@ -1,0 +1,60 @@
+// Views and metrics of transactional memory, which several threads of a program report.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ThreadStats } from '../../src/agent/index.js';
+import { memoriesOf } from '../../src/observe/metrics/sources.js';
+import { type Poll, viewOf } from '../../src/observe/views/view.js';
+
+const noGc = { count: 0, totalMs: 0, maxMs: 0 };
+
+/** A thread that reports this memory. */
+function thread(uptimeMs: number, number: number, stats: object): ThreadStats {
+  return {
+    pid: 10,
+    thread: number,
+    title: '/app/main.js',
+    node: '24.0.0',
+    version: '0.1.0',
+    uptimeMs,
+    loop: { idleMs: 0, activeMs: 0, lag: undefined },
+    heap: { usedBytes: 0, totalBytes: 0, limitBytes: 0, externalBytes: 0 },
+    gc: { minor: noGc, major: noGc, incremental: noGc, weakCallbacks: noGc },
+    process: undefined,
+    captures: { count: 0, totalMs: 0 },
+    sources: [{ kind: 'stm', id: 1, stats }],
+  };
+}
+
+function counts(commits: number, space = 7) {
+  const others = { conflicts: 1, thefts: 2, recoveries: 1, sleeps: 0 };
+  return { space, threads: 3, memoryBytes: 65_536, commits, ...others };
+}
+
+function poll(atMs: number, threads: ThreadStats[]): Poll {
+  const program = { pid: 10, title: '/app/main.js', servers: [], threads, silent: [] };
+  return { atMs, programs: [program], usage: new Map() };
+}
+
+test('a transactional memory has rates of its counts', () => {
+  const now = poll(1000, [thread(6000, 0, counts(30))]);
+  const [view] = viewOf(now, poll(0, [thread(5000, 0, counts(10))]));
+  const [memory] = view?.memories ?? [];
+  assert.equal(memory?.commitsPerSecond, 20);
+  assert.equal(memory?.conflictsPerSecond, 0);
+  assert.equal(memory?.memoryBytes, 65_536);
+  assert.equal(memory?.recoveries, 1);
+});
+
+test('a memory that several loops report is one', () => {
+  const threads = [thread(1, 0, counts(5)), thread(1, 2, counts(6)), thread(1, 3, counts(1, 8))];
+  const [view] = viewOf(poll(0, threads), undefined);
+  assert.deepEqual(
+    view?.memories.map(({ thread: number }) => number),
+    [0, 3],
+  );
+  assert.deepEqual(
+    memoriesOf(threads).map(({ stats }) => stats.commits),
+    [5, 1],
+  );
+});
