@@ -10,7 +10,7 @@ use crate::uncounted::uncounted_buffer;
 use manycore_core::stm::figures::Figures;
 use manycore_core::stm::layout::{Shape, counter, participant, word};
 use manycore_core::stm::live::Live;
-use manycore_core::stm::registry::{is_alive, thread_state};
+use manycore_core::stm::live::{is_alive, thread_state};
 use manycore_core::stm::waiter::{self, MappedSpace, Waiter};
 use manycore_core::stm::{Commit, Outcome, Participant, Space, value};
 use manycore_core::{CoreError, sys as core_sys};

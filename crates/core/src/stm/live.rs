@@ -1,7 +1,6 @@
-//! The surroundings of transactions in a real process: waits that grow, threads of the system, futexes.
+//! The surroundings of transactions in a real process: threads of the system, waits that grow, futexes.
 
 use super::commit::{Peer, Surroundings};
-use super::registry::{is_alive, thread_of};
 use super::space::Life;
 use crate::error::{CoreError, Result};
 use crate::sync::AtomicU32;
@@ -9,6 +8,40 @@ use crate::sys;
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+
+/// Threads of the system, as one number: the thread's, and the low bits of its start time. Linux has at most 2²²
+/// threads.
+const THREAD_BITS: u32 = 22;
+
+/// The number that stands for a thread of the system; `None`: there is none, or it has ended.
+pub fn thread_state(thread: u32) -> Option<u32> {
+    state_in(&std::fs::read_to_string(format!("/proc/{thread}/stat")).ok()?, thread)
+}
+
+fn state_in(text: &str, thread: u32) -> Option<u32> {
+    // The name, in brackets, may contain anything; field 3 follows it.
+    let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_ascii_whitespace().collect();
+    if matches!(fields.first(), None | Some(&"Z" | &"X" | &"x")) {
+        return None;
+    }
+    let start: u64 = fields.get(19)?.parse().ok()?;
+    Some((start as u32) << THREAD_BITS | thread & ((1 << THREAD_BITS) - 1))
+}
+
+/// True: the thread of this state still runs, or that cannot be said: a system may hide the threads of other users, and
+/// a process may have no descriptor left.
+pub fn is_alive(state: u32) -> bool {
+    let thread = thread_of(state);
+    match std::fs::read_to_string(format!("/proc/{thread}/stat")) {
+        Ok(text) => state_in(&text, thread) == Some(state),
+        Err(_) => sys::is_thread(thread),
+    }
+}
+
+/// The number of a thread in the system.
+pub fn thread_of(state: u32) -> u32 {
+    state & ((1 << THREAD_BITS) - 1)
+}
 
 /// Tries without, and with a call of the system, before a wait sleeps.
 const SPINS: u32 = 30;

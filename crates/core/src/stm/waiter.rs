@@ -3,8 +3,7 @@
 //! without end while there is none.
 
 use super::layout::participant as field;
-use super::live::Live;
-use super::registry::{is_alive, thread_state};
+use super::live::{Live, is_alive, thread_state};
 use super::space::{Participant, Space};
 use crate::error::{CoreError, Result};
 use crate::region::Mapping;

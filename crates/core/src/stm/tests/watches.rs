@@ -2,7 +2,7 @@
 
 use super::super::commit::{Commit, Outcome};
 use super::super::layout::{participant as field, word};
-use super::super::registry::{is_alive, thread_of, thread_state};
+use super::super::live::{is_alive, thread_of, thread_state};
 use super::super::space::{Claim, Participant};
 use super::{Calm, SHAPE, World, cell, space};
 use crate::sync::Ordering::Relaxed;
