@@ -70,9 +70,6 @@ interface StmStats {
     readonly recoveries: number;
     readonly sleeps: number;
 }
-interface StmSample extends StmStats {
-    readonly space: number;
-}
 declare function stmStats(): StmStats;
 interface TVar<T> {
     get(): T;
@@ -90,4 +87,4 @@ interface WhenOptions {
 }
 declare function atomicallyWhen<T>(fn: () => T, options?: WhenOptions): Promise<T>;
 export { afterCommit, atomically, atomicallyWhen, check, free, named, nested, orElse, retry, stmStats, tcounter, tlist, tmap, tqueue, tsortedMap, tvar };
-export type { KeyRange, QueueOptions, Shared, StmSample, StmStats, TCounter, TList, TMap, TQueue, TSortedMap, TVar, WhenOptions };
+export type { KeyRange, QueueOptions, Shared, StmStats, TCounter, TList, TMap, TQueue, TSortedMap, TVar, WhenOptions };

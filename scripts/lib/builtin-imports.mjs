@@ -1,6 +1,5 @@
 // Imports of Node's modules in the bundle. An ES module that imports `node:fs` makes Node read each of its exports,
-// also those that load more modules when they are read: a third of the start of a worker. The bundle gets the
-// modules from `process.getBuiltinModule`, which reads nothing.
+// also those that load more modules when they are read (bench/cases/cold.js). The bundle gets the modules from `process.getBuiltinModule`, which reads nothing.
 
 /** A static import of values: a default one, a namespace, or names in braces. */
 const imports = /^import (?!type\b)([^;'"]+?) from '(node:[\w/]+)';/gm;

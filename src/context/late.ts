@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type * as Sending from './sending.js';
 
-type SendingHalf = typeof Sending;
+type SendingHalf = typeof Sending.half;
 
 const sendingUrl = new URL('./sending.js', import.meta.url);
 let half: SendingHalf | undefined;
@@ -19,9 +19,8 @@ export function provideSendingHalf(given: SendingHalf): void {
 /** The sending half; loads it where it is not loaded yet. */
 export function sendingHalf(): SendingHalf {
   if (half !== undefined) return half;
-  const loaded: SendingHalf = createRequire(import.meta.url)(fileURLToPath(sendingUrl));
-  half = loaded;
-  return loaded;
+  const loaded: typeof Sending = createRequire(import.meta.url)(fileURLToPath(sendingUrl));
+  return loaded.half;
 }
 
 /**

@@ -13,29 +13,19 @@ import { readCode } from './text/code.js';
 import { withOriginals } from './toolchains/stack.js';
 import type { AnyFunction, Exporter } from './types.js';
 
-export {
-  analysisOf,
-  atLoad,
-  canInspect,
-  inspectSelf,
-  readCode,
-  seenBy,
-  sentinelOfCjs,
-  withOriginals,
-};
-
 /** Makes the sending half: one for all workers in the parent, one in a worker. `state`: that of the exporter. */
 export function createExporter(options: ExporterOptions = {}, state?: ExporterState): Exporter {
   return new ContextExporter(options, state);
 }
 
 /** The URL of the script of `fn`, '' for code without one; `undefined`: it cannot be read, or is native. */
-export function scriptOf(fn: AnyFunction): string | undefined {
+function scriptOf(fn: AnyFunction): string | undefined {
   const location = canInspect() ? inspectSelf().capture(fn).location : undefined;
   return location && scriptUrl(location.scriptId);
 }
 
-provideSendingHalf({
+/** All that the receiving half uses of it. */
+export const half = {
   analysisOf,
   atLoad,
   canInspect,
@@ -46,4 +36,6 @@ provideSendingHalf({
   seenBy,
   sentinelOfCjs,
   withOriginals,
-});
+};
+
+provideSendingHalf(half);

@@ -25,12 +25,6 @@ export interface StmStats {
   readonly sleeps: number;
 }
 
-/** The statistics as the agent reports them. Each loop of a server reports the same memory. */
-export interface StmSample extends StmStats {
-  /** Identifies the memory. */
-  readonly space: number;
-}
-
 /** The order of `NativeTransactions.figures()`. */
 const figureNames = [
   'threads',
@@ -42,19 +36,7 @@ const figureNames = [
   'sleeps',
 ] as const;
 
-/** Figures where this thread takes no part. */
-export const noStats: StmStats = Object.freeze({
-  threads: 0,
-  memoryBytes: 0,
-  commits: 0,
-  conflicts: 0,
-  thefts: 0,
-  recoveries: 0,
-  sleeps: 0,
-});
-
-export function statsOf({ native }: Space): StmStats {
-  const figures = callNative(() => native.figures());
+function statsFrom(figures: readonly number[]): StmStats {
   const of = (name: (typeof figureNames)[number]): number =>
     figures[figureNames.indexOf(name)] ?? 0;
   return {
@@ -68,6 +50,14 @@ export function statsOf({ native }: Space): StmStats {
   };
 }
 
-export function sampleOf(space: Space): StmSample {
+/** Statistics where this thread takes no part. */
+export const noStats: StmStats = Object.freeze(statsFrom([]));
+
+export function statsOf({ native }: Space): StmStats {
+  return statsFrom(callNative(() => native.figures()));
+}
+
+/** The same as the agent reports it, with the number of the memory: each loop of a server reports the same one. */
+export function sampleOf(space: Space): StmStats & { readonly space: number } {
   return { ...statsOf(space), space: space.at.id };
 }

@@ -51,6 +51,8 @@ export function makeReader(): Loaded {
     const samples = makeSamples();
     const { whileUnset, assigned, numbers } = samples;
     const reader = whileUnset((unset) => new binding.NativeClosureReader(unset, assigned, numbers));
+    const name = reader.scriptName(numbers);
+    if (name !== null && name !== import.meta.url) return { problem: 'names of scripts differ' };
     const wrong = wrongIn(reader, samples);
     return wrong === undefined ? { reader } : { problem: `this runtime differs in ${wrong}` };
   } catch (error) {

@@ -275,9 +275,9 @@ function addGlobals(found: Map<unknown, Path>, names: Iterable<string>): void {
   for (const name of names) {
     const descriptor = descriptorOf(globalThis, name);
     if (descriptor === undefined || !isBuiltinGlobal(name)) continue;
-    const value: unknown = getterGlobals.has(name)
-      ? Reflect.get(globalThis, name)
-      : descriptor.value;
+    // In Node 20 late globals have getters until their first read.
+    const isRead = getterGlobals.has(name) || allLateGlobals.has(name);
+    const value: unknown = isRead ? Reflect.get(globalThis, name) : descriptor.value;
     if (isReference(value) && value !== globalThis) add(found, value, [name], 2);
   }
 }

@@ -5,10 +5,17 @@ import type { ThreadStats } from '../../agent/index.js';
 import type { BusStats } from '../../bus/index.js';
 import type { HistogramSummary, PoolSample } from '../../pool/index.js';
 import type { LoopStatus, ServerStats } from '../../serve/index.js';
-import type { StmSample } from '../../stm/index.js';
 import type { ProcessReading } from './processes.js';
 import type { ProgramReading, WatchedThread } from './reading.js';
-import { busesOf, loopsOf, memoriesOf, poolsOf, type Source, serversOf } from './sources.js';
+import {
+  busesOf,
+  loopsOf,
+  memoriesOf,
+  poolsOf,
+  type Source,
+  type StmSample,
+  serversOf,
+} from './sources.js';
 import type { WorkerReading } from './workers.js';
 
 export type Labels = Readonly<Record<string, string | number>>;

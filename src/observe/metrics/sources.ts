@@ -5,7 +5,10 @@ import type { SourceKind, ThreadStats } from '../../agent/index.js';
 import type { BusStats } from '../../bus/index.js';
 import type { PoolSample } from '../../pool/index.js';
 import type { LoopStatus, ServerStats } from '../../serve/index.js';
-import type { StmSample } from '../../stm/index.js';
+import type { StmStats } from '../../stm/index.js';
+
+/** `space` identifies the memory, which several threads report. */
+export type StmSample = StmStats & { readonly space: number };
 
 export interface Source<Stats> {
   readonly pid: number;

@@ -3,7 +3,7 @@
 // of manycore: missing values count as 0.
 // Not here: polling (programs.ts), /proc (usage.ts), display (the command line, web/).
 
-import type { SourceStats, ThreadStats } from '../../agent/index.js';
+import type { SourceKind, ThreadStats } from '../../agent/index.js';
 import { type KnownThread, numberIn, sourcesOf } from '../parse-stats.js';
 import type { Program } from '../programs.js';
 import type { Usage } from '../usage.js';
@@ -174,22 +174,28 @@ function poolViews(
   });
 }
 
-function busViews({ thread, last, rate }: KnownThread): BusView[] {
-  const before = sourcesOf(last, 'bus');
-  return sourcesOf(thread, 'bus').map(({ id, stats }: SourceStats) => {
-    const was = before.find((bus) => bus.id === id)?.stats;
+/** Views of the sources of a kind in a thread; `rateOf`: of a count of the source. */
+function sourceViews<View>(
+  { thread, last, rate }: KnownThread,
+  kind: SourceKind,
+  view: (stats: object, rateOf: (name: string) => number | undefined) => View,
+) {
+  const before = sourcesOf(last, kind);
+  return sourcesOf(thread, kind).map(({ id, stats }) => {
+    const was = before.find((each) => each.id === id)?.stats;
     const rateOf = (name: string): number | undefined =>
       rate(numberIn(stats, name), was && numberIn(was, name));
-    return {
-      pid: thread.pid,
-      thread: thread.thread,
-      id,
-      sentPerSecond: rateOf('sent'),
-      receivedPerSecond: rateOf('received'),
-      undelivered: numberIn(stats, 'undelivered'),
-      dropped: numberIn(stats, 'dropped'),
-    };
+    return { pid: thread.pid, thread: thread.thread, id, ...view(stats, rateOf) };
   });
+}
+
+function busViews(known: KnownThread): BusView[] {
+  return sourceViews(known, 'bus', (stats, rateOf) => ({
+    sentPerSecond: rateOf('sent'),
+    receivedPerSecond: rateOf('received'),
+    undelivered: numberIn(stats, 'undelivered'),
+    dropped: numberIn(stats, 'dropped'),
+  }));
 }
 
 /** Each memory once: all loops of a server report the same one. */
@@ -199,24 +205,15 @@ function once(memories: readonly MemoryView[]): MemoryView[] {
   );
 }
 
-function memoryViews({ thread, last, rate }: KnownThread): MemoryView[] {
-  const before = sourcesOf(last, 'stm');
-  return sourcesOf(thread, 'stm').map(({ id, stats }: SourceStats) => {
-    const was = before.find((memory) => memory.id === id)?.stats;
-    const rateOf = (name: string): number | undefined =>
-      rate(numberIn(stats, name), was && numberIn(was, name));
-    return {
-      pid: thread.pid,
-      thread: thread.thread,
-      id,
-      space: numberIn(stats, 'space'),
-      threads: numberIn(stats, 'threads'),
-      memoryBytes: numberIn(stats, 'memoryBytes'),
-      commitsPerSecond: rateOf('commits'),
-      conflictsPerSecond: rateOf('conflicts'),
-      sleepsPerSecond: rateOf('sleeps'),
-      thefts: numberIn(stats, 'thefts'),
-      recoveries: numberIn(stats, 'recoveries'),
-    };
-  });
+function memoryViews(known: KnownThread): MemoryView[] {
+  return sourceViews(known, 'stm', (stats, rateOf) => ({
+    space: numberIn(stats, 'space'),
+    threads: numberIn(stats, 'threads'),
+    memoryBytes: numberIn(stats, 'memoryBytes'),
+    commitsPerSecond: rateOf('commits'),
+    conflictsPerSecond: rateOf('conflicts'),
+    sleepsPerSecond: rateOf('sleeps'),
+    thefts: numberIn(stats, 'thefts'),
+    recoveries: numberIn(stats, 'recoveries'),
+  }));
 }
