@@ -33,7 +33,7 @@ fn the_own_thread_is_alive_and_one_that_ended_is_not() {
     let state = thread_state(own).expect("it runs");
     assert!(is_alive(state));
     assert_eq!(thread_of(state), own);
-    // Of a thread that the system hides, this is all that can be said.
+    // The one thing that can be said of a thread that the system hides.
     assert!(crate::sys::is_thread(own) && !crate::sys::is_thread(u32::MAX));
     let ended = std::thread::spawn(|| thread_state(crate::sys::thread_id() as u32));
     let ended = ended.join().expect("no panic").expect("it ran");
