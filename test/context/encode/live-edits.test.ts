@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { type Call, makePair } from './halves.js';
 
@@ -52,6 +53,12 @@ const edits: Readonly<Record<string, readonly [before: string, after: string]>> 
   'a class that is used': ['return x + 1', 'return x + 7'],
 };
 
+/**
+ * Edits until one has an effect. Node 26 answers "Ok" to some and goes on with the old inner functions, though
+ * `String` gives the new text of the outer one (a third of all edits without manycore, measured by hand).
+ */
+const attempts = 20;
+
 /** Loads `source` as a module, with a way to edit it. */
 async function load(t: TestContext) {
   // From Node 26 on, V8 edits only where it is asked to.
@@ -78,14 +85,23 @@ async function load(t: TestContext) {
   session.post('Debugger.enable');
   const { around } = await import(href);
   const make = (x: number): readonly Call[] => around(3)(x);
+  const answers = (): unknown[] => make(1).map((fn) => Reflect.apply(fn, undefined, [5]));
   const edit = (before: string, after: string): void => {
-    const scriptSource = source.replace(before, after);
-    assert.notEqual(scriptSource, source);
-    let status: unknown;
-    session.post('Debugger.setScriptSource', { scriptId, scriptSource }, (error, result) => {
-      status = error ?? Object(result).status;
-    });
-    assert.equal(status, 'Ok');
+    const edited = source.replace(before, after);
+    assert.notEqual(edited, source);
+    const unedited = answers();
+    for (let attempt = 0; attempt < attempts; attempt += 1) {
+      if (!isDeepStrictEqual(answers(), unedited)) {
+        return;
+      }
+      const scriptSource = edited + '\n'.repeat(attempt);
+      let status: unknown;
+      session.post('Debugger.setScriptSource', { scriptId, scriptSource }, (error, result) => {
+        status = error ?? Object(result).status;
+      });
+      assert.equal(status, 'Ok');
+    }
+    assert.notDeepEqual(answers(), unedited);
   };
   return { make, edit };
 }
@@ -108,10 +124,7 @@ for (const [what, [before, after]] of Object.entries(edits)) {
       await compare(make(turn));
     }
     const older = make(7);
-    const answers = (): unknown[] => make(1).map((fn) => Reflect.apply(fn, undefined, [5]));
-    const unedited = answers();
     edit(before, after);
-    assert.notDeepEqual(answers(), unedited);
     for (let turn = 0; turn < rounds; turn += 1) {
       await compare(make(turn));
       await compare(kept);
