@@ -9,7 +9,7 @@ import { countCalls, expectSame, timeCalls, warmUpMs } from '../lib/measure.js';
 import { add } from '../lib/tasks.js';
 
 const captures = ['manycore-process+let', 'manycore-process+constants', 'manycore-process+nothing'];
-/** Written anew at each call. */
+/** With objects and variables of their own, so that all of it is written at each call. */
 const graphs = ['manycore-process+this', 'manycore-process+shared'];
 const rivals = ['piscina', 'bare-thread'];
 const waitingCalls = 64;
@@ -20,6 +20,13 @@ const bar = (setting, capture, atMost, says) => ({
   of: { setting, contender: `manycore-process+${capture}` },
   against: [{ setting, contender: 'piscina' }],
   atMost,
+});
+const freshBar = (capture, says) => ({
+  says,
+  figure: 'p50Us',
+  of: { setting: 'fresh', contender: `manycore-process+${capture}` },
+  against: [{ setting: 'kept', contender: `manycore-process+${capture}` }],
+  atMost: 1.2,
 });
 const callerBar = (capture, says) => ({
   says,
@@ -45,7 +52,7 @@ export default {
     },
   },
   runs: [
-    ...runsOf('kept', [...captures, ...rivals]),
+    ...runsOf('kept', [...captures, ...graphs, ...rivals]),
     ...runsOf('fresh', [...captures, ...graphs, ...rivals]),
     ...runsOf('pinned', [...captures, ...rivals]),
     ...runsOf('waiting', [...captures, ...rivals]),
@@ -61,6 +68,9 @@ export default {
       0.8,
       'the same with constants and imports, a new closure for each call',
     ),
+    freshBar('let', 'a new closure for each call against one that is kept: a `let`'),
+    freshBar('this', 'the same for an arrow that uses `this`'),
+    freshBar('shared', 'the same for functions that share a variable'),
     bar('handler', 'let', 1, 'a request whose handler calls a new closure, against piscina'),
     callerBar('let', "a new closure with a `let`: CPU of the caller's thread per call"),
     callerBar('constants', "the same with constants and imports: CPU of the caller's thread"),

@@ -6,9 +6,12 @@ import { add } from '../lib/tasks.js';
 
 const limit = 1.02;
 
-// Ten kernels of some milliseconds, each with what it captures. Not exported: they travel as their text.
+// Kernels of some milliseconds, each with what it captures. Not exported: they travel as their text.
 
 const fib = (n) => (n < 2 ? n : fib(n - 1) + fib(n - 2));
+
+const isEven = (n) => n === 0 || isOdd(n - 1);
+const isOdd = (n) => n !== 0 && isEven(n - 1);
 
 class Particle {
   constructor(at) {
@@ -36,6 +39,11 @@ const prime = 2n ** 127n - 1n;
 
 const kernels = {
   recursion: () => fib(27),
+  group: () => {
+    let count = 0;
+    for (let n = 0; n < 1000; n++) if (isEven(n)) count++;
+    return count;
+  },
   methods: () => {
     let sum = 0;
     for (let index = 0; index < 1_000_000; index++) {
@@ -99,6 +107,7 @@ const kernels = {
 
 const says = {
   recursion: 'a recursive function',
+  group: 'two functions that call each other',
   methods: 'methods and instances of a class',
   constants: 'captured constants in a loop',
   variables: 'a captured `let` that the program assigns between calls',

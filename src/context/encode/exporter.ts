@@ -45,7 +45,9 @@ import {
 /** Closures kept for one piece of code when a function object is first met, and when it is met again. */
 const maxKeptAtOnce = 8;
 const maxKept = 256;
-/** Share of the functions of known code that are noted to be met again: an entry costs more than the rest. */
+/** Functions of one code that cannot be kept, after which most others are not tried. */
+const maxFailures = 4;
+/** Share of the functions of known code that are noted to be met again, or tried: that costs more than the rest. */
 const notedShare = 1 / 16;
 /** The generator of Node: one that the program puts in its place has a sequence of its own. */
 const { random } = Math;
@@ -87,6 +89,8 @@ export class ContextExporter implements OwnExporter {
   readonly #firstSeen = new WeakMap<AnyFunction, number>();
   #exports = 0;
   readonly #keptByCode = new Map<number, number>();
+  /** Functions of each code, since the last one that was kept, that could not be. */
+  readonly #failuresByCode = new Map<number, number>();
   readonly #known = new KnownClosures((key, make) => this.#intern(key, make));
   /** The captures of the last function that was exported with state. */
   #captured: Captured | undefined;
@@ -386,14 +390,18 @@ export class ContextExporter implements OwnExporter {
   #keep(fn: AnyFunction, described: Described, buffers: Buffers): Kept | undefined {
     const kept = this.#current(fn, true);
     if (kept !== undefined || this.#functions.neverKept.has(fn)) return kept;
-    const count = this.#keptByCode.get(described.codeId) ?? 0;
+    const { codeId } = described;
+    const isLimited = !this.#inKept.has(fn); // else arguments and captures would have two copies of it
+    const failures = this.#failuresByCode.get(codeId) ?? 0;
+    if (isLimited && failures >= maxFailures && random() >= notedShare) return undefined;
+    const count = this.#keptByCode.get(codeId) ?? 0;
     const firstSeen = this.#firstSeen.get(fn) ?? this.#exports;
     const isNew = firstSeen === this.#exports;
     if (isNew) this.#firstSeen.set(fn, firstSeen);
-    const isLimited = !this.#inKept.has(fn); // else arguments and captures would have two copies of it
     if (isLimited && count >= (isNew ? maxKeptAtOnce : maxKept)) return undefined;
     const made = this.#attempt(fn, titleOf(fn), buffers);
-    if (made !== undefined) this.#keptByCode.set(described.codeId, count + 1);
+    if (made !== undefined) this.#keptByCode.set(codeId, count + 1);
+    this.#failuresByCode.set(codeId, made === undefined ? failures + 1 : 0);
     return made;
   }
 

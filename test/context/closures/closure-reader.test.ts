@@ -205,6 +205,59 @@ test('a scope with many variables is read', { skip }, () => {
   }
 });
 
+// Since Node 24 V8 keeps some variables in cells of their contexts, as constants, integers or doubles (context cells).
+const cellKinds: readonly (readonly [what: string, value: unknown])[] = [
+  ['a small integer', 1],
+  ['another one', 2],
+  ['an integer of 32 bits', 2 ** 31 - 1],
+  ['a larger one', 2 ** 33],
+  ['a double', 0.5],
+  ['another one', -0.25],
+  ['minus zero', -0],
+  ['no number', Number.NaN],
+  ['a small integer again', 3],
+  ['an object', [1]],
+  ['nothing', undefined],
+  ['a double again', 1.5],
+];
+
+for (let from = 0; from < cellKinds.length; from += 1) {
+  const order = [...cellKinds.slice(from), ...cellKinds.slice(0, from)];
+  test(`a variable in hot code has its value, beginning with ${order[0]?.[0]} (${from})`, {
+    skip,
+  }, () => {
+    // A text of its own, so that each order meets cells without a history.
+    const text = `((first) => {
+      let held = first, count = 0;
+      const set = (value) => { held = value; };
+      const raise = () => { count += 1; return count; };
+      return [() => [held, count], set, raise, ${from}];
+    })`;
+    const make: (first: unknown) => [() => unknown[], (value: unknown) => void, () => number] =
+      vm.runInThisContext(text);
+    const [fn, set, raise] = make(order[0]?.[1]);
+    const number = reader?.learn(fn, ['held', 'count']);
+    assert.ok(number);
+    for (const [what, value] of order) {
+      set(value);
+      for (let call = 0; call < 5000; call += 1) {
+        raise();
+        if (call % 1000 !== 0) {
+          fn();
+          continue;
+        }
+        const values: unknown[] = [];
+        assert.equal(reader?.read(fn, values), number);
+        assert.ok(
+          fn().every((each, at) => Object.is(each, values[at])),
+          `${what}: ${format(values)}`,
+        );
+      }
+    }
+    reader?.forget(fn);
+  });
+}
+
 test('values stay right while the collector moves them', { skip }, () => {
   const make = (at: number): (() => unknown) => {
     const [text, list] = [`text ${at}`, [at]];

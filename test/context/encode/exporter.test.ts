@@ -69,6 +69,20 @@ test('functions made anew at every call do not pile up as definitions', () => {
   assert.ok(ids.size < 50, `${ids.size} definitions`);
 });
 
+test('code whose functions could not be kept is tried again, and kept then', () => {
+  const exporter = createExporter();
+  class Lamp {}
+  const make = (value: unknown) => () => value;
+  const isKept = (value: unknown) => exporter.exportFunction(make(value)).state === undefined;
+  const kept = Array.from({ length: 100 }, () => isKept(new Lamp()));
+  assert.deepEqual([...new Set(kept)], [false]);
+  let turns = 0;
+  // One of sixteen is tried: 1,000 that are not would be a defect.
+  while (turns < 1000 && !isKept(turns)) turns += 1;
+  assert.ok(turns < 1000);
+  assert.ok(isKept(turns + 1));
+});
+
 test('a function with properties is encoded at each call', () => {
   const exporter = createExporter();
   const fn = Object.assign(() => 1, { calls: 0 });
