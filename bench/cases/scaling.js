@@ -1,14 +1,11 @@
 // What does each further worker add to a map, on each channel, and what would more cores add?
 // One map of a fixed number of items, again and again, on n workers and n cores. `loop` is the plain loop on
 // one core, `no-parent` the limit of the machine: n processes that map their share without messages.
-import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { micros, perSecond, runsOf } from '../lib/figures.js';
 import { grantedWorkerCounts } from '../lib/worker-counts.js';
 import { channelNames, openMapper } from '../scaling/contenders.js';
 import { measureAlone, measureContender } from '../scaling/measure.js';
-import { hasCorpus } from '../scaling/workloads/checker.js';
-import { workloads } from '../scaling/workloads/index.js';
+import { fetchWorkloads } from '../scaling/workloads/fetch.js';
 
 /** Least efficiency of two workers: items per second, as a part of twice those of a plain loop. */
 const leastEfficiency = { fibonacci: 0.95, checker: 0.95, allocation: 0.9 };
@@ -77,15 +74,4 @@ function barsOf(workloads) {
       },
     ];
   });
-}
-
-/** Fetches all workloads. The checker is left out, with a message, where its Java files cannot be fetched. */
-function fetchWorkloads() {
-  if (!hasCorpus()) {
-    const fetch = fileURLToPath(new URL('../corpus/fetch.js', import.meta.url));
-    spawnSync(process.execPath, [fetch], { stdio: ['ignore', 'ignore', 'inherit'] });
-  }
-  if (!hasCorpus()) console.log('! the checker is left out: node bench/corpus/fetch.js prints why');
-  const { checker, ...others } = workloads;
-  return hasCorpus() ? workloads : others;
 }

@@ -16,6 +16,7 @@ export const caseNames = [
   'small',
   'map',
   'map-second',
+  'map-checker',
   'map-in-place',
   'map-skewed',
   'map-channels',
