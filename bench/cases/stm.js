@@ -1,10 +1,12 @@
 // What does a transaction cost, against a call to the process that owns the data, and what does a second process add?
+// GHC's STM, the model, is measured beside it where it is installed: with its own threads in one heap.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool, perWorker } from 'manycore';
 import { atomically, atomicallyWhen, check, tvar } from 'manycore/stm';
 import { fill, work } from '../../examples/stm-structures/structures.js';
 import { counted, micros, perSecond } from '../lib/figures.js';
 import { countCalls, expectSame, summarize, timeCalls, warmUpMs } from '../lib/measure.js';
+import { hasGhc, runGhc } from '../rivals/ghc.js';
 
 /** Structures with the numbers in them, and the bar of two processes against one. */
 const structures = {
@@ -15,12 +17,26 @@ const structures = {
   'map-100': undefined,
   'map-10000': 1.7,
 };
+/** More processes than cores, too: a transaction must not wait for one that has no core. */
+const processCounts = [1, 2, 4];
+const ofProcesses = (count) => `${count}-process${count === 1 ? '' : 'es'}`;
+/** Structures that exist in Haskell, too. */
+const inGhc = ['list-100', 'tree-100', 'tree-10000'];
+const ofGhc = (count) => `ghc-${count}`;
 /** Calls that wait at the owner of a Map. */
 const waitingCalls = 64;
 /** Time between two round trips: long enough for both sides to sleep. */
 const pauseMs = 3;
 
 const of = (setting, contender) => ({ setting, contender });
+
+const structureRuns = (withGhc) =>
+  Object.keys(structures).flatMap((name) => [
+    ...processCounts.map((count) => of(name, ofProcesses(count))),
+    ...(withGhc && inGhc.includes(name)
+      ? processCounts.map((count) => of(name, ofGhc(count)))
+      : []),
+  ]);
 
 export default {
   figures: {
@@ -42,16 +58,18 @@ export default {
     },
     wake: { says: `both sides sleep ${pauseMs} ms, then one wakes the other, which answers` },
   },
-  runs: [
-    of('read', 'transaction'),
-    of('read', 'call'),
-    of('increment', 'transaction'),
-    of('increment', 'call'),
-    ...Object.keys(structures).flatMap((name) => [of(name, '1-process'), of(name, '2-processes')]),
-    of('owner', 'calls'),
-    of('wake', 'retry'),
-    of('wake', 'call'),
-  ],
+  plan: () => ({
+    runs: [
+      of('read', 'transaction'),
+      of('read', 'call'),
+      of('increment', 'transaction'),
+      of('increment', 'call'),
+      ...structureRuns(hasGhc()),
+      of('owner', 'calls'),
+      of('wake', 'retry'),
+      of('wake', 'call'),
+    ],
+  }),
   bars: [
     {
       says: 'read-only transaction of one variable',
@@ -93,7 +111,10 @@ export default {
   async measure({ contender, setting, scale }) {
     const windows = { warmMs: warmUpMs * scale, windowMs: 1000 * scale };
     if (setting in structures) {
-      return await runStructure(setting, contender === '1-process' ? 1 : 2, windows);
+      const [, name, count] = /^(.*)-(\d+)$/.exec(setting);
+      const [, processes] = /(\d+)/.exec(contender);
+      const run = contender.startsWith('ghc') ? runGhc : runStructure;
+      return { perSecond: await run(name, Number(count), Number(processes), windows) };
     }
     if (setting === 'owner') return await countOwned(windows);
     if (setting === 'wake') return await timeWakes[contender](Math.ceil(300 * scale));
@@ -139,15 +160,14 @@ function timeTransactions(setting, { warmMs, windowMs }) {
   return { eachNs };
 }
 
-async function runStructure(setting, processes, windows) {
-  const [, name, count] = /^(.*)-(\d+)$/.exec(setting);
-  const set = fill(name, Number(count));
+async function runStructure(name, count, processes, windows) {
+  const set = fill(name, count);
   const pool = new Pool({ size: processes });
   const counts = await Promise.all(
-    Array.from({ length: processes }, () => pool.run(work, name, set, Number(count), windows)),
+    Array.from({ length: processes }, () => pool.run(work, name, set, count, windows)),
   );
   const total = counts.reduce((sum, turns) => sum + turns, 0);
-  return { perSecond: (total / windows.windowMs) * 1000 };
+  return (total / windows.windowMs) * 1000;
 }
 
 async function countOwned(windows) {

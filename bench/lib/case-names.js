@@ -58,5 +58,6 @@ export const paperNames = [
   'serve-mix',
   'mix-calls',
   'hello-units',
+  'stm',
   'lines',
 ];

@@ -1,7 +1,8 @@
 // The page of evidence and its pictures, from the stored results.
 import { drawChart } from './chart.js';
 import { NotMeasured, Stored, type StoredResult } from './results.js';
-import { type Section, sections } from './sections.js';
+import type { Section } from './section.js';
+import { sections } from './sections.js';
 
 /** Cases whose results the page shows, each once, in its order. */
 export const evidenceCases: readonly string[] = [...new Set(sections.map(({ from }) => from))];

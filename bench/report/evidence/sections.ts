@@ -1,21 +1,11 @@
 // Experiments from the sources of manycore's ideas, measured again. Each has the source's figure, ours from
 // the stored results, a picture, and the differences with their reasons.
+// Not here: the experiment with transactions (transactions.ts).
 
-import type { BarValue, Chart } from './chart.js';
+import type { BarValue } from './chart.js';
 import type { Stored } from './results.js';
-
-export interface Section {
-  /** Name of its picture's file. */
-  readonly name: string;
-  readonly title: string;
-  /** Case with its results. */
-  readonly from: string;
-  /** Result of the source, with its figure. */
-  readonly source: string;
-  /** Result here, and the reason for a difference. */
-  readonly ours: (stored: Stored) => string;
-  readonly chart: (stored: Stored) => Chart;
-}
+import type { Section } from './section.js';
+import { largeSet, smallSet } from './transactions.js';
 
 const smartTv: Section = {
   name: 'smart-tv',
@@ -389,5 +379,7 @@ export const sections: readonly Section[] = [
   mix,
   mixCalls,
   hello,
+  smallSet,
+  largeSet,
   lines,
 ];
