@@ -623,6 +623,7 @@ interface KeyRange<K> {
     readonly from?: K;
     readonly to?: K;
     readonly limit?: number;
+    readonly reverse?: boolean;
 }
 interface TSortedMap<K extends number | string, V> extends TMap<K, V> {
     entries(range?: KeyRange<K>): [

@@ -50,6 +50,7 @@ interface KeyRange<K> {
     readonly from?: K;
     readonly to?: K;
     readonly limit?: number;
+    readonly reverse?: boolean;
 }
 interface TSortedMap<K extends number | string, V> extends TMap<K, V> {
     entries(range?: KeyRange<K>): [
@@ -69,7 +70,14 @@ interface StmStats {
     readonly thefts: number;
     readonly recoveries: number;
     readonly sleeps: number;
+    readonly contended: readonly StmContention[];
 }
+interface StmContention {
+    readonly name: string | undefined;
+    readonly kind: StmKind | undefined;
+    readonly conflicts: number;
+}
+type StmKind = "TVar" | "TMap" | "TSortedMap" | "TList" | "TQueue" | "TCounter";
 declare function stmStats(): StmStats;
 interface TVar<T> {
     get(): T;
@@ -87,4 +95,4 @@ interface WhenOptions {
 }
 declare function atomicallyWhen<T>(fn: () => T, options?: WhenOptions): Promise<T>;
 export { afterCommit, atomically, atomicallyWhen, check, free, named, nested, orElse, retry, stmStats, tcounter, tlist, tmap, tqueue, tsortedMap, tvar };
-export type { KeyRange, QueueOptions, Shared, StmStats, TCounter, TList, TMap, TQueue, TSortedMap, TVar, WhenOptions };
+export type { KeyRange, QueueOptions, Shared, StmContention, StmKind, StmStats, TCounter, TList, TMap, TQueue, TSortedMap, TVar, WhenOptions };

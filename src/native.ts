@@ -323,6 +323,8 @@ export interface NativeTransactions {
   endSerial(): void;
   /** Counts of all threads, in the order of `figureNames` (stm/stats.ts). */
   figures(): number[];
+  /** Objects that conflicts were about of late: for each its index, its owner, and how many. */
+  contended(): number[];
   /** Frees memory that no transaction sees any more. */
   tidy(): void;
   /** Gives this thread's place back: nothing may be called afterwards. */

@@ -28,6 +28,7 @@ export const namedOnly = [
   'workers',
   'kernels',
   'closure-memory',
+  'stm-soak',
   'staircase',
   'gc',
   'lines',

@@ -117,6 +117,7 @@ export const sourceShapes: Readonly<Record<SourceKind, Shape>> = {
   stm: {
     ...numbers('threads', 'memoryBytes', 'commits', 'conflicts', 'thefts', 'recoveries'),
     ...numbers('sleeps', 'space'),
+    contended: [{ name: 'string', kind: 'string', conflicts: 'number' }],
   },
   loops: { loops: [loop], deployments: [{ id: 'number', name: 'string' }] },
   server: { app: 'string', addresses: 'any', lostProcesses: 'number', loops: [loop] },

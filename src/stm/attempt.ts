@@ -3,7 +3,7 @@
 // Long (over 400 lines), because everything that a part may have to undo is noted here.
 // Not here: running the function again (atomically.ts), values (read-value.ts, write-value.ts).
 
-import { CodedError } from '../errors.js';
+import { CodedError, hasCode } from '../errors.js';
 import { callNative } from '../native.js';
 import { desk, type Space } from './space.js';
 import type { Words } from './write-value.js';
@@ -282,9 +282,13 @@ export class Attempt {
 
   /** Takes memory for an object of a transaction. Throws `SHARED_MEMORY_FULL`, `STM_TOO_LARGE`. */
   take(words: number): number {
-    const at = callNative(() => this.#space.take(words));
-    this.#takenCount += 1;
-    return at;
+    try {
+      const at = callNative(() => this.#space.take(words));
+      this.#takenCount += 1;
+      return at;
+    } catch (error) {
+      throw hasCode(error, 'SHARED_MEMORY_FULL') ? full(this.#space, words) : error;
+    }
   }
 
   /** Frees a block that this attempt took, and that nothing refers to any more, when it commits. */
@@ -292,9 +296,13 @@ export class Attempt {
     this.#retired.push(at);
   }
 
-  /** Writes an object that nobody else can reach yet; returns its header. */
-  initialise(at: number, value: Words, isRunning: boolean): number {
+  /**
+   * Writes an object that nobody else can reach yet; returns its header. `owner`: the object that stands for the
+   * collection that it is a part of; 0: it is no part of one.
+   */
+  initialise(at: number, value: Words, isRunning: boolean, owner: number): number {
     this.#placeBytes(value);
+    this.#words[at - 2] = owner;
     this.#words[at + 1] = value.kind;
     this.#words[at + 2] = value.lo;
     this.#words[at + 3] = value.hi;
@@ -440,6 +448,15 @@ export interface Watched {
 
 /** True: loads of this processor are never reordered with each other, nor with a store behind them. */
 const isOrdered = process.arch === 'x64';
+
+function full({ at }: Space, words: number): CodedError {
+  const [mib, bytes] = [Math.round((at.sizeWords * 4) / 2 ** 20), words * 4];
+  return new CodedError(
+    'SHARED_MEMORY_FULL',
+    `the transactional memory of ${mib} MiB has no room for ${bytes} bytes more: free() what is no longer needed, or ` +
+      'keep large values elsewhere and their names here',
+  );
+}
 
 export function gone(): CodedError {
   return new CodedError(

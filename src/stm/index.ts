@@ -21,5 +21,5 @@ export {
 export { free, type Shared } from './free.js';
 export { named } from './named.js';
 export { atomicallyWhen, type WhenOptions } from './sleep.js';
-export type { StmStats } from './stats.js';
+export type { StmContention, StmKind, StmStats } from './stats.js';
 export { stmStats, type TVar, tvar } from './tvar.js';

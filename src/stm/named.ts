@@ -7,7 +7,15 @@ import { atomically } from './atomically.js';
 import { collectionOf } from './collection.js';
 import { type TSortedMap, tsortedMap } from './collections/sorted-map.js';
 import { free, type Shared } from './free.js';
-import { KIND_SORTED_MAP } from './kinds.js';
+import {
+  KIND_COUNTER,
+  KIND_LIST,
+  KIND_MAP,
+  KIND_QUEUE,
+  KIND_SORTED_MAP,
+  KIND_TVAR,
+} from './kinds.js';
+import { type Known, type StmKind, setNames } from './stats.js';
 import {
   holdMemory,
   insideOf,
@@ -56,6 +64,36 @@ function isAlive(shared: Shared): boolean {
     throw error;
   }
 }
+
+const kinds: ReadonlyMap<number, StmKind> = new Map([
+  [KIND_TVAR, 'TVar'],
+  [KIND_MAP, 'TMap'],
+  [KIND_SORTED_MAP, 'TSortedMap'],
+  [KIND_LIST, 'TList'],
+  [KIND_QUEUE, 'TQueue'],
+  [KIND_COUNTER, 'TCounter'],
+]);
+
+/** Everything that has a name, for statistics: nothing where it cannot be read now. */
+function knownByIndex(): Map<number, Known> {
+  const found = new Map<number, Known>();
+  const { space } = threadState();
+  if (runningAttempt() !== undefined || Atomics.load(space.words, space.at.root) === 0) {
+    return found;
+  }
+  try {
+    for (const [name, shared] of namesOfAll().entries()) {
+      const stand = sharedName(shared);
+      const kind = kinds.get(stand?.kind ?? 0);
+      if (stand !== undefined && kind !== undefined) found.set(stand.at, { name, kind });
+    }
+  } catch (error) {
+    if (!(error instanceof CodedError)) throw error;
+  }
+  return found;
+}
+
+setNames(knownByIndex);
 
 let isHeld = false;
 

@@ -23,7 +23,21 @@ export interface StmStats {
   readonly recoveries: number;
   /** Times that a transaction slept until something changed. */
   readonly sleeps: number;
+  /** Variables and collections that conflicts were about of late, the one with the most first. */
+  readonly contended: readonly StmContention[];
 }
+
+/** A variable or collection that transactions of several threads use at the same time, and change. */
+export interface StmContention {
+  /** The name that it has by `named()`; `undefined`: none. */
+  readonly name: string | undefined;
+  readonly kind: StmKind | undefined;
+  /** Conflicts of late, some thousands at most: they compare what is in the list, and are no sum. */
+  readonly conflicts: number;
+}
+
+/** `undefined` stands for a collection without a name. */
+export type StmKind = 'TVar' | 'TMap' | 'TSortedMap' | 'TList' | 'TQueue' | 'TCounter';
 
 /** The order of `NativeTransactions.figures()`. */
 const figureNames = [
@@ -36,7 +50,7 @@ const figureNames = [
   'sleeps',
 ] as const;
 
-function statsFrom(figures: readonly number[]): StmStats {
+function statsFrom(figures: readonly number[], contended: readonly StmContention[]): StmStats {
   const of = (name: (typeof figureNames)[number]): number =>
     figures[figureNames.indexOf(name)] ?? 0;
   return {
@@ -47,14 +61,48 @@ function statsFrom(figures: readonly number[]): StmStats {
     thefts: of('thefts'),
     recoveries: of('recoveries'),
     sleeps: of('sleeps'),
+    contended,
   };
 }
 
 /** Statistics where this thread takes no part. */
-export const noStats: StmStats = Object.freeze(statsFrom([]));
+export const noStats: StmStats = Object.freeze(statsFrom([], []));
 
-export function statsOf({ native }: Space): StmStats {
-  return statsFrom(callNative(() => native.figures()));
+export function statsOf(space: Space): StmStats {
+  const { native } = space;
+  return statsFrom(
+    callNative(() => native.figures()),
+    contentionsIn(callNative(() => native.contended())),
+  );
+}
+
+/** An object with a name. */
+export interface Known {
+  readonly name: string;
+  readonly kind: StmKind;
+}
+
+let namesByIndex: () => ReadonlyMap<number, Known> = () => new Map();
+
+/** Sets what returns everything that has a name, by the index of the variable that stands for it. */
+export function setNames(names: typeof namesByIndex): void {
+  namesByIndex = names;
+}
+
+/** `found`: for each object its index, that of its owner, and its conflicts. */
+function contentionsIn(found: readonly number[]): StmContention[] {
+  if (found.length === 0) return [];
+  const names = namesByIndex();
+  const byIndex = new Map<number, StmContention>();
+  for (let at = 0; at < found.length; at += 3) {
+    const [object = 0, owner = 0, conflicts = 0] = found.slice(at, at + 3);
+    const index = owner === 0 ? object : owner;
+    const known = names.get(index);
+    const kind = known?.kind ?? (owner === 0 ? 'TVar' : undefined);
+    const before = byIndex.get(index)?.conflicts ?? 0;
+    byIndex.set(index, { name: known?.name, kind, conflicts: before + conflicts });
+  }
+  return [...byIndex.values()].sort((one, other) => other.conflicts - one.conflicts);
 }
 
 /** The same as the agent reports it, with the number of the memory: each loop of a server reports the same one. */

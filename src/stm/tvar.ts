@@ -337,18 +337,31 @@ export function typed(value: unknown): unknown {
  * variables, 64 KiB at most, and lives until `free`, or the end of the program. Throws `STM_VALUE`,
  * `STM_VALUE_TOO_LARGE`, `SHARED_MEMORY_FULL`, `STM_CROWDED`, `NATIVE_MISSING`, `NATIVE_REFUSED`.
  */
-export function tvar<T>(initial: T): TVar<T>;
-export function tvar(initial: unknown): TVar<unknown> {
+export function tvar<T>(initial: T): TVar<T> {
+  return partOf(undefined, initial);
+}
+
+/** Makes a variable that is a part of the collection for which `owner` stands; `undefined`: of none. */
+export function partOf<T>(owner: TVar<unknown> | undefined, initial: T): TVar<T>;
+export function partOf(owner: TVar<unknown> | undefined, initial: unknown): TVar<unknown> {
   const { attempt, writer } = threadState();
   if (running?.ending !== undefined) throw running.end(running.ending);
   writer.write(initial, words);
+  const ownerAt = owner === undefined ? 0 : nameOfVariable(owner).at;
   return attempt.guard(() => {
     const at = attempt.take(1 + 3);
-    const header = attempt.initialise(at, words, running !== undefined);
+    const header = attempt.initialise(at, words, running !== undefined, ownerAt);
     if (running !== undefined) return variableOf(attempt, { at, header });
     attempt.keep();
     return SharedVariable.at(at, header);
   });
+}
+
+/** Notes of a variable that was just made that it stands for a collection. */
+export function asStand(first: TVar<unknown>): TVar<unknown> {
+  const { at } = nameOfVariable(first);
+  threadState().space.words[at - 2] = at;
+  return first;
 }
 
 /** Ends a variable or a collection: later uses throw `STM_GONE`. */

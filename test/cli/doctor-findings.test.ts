@@ -1,5 +1,6 @@
 // Findings of `manycore doctor` from samples of a program and the status of a server, and their text. Not
 // here: findings about a machine (doctor-machine.test.ts), sampling (doctor.slow.test.ts).
+// Long (over 400 lines): each finding has its limits and its remedy.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,6 +9,7 @@ import { programFindings } from '../../src/cli/commands/doctor/doctor-program.js
 import { type Finding, isWell, report } from '../../src/cli/commands/doctor/doctor-report.js';
 import type { ProcessSamples, SeenThread } from '../../src/cli/commands/doctor/doctor-samples.js';
 import { loopsByProcess, serverFindings } from '../../src/cli/commands/doctor/doctor-server.js';
+import type { SeenTransactions } from '../../src/cli/commands/doctor/doctor-transactions.js';
 import type { LoopStatus, ServerStatus } from '../../src/serve/index.js';
 import { unwell } from './findings.js';
 
@@ -37,6 +39,7 @@ const well: ProcessSamples = {
   ownBytes: 100 * MiB,
   isStopped: false,
   threads: [],
+  transactions: undefined,
   heapLimit: { bytes: 4096 * MiB, from: "Node's default" },
   openDescriptors: 20,
   maxDescriptors: 1024,
@@ -103,6 +106,52 @@ test('the cores of a program are those of its own affinity and quota', () => {
 test('lookups that wait beside idle threads are distinguished from other jobs', () => {
   const lookups = { ...reading, idleThreads: 2, waitingJobs: 6, waitingLookups: 6 };
   assert.match(remedyOf('blocking pool', of({ pool: [lookups] })), /dns\.resolve/);
+});
+
+const fought = { commits: 1000, conflicts: 500, contended: [] };
+const hits = { name: 'hits', kind: 'TVar', conflicts: 300 } as const;
+const quiet: readonly SeenTransactions[] = [
+  { commits: 0, conflicts: 0, contended: [] },
+  { commits: 10, conflicts: 99, contended: [hits] },
+  { commits: 1_000_000, conflicts: 200_000, contended: [hits] },
+];
+
+for (const transactions of quiet) {
+  const { commits, conflicts } = transactions;
+  test(`${conflicts} attempts in vain beside ${commits} commits are no problem`, () => {
+    const findings = of({ transactions });
+    assert.deepEqual(unwell(findings), []);
+    assert.ok(findings.some(({ what }) => what === 'transactions'));
+  });
+}
+
+test('a variable that is fought over is named, with what to do', () => {
+  const findings = of({
+    transactions: { ...fought, contended: [hits, { ...hits, name: 'other' }] },
+  });
+  assert.deepEqual(unwell(findings), ['transactions: problem']);
+  const found = findings.find(({ what }) => what === 'transactions');
+  assert.equal(
+    found?.detail,
+    '1000 commits and 500 attempts in vain in a second, most of them over the TVar "hits"',
+  );
+  assert.match(remedyOf('transactions', findings), /^divide it.*tcounter/);
+});
+
+const kinds = ['TVar', 'TMap', 'TSortedMap', 'TList', 'TQueue', 'TCounter'] as const;
+
+test('each kind has a remedy, and what has no name has a way to find it', () => {
+  const remedies = kinds.map((kind) => {
+    const contended = [{ name: 'it', kind, conflicts: 1 }];
+    return remedyOf('transactions', of({ transactions: { ...fought, contended } }));
+  });
+  assert.equal(new Set(remedies).size, kinds.length);
+  for (const kind of [...kinds, undefined]) {
+    const contended = [{ name: undefined, kind, conflicts: 1 }];
+    const findings = of({ transactions: { ...fought, contended } });
+    assert.match(remedyOf('transactions', findings), /^give it a name by named\(\)/);
+  }
+  assert.ok(remedyOf('transactions', of({ transactions: fought })));
 });
 
 test('waiting jobs in one of ten samples are no problem', () => {

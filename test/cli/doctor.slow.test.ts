@@ -165,6 +165,16 @@ test('a program on a Node without symbols reports the wait of a job itself', {
   });
 });
 
+test('a variable that workers fight over is named', { skip }, async (t) => {
+  const pid = await troubled(t, 'fought');
+  const { stdout } = await waitFor(async () => {
+    const ended = await doctor(t, [String(pid)]);
+    return /^PROBLEM transactions/m.test(ended.stdout) && ended;
+  });
+  assert.match(stdout.replace(/\s+/g, ' '), /most of them over the TVar "hits" costs: /);
+  assert.match(stdout, /→ divide it/);
+});
+
 test('memory outside of the heaps is near no limit of a heap', { skip }, async (t) => {
   const pid = await troubled(t, 'buffers', { where: 'thread' });
   // A loop that is busy answers later: its row is not there at first.

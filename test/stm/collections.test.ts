@@ -146,11 +146,14 @@ test('a range has the entries from its start on, before its end', (t) => {
       next() < 0.2 ? undefined : next() < 0.5 ? next() * 500 : `k${Math.floor(next() * 500)}`;
     const [from, to] = [bound(), bound()];
     const limit = next() < 0.5 ? undefined : Math.floor(next() * 20);
+    const reverse = next() < 0.5;
     const wanted = sorted(model)
       .filter(([key]) => from === undefined || compare(key, from) >= 0)
       .filter(([key]) => to === undefined || compare(key, to) < 0)
+      .sort(([one], [other]) => (reverse ? compare(other, one) : compare(one, other)))
       .slice(0, limit);
     const range = {
+      ...(next() < 0.5 || reverse ? { reverse } : {}),
       ...(from !== undefined && { from }),
       ...(to !== undefined && { to }),
       ...(limit !== undefined && { limit }),
@@ -164,6 +167,31 @@ test('a range has the entries from its start on, before its end', (t) => {
       map.values(range),
       wanted.map(([, value]) => value),
     );
+  }
+});
+
+test('a list in reverse is of one moment in the transaction that changes the map, too', (t) => {
+  const next = random(t).next;
+  const map: TSortedMap<Key, number> = tsortedMap();
+  const model = new Map<Key, number>();
+  const all = () => map.entries({ reverse: true });
+  const wanted = () => sorted(model).reverse();
+  assert.deepEqual(all(), []);
+  for (let round = 0; round < 300; round += 1) {
+    atomically(() => {
+      for (let step = next() * 20; step > 0; step -= 1) {
+        const key = next() < 0.9 ? Math.floor(next() * 400) : '\uffff'.repeat(512);
+        if (next() < 0.5) {
+          map.set(key, round);
+          model.set(key, round);
+        } else {
+          map.delete(key);
+          model.delete(key);
+        }
+      }
+      assert.deepEqual(all(), wanted());
+    });
+    assert.deepEqual(all(), wanted());
   }
 });
 
@@ -288,6 +316,7 @@ test('what no collection can hold is refused, without an effect', () => {
     [() => map.set('a', () => 1), 'STM_VALUE'],
     [() => map.set('a', 'x'.repeat(70_000)), 'STM_VALUE_TOO_LARGE'],
     [() => map.entries({ limit: -1 }), 'OPTION_INVALID'],
+    [() => Reflect.apply(map.entries, map, [{ reverse: 'yes' }]), 'OPTION_INVALID'],
     [() => Reflect.apply(map.entries, map, [{ form: 1 }]), 'OPTION_INVALID'],
     [() => Reflect.apply(tmap().entries, tmap(), [{ from: 1 }]), 'OPTION_INVALID'],
     [() => tqueue({ capacity: 0 }), 'OPTION_INVALID'],

@@ -78,6 +78,39 @@ for (const way of shared) {
     );
   });
 
+  test(`a list in reverse is of one moment while leaves come and go; ${way.name}`, async (t) => {
+    const pool = openPool(t, { size: workers }, way);
+    const map = tsortedMap<number, boolean>();
+    const half = 500;
+    // Each key has one in the other half, so leaves far from each other change together.
+    const toggle = (given: typeof map, distance: number) => {
+      for (let round = 0; round < 3000; round += 1) {
+        const key = Math.floor(Math.random() * distance);
+        atomically(() => {
+          for (const each of [key, key + distance]) {
+            if (!given.delete(each)) given.set(each, true);
+          }
+        });
+      }
+    };
+    const look = (given: typeof map, distance: number) => {
+      for (let round = 0; round < 300; round += 1) {
+        const keys = given.keys({ reverse: true });
+        const lower = keys.filter((key) => key < distance);
+        const upper = keys.filter((key) => key >= distance).map((key) => key - distance);
+        if (lower.join() !== upper.join()) throw new Error(`${upper.join()} and ${lower.join()}`);
+        if (keys.some((key, at) => at > 0 && key >= (keys[at - 1] ?? 0)))
+          throw new Error(keys.join());
+      }
+    };
+    await Promise.all([
+      pool.run(toggle, map, half),
+      pool.run(toggle, map, half),
+      pool.run(look, map, half),
+    ]);
+    assert.deepEqual(map.keys({ reverse: true }), map.keys().reverse());
+  });
+
   test(`a list, a queue and a counter lose nothing; ${way.name}`, async (t) => {
     const pool = openPool(t, { size: workers }, way);
     const list = tlist<number>();

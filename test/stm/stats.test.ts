@@ -21,7 +21,7 @@ test('a thread without variables has zeros', async (t) => {
   await run(
     t,
     `assert.deepEqual(stmStats(), {
-      threads: 0, memoryBytes: 0, commits: 0, conflicts: 0, thefts: 0, recoveries: 0, sleeps: 0,
+      threads: 0, memoryBytes: 0, commits: 0, conflicts: 0, thefts: 0, recoveries: 0, sleeps: 0, contended: [],
     });`,
   );
 });
@@ -68,3 +68,49 @@ test('conflicts of two that change one variable are counted', async (t) => {
     await pool.close();`,
   );
 });
+
+/** What two workers change at the same time, and the contention that is shown for it. */
+const fought: Readonly<Record<string, readonly [make: string, change: string, kind: string]>> = {
+  'a variable': ['tvar(0)', 'shared.set(shared.get() + 1)', 'TVar'],
+  'a sorted map': ['tsortedMap()', 'shared.update(1, (n = 0) => n + 1)', 'TSortedMap'],
+  'a map of large values': [
+    'tmap()',
+    "shared.set('key', 'x'.repeat(500 + ((shared.get('key') ?? '').length % 7)))",
+    'TMap',
+  ],
+  'a full leaf of a map': [
+    'tsortedMap()',
+    'shared.size; shared.set(Math.floor(Math.random() * 200), true)',
+    'TSortedMap',
+  ],
+  'a list': ['tlist()', 'shared.add(1) || shared.delete(1)', 'TList'],
+  'a queue': ['tqueue()', 'shared.put(1); shared.take()', 'TQueue'],
+  'a counter': ['tcounter()', 'shared.add(shared.value % 2)', 'TCounter'],
+};
+
+for (const [what, [make, change, kind]] of Object.entries(fought)) {
+  for (const name of ['hits', undefined]) {
+    test(`${what} that is fought over is shown ${name ? 'by its name' : 'without a name'}`, async (t) => {
+      await run(
+        t,
+        `import { ${make.replace(/\(.*/, '')} as make, named } from 'manycore/stm';
+        named('another', () => tvar(1));
+        const shared = ${name ? `named('${name}', () => ${make.replace(/^\w+/, 'make')})` : make.replace(/^\w+/, 'make')};
+        const pool = new Pool({ size: 2 });
+        const work = () => {
+          for (let turn = 0; turn < 300; turn++) {
+            atomically(() => {
+              ${change};
+              for (let spin = 0; spin < 10_000; spin++) Math.sqrt(spin);
+            });
+          }
+        };
+        await pool.warm();
+        while (!stmStats().contended.some(({ conflicts }) => conflicts > 8)) await pool.runOnEach(work);
+        const [{ name, kind }] = stmStats().contended;
+        assert.deepEqual({ name, kind }, ${name ? `{ name: '${name}', kind: '${kind}' }` : `{ name: undefined, kind: ${kind === 'TVar' ? "'TVar'" : 'undefined'} }`});
+        await pool.close();`,
+      );
+    });
+  }
+}

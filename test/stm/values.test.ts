@@ -169,3 +169,28 @@ test('a value of 64 KiB is held, a larger one is refused', () => {
   assert.throws(() => tvar(`${largest}x`), isTooLarge);
   assert.throws(() => stored([largest]), isTooLarge);
 });
+
+test('what arrives as a variable and is none of this memory is refused', () => {
+  const variable = tvar(1);
+  const [send, receive] = ['manycore.send', 'manycore.receive'].map((name) => Symbol.for(name));
+  const method = (holder: object, key = Symbol('none')) => Reflect.get(holder, key);
+  const sent: Readonly<Record<'space' | 'at' | 'header', number>> = Object(
+    Reflect.apply(method(variable, send), variable, []),
+  );
+  const arrive = (data: unknown): TVar<number> =>
+    Reflect.apply(method(variable.constructor, receive), undefined, [data]);
+  assert.equal(arrive(sent), variable);
+  const forged: readonly (readonly [change: object, code: string])[] = [
+    [{ space: sent.space + 1 }, 'STM_OTHER_MEMORY'],
+    [{ space: undefined }, 'STM_OTHER_MEMORY'],
+    [{ at: 'x' }, 'STM_GONE'],
+    [{ at: 0 }, 'STM_GONE'],
+    [{ at: 2 ** 31 - 1 }, 'STM_GONE'],
+    [{ header: undefined }, 'STM_GONE'],
+    [{ header: sent.header + 256 }, 'STM_GONE'],
+  ];
+  for (const [change, code] of forged) {
+    assert.throws(() => arrive({ ...sent, ...change }).peek(), { code }, JSON.stringify(change));
+  }
+  assert.equal(variable.peek(), 1);
+});

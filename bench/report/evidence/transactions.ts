@@ -16,7 +16,7 @@ type Structure = keyof typeof structureNames;
 
 const processesOf = (count: number): string => `${count}-process${count === 1 ? '' : 'es'}`;
 
-/** How many times the operations of one are those of `count`. */
+/** The operations of `count` against those of one, as a factor. */
 function gainOf(stored: Stored, setting: Structure, count: number, isGhc = false): string {
   const contender = (many: number): string => (isGhc ? `ghc-${many}` : processesOf(many));
   const from = [setting, contender(1)] as const;

@@ -7,6 +7,7 @@ use crate::error::{Result, refused, to_js};
 use crate::segment::external_buffer;
 use crate::space_file::{self, SPACE_BYTES};
 use crate::uncounted::uncounted_buffer;
+use manycore_core::stm::contention::Contended;
 use manycore_core::stm::figures::Figures;
 use manycore_core::stm::layout::{Shape, counter, participant, word};
 use manycore_core::stm::live::Live;
@@ -304,6 +305,14 @@ impl NativeTransactions {
     pub fn figures(&self) -> Result<Vec<u32>> {
         let Figures { participants, counts, heap_words } = self.space.figures().map_err(to_js)?;
         Ok([participants, heap_words].into_iter().chain(counts).collect())
+    }
+
+    /// Objects that conflicts were about of late: the index of each, its owner, and how many.
+    #[napi]
+    pub fn contended(&self) -> Result<Vec<u32>> {
+        let found = self.space.contended().map_err(to_js)?;
+        let each = |Contended { object, owner, conflicts }| [object, owner, conflicts];
+        Ok(found.into_iter().flat_map(each).collect())
     }
 
     /// Frees memory that no transaction sees any more; between two transactions.

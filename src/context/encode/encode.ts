@@ -296,9 +296,9 @@ export class Graph {
     return this.properties.length + this.prototypes.length + this.integrities.length;
   }
 
-  /** True: nothing is written beside the specials and the places where they are put. */
+  /** True: beside the specials and the places where they are put there are no more than entries and prototypes. */
   get isOnlySpecials(): boolean {
-    const more = [this.fills, this.stores, this.prototypes, this.properties, this.integrities];
+    const more = [this.stores, this.properties, this.integrities];
     const isMore = this.parcel !== undefined || this.captured.size > 0 || this.refused.size > 0;
     return more.every(({ length }) => length === 0) && !isMore && this.strays.size === 0;
   }

@@ -40,7 +40,9 @@ import {
   KnownClosures,
   roadsWith,
   slotsOf,
+  thisOf,
 } from './known-closures.js';
+import { isAsLearnt, type KnownSelf, usesOnlyThis, withSelf } from './known-self.js';
 
 /** Closures kept for one piece of code when a function object is first met, and when it is met again. */
 const maxKeptAtOnce = 8;
@@ -296,6 +298,7 @@ export class ContextExporter implements OwnExporter {
     if (known === undefined || !this.#staysUnkept(fn, known, values)) return undefined;
     const startMs = beginCapture();
     try {
+      if (known.self !== undefined) return this.#writeSelf(fn, known, known.self, values, carrier);
       if (known.fixed.length > 0) return this.#writeFixed(known, values, carrier);
       const plain = this.#writeSlots(known.codeId, known.definitions, values, carrier);
       return plain && { ...plain, isSteady: known.isSteady && !values.some(isObject) };
@@ -315,20 +318,58 @@ export class ContextExporter implements OwnExporter {
     const values = slotsOf(known, read);
     const roads = roadsWith(known, values, (fn) => this.#functions.around(fn));
     if (roads === undefined) return undefined;
-    const isCurrent = (fn: AnyFunction, [kind, id]: readonly unknown[]): boolean =>
-      kind !== special.closure || this.#current(fn, true)?.id === id;
-    if (!clearFixed(known, values, isCurrent)) {
+    if (!clearFixed(known, values, this.#isSame)) {
       this.#known.forget(known);
       return undefined;
     }
     const written = tryWrite(format.slots, values, carrier);
     if (written === undefined) return undefined;
-    this.#captured = read.filter((value) => typeof value !== 'function');
-    this.#roads = roads;
-    this.#letGoSoon();
+    this.#noteRead(read, roads);
     const { bytes, buffers } = written;
     const isSteady = known.isSteady && !read.some(isObject);
     return { id: known.formId, definitions: known.definitions, state: bytes, buffers, isSteady };
+  }
+
+  /** The same for an arrow that uses `this`. */
+  #writeSelf(
+    fn: AnyFunction,
+    known: KnownClosure,
+    self: KnownSelf,
+    read: readonly unknown[],
+    carrier: Buffers,
+  ): FunctionSnapshot | undefined {
+    const instance = thisOf(known, read);
+    if (!isAsLearnt(self, instance)) return undefined;
+    if (this.#functions.hiddenState(instance) !== undefined) return undefined;
+    const values = slotsOf(known, read);
+    const roads = roadsWith(known, values, (each) => this.#functions.around(each), instance);
+    if (roads === undefined) return undefined;
+    const [owner, entry = []] = self.kept ?? [];
+    const kept = owner?.deref();
+    const isKept = owner === undefined || (kept !== undefined && this.#isSame(kept, entry));
+    if (!isKept || !clearFixed(known, values, this.#isSame)) {
+      this.#known.forget(known);
+      return undefined;
+    }
+    const identity = this.#functions.identifyCode(fn);
+    const written = withSelf(self, instance, values, identity, (payload) =>
+      tryWrite(format.graph, payload, carrier),
+    );
+    if (written === undefined) return undefined;
+    this.#noteRead(read, roads);
+    const { bytes, buffers } = written;
+    const { codeId: id, definitions } = known;
+    return { id, definitions, state: bytes, buffers, isSteady: false };
+  }
+
+  /** True: the special of `fn` is this one still. */
+  readonly #isSame = (fn: AnyFunction, [kind, id]: readonly unknown[]): boolean =>
+    kind !== special.closure || this.#current(fn, true)?.id === id;
+
+  #noteRead(read: readonly unknown[], roads: Roads): void {
+    this.#captured = read.filter((value) => typeof value !== 'function');
+    this.#roads = roads;
+    this.#letGoSoon();
   }
 
   /** False: the long way may find that nothing in `fn` can change, and keep it. */
@@ -492,7 +533,8 @@ export class ContextExporter implements OwnExporter {
 
   #noteGraph(fn: AnyFunction, graph: Graph, { definitions }: FunctionSnapshot, what: string): void {
     const described = this.#functions.describe(fn, [what]);
-    if (!this.#functions.isSimple(fn, described) || hasRegistered()) return;
+    const isSimple = this.#functions.isSimple(fn, described) || usesOnlyThis(described);
+    if (!isSimple || hasRegistered()) return;
     this.#known.noteGraph(fn, described, this.#functions.sharedVariables, graph, definitions);
   }
 

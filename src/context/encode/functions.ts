@@ -132,6 +132,10 @@ export class Functions implements FunctionEncoder {
     return this.#identities.identify(value);
   }
 
+  identifyCode(fn: AnyFunction): readonly [number, number] {
+    return this.#identities.identifyCode(fn);
+  }
+
   encodeFunction(given: AnyFunction, graph: Graph): number {
     if (types.isProxy(given)) return this.#proxy(given, graph);
     const fn = withoutState(given);

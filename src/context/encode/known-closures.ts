@@ -3,7 +3,7 @@
 // the last export were. A new function object for each call, as a request handler makes it, then costs about what
 // a hoisted one with such variables does. The first values are compared with those of the inspector. All that may
 // change between two calls is tested at each of them; what does not fit goes the long way.
-// Not here: reading variables (closures/closure-reader.ts), the long way (exporter.ts).
+// Not here: reading variables (closures/closure-reader.ts), `this` (known-self.ts), the long way (exporter.ts).
 
 import { jsonOf, sourceText } from '../../lib/index.js';
 import { closureReader, learnAndRead } from '../closures/closure-reader.js';
@@ -17,6 +17,7 @@ import { isUserGlobal } from '../values/user-globals.js';
 import { isBare } from './additions.js';
 import { objectsIn } from './alias.js';
 import type { Graph } from './encode.js';
+import { type KnownSelf, selfIn, usesOnlyThis } from './known-self.js';
 
 /** Exports after which a piece of code is learnt. */
 const exportsBeforeLearning = 2;
@@ -41,6 +42,8 @@ interface Form {
   readonly objects: ReadonlySet<number>;
   /** Modules that the fixed slots lead to. */
   readonly roads: Roads | undefined;
+  /** For an arrow that uses `this`. */
+  readonly self: KnownSelf | undefined;
 }
 
 export interface KnownClosure extends Form {
@@ -113,6 +116,7 @@ export class KnownClosures {
       bindings: new Map(),
       objects: new Set(),
       roads: undefined,
+      self: undefined,
     }));
   }
 
@@ -146,12 +150,12 @@ export class KnownClosures {
       form.fixed.filter(({ value }) => value === undefined).map(({ at }) => at),
     );
     const variables = [...slots.keys()].filter((at) => !imports.has(at));
-    const number = learn(
-      fn,
-      slots.filter((_, at) => !imports.has(at)),
-    );
+    const read = slots.filter((_, at) => !imports.has(at));
+    const isThis = form.self !== undefined;
+    const number = learn(fn, isThis ? [...read, { name: 'this', value: described.self[0] }] : read);
     if (number === 0) return;
-    const formId = form.fixed.length === 0 ? codeId : this.#formId(codeId, form);
+    const isCode = isThis || form.fixed.length === 0;
+    const formId = isCode ? codeId : this.#formId(codeId, form);
     this.#byNumber.set(number, {
       ...form,
       definitions: Object.freeze([...new Set([...form.definitions, formId])]),
@@ -199,9 +203,11 @@ function globalsOf({ code, slots }: Described): string[] {
 function isLearnable(fn: AnyFunction, described: Described): boolean {
   const { code, place, slots, self, hasAppeared } = described;
   // A function that captured nothing has no place: its text is all of it.
-  const isFound = slots.length === 0 || (place !== undefined && place.start >= 0);
+  const isAlone = slots.length === 0 && self.length === 0;
+  const isFound = isAlone || (place !== undefined && place.start >= 0);
   if (!isFound || hasAppeared !== undefined) return false;
-  if (code.usesEval || code.isClass || code.usesItself || self.length > 0) return false;
+  if (code.usesEval || code.isClass || code.usesItself) return false;
+  if (self.length > 0 && !usesOnlyThis(described)) return false;
   if (!ordinary.has(Object.getPrototypeOf(fn)) || !slots.every(isVariable)) return false;
   return globalsOf(described).every((name) => !reachesAll.has(name) && isOfNode(name));
 }
@@ -226,16 +232,22 @@ const steady = new Set<unknown>([special.closure, special.imported, special.buil
  */
 function formOf(
   fn: AnyFunction,
-  { slots }: Described,
+  described: Described,
   graph: Graph,
   definitions: readonly number[],
 ): Form | undefined {
   if (graph.indexOf(fn) !== 0 || !graph.isOnlySpecials) return undefined;
+  const { slots } = described;
+  const self = described.self.length === 0 ? undefined : selfIn(described, graph);
+  const isMore = graph.prototypes.length + graph.fills.length > 0;
+  if (self === undefined && (described.self.length > 0 || isMore)) return undefined;
   const values = graph.specials[0]?.[3];
   const fixed: Fixed[] = [];
+  const met = new Set<unknown>(self?.specials);
   for (let put = 0; put < graph.puts.length; put += 3) {
     const [container, at, index] = graph.puts.slice(put, put + 3);
-    if (container === graph.root) continue;
+    if (container === graph.root || container === self?.prototypeCell) continue;
+    met.add(index);
     const entry = graph.specials[Number(index)];
     const slot = slots[Number(at)];
     if (container !== values || entry === undefined || slot === undefined) return undefined;
@@ -248,6 +260,7 @@ function formOf(
       typeof slot.value === 'function' && !isImport ? new WeakRef(slot.value) : undefined;
     fixed.push({ at: Number(at), entry: Object.freeze([...entry]), value });
   }
+  if (self !== undefined && met.size !== graph.specials.length) return undefined;
   const places = new Set(fixed.map(({ at }) => at));
   if (!slots.every(({ value }, at) => places.has(at) || isSurelyPlain(value))) return undefined;
   const bindings = new Map<number, Binding>();
@@ -258,7 +271,7 @@ function formOf(
     if (isObject(value)) objects.add(at);
   }
   const roads = graph.roads.without(fn, slots.map(({ value }) => value).filter(isObject));
-  return { definitions, fixed, bindings, objects, roads };
+  return { definitions, fixed, bindings, objects, roads, self };
 }
 
 export function isObject(value: unknown): value is object {
@@ -266,7 +279,7 @@ export function isObject(value: unknown): value is object {
 }
 
 /** The number of the code of `fn`; 0: the reader cannot read it, or reads something else. */
-function learn(fn: AnyFunction, slots: readonly Slot[]): number {
+function learn(fn: AnyFunction, slots: readonly Pick<Slot, 'name' | 'value'>[]): number {
   const reader = closureReader();
   if (reader === undefined) return 0;
   const names = slots.map(({ name }) => name);
@@ -277,6 +290,11 @@ function learn(fn: AnyFunction, slots: readonly Slot[]): number {
   return 0;
 }
 
+/** The `this` of the function around an arrow, which is read behind the variables. */
+export function thisOf({ variables }: KnownClosure, read: readonly unknown[]): unknown {
+  return read[variables.length];
+}
+
 /** The values of the slots, in their order; those of imports are not read. */
 export function slotsOf({ variables }: KnownClosure, read: readonly unknown[]): unknown[] {
   const values: unknown[] = [];
@@ -285,17 +303,18 @@ export function slotsOf({ variables }: KnownClosure, read: readonly unknown[]): 
 }
 
 /**
- * The modules that a call with these values leads to; `undefined`: a value is not plain, or the call has a copy
- * of what one of the modules holds.
+ * The modules that a call with these values, and this `instance` as `this`, leads to; `undefined`: a value is not plain,
+ * or the call has a copy of what one of the modules holds.
  */
 export function roadsWith(
   { bindings, objects, described, roads }: KnownClosure,
   values: readonly unknown[],
   around: Copies['around'],
+  instance?: object,
 ): Roads | undefined {
   const { place } = described;
   if (roads === undefined || place === undefined) return undefined;
-  let isAsLearnt = objects.size === 0;
+  let isAsLearnt = objects.size === 0 && instance === undefined;
   for (const at of bindings.keys()) {
     const value = values[at];
     if (isObject(value)) isAsLearnt = false;
@@ -305,12 +324,9 @@ export function roadsWith(
   const more = new Roads();
   more.addAll(roads);
   for (const [at, binding] of bindings) more.addCopy(place.script, binding, values[at]);
-  const copies = { objects: objectsAt(values, bindings.keys()), around };
+  const copied = [...bindings.keys()].map((at) => values[at]);
+  const copies = { objects: objectsIn([...copied, instance]), around };
   return more.meeting(copies).size === 0 ? more : undefined;
-}
-
-function* objectsAt(values: readonly unknown[], places: Iterable<number>): Iterable<object> {
-  yield* objectsIn([...places].map((at) => values[at]));
 }
 
 /** Clears the values of imports and functions, which its form has; false: one of the functions has changed. */

@@ -5,7 +5,7 @@ import { invalid } from '../../lib/index.js';
 import type { Attempt } from '../attempt.js';
 import { Collection, endIn, type Stand } from '../collection.js';
 import { KIND_COUNTER } from '../kinds.js';
-import { freeIn, type TVar, threadState, tvar, typed } from '../tvar.js';
+import { asStand, freeIn, partOf, type TVar, threadState, tvar, typed } from '../tvar.js';
 import { Handles, inTransaction } from './operation.js';
 
 /** Variables of a counter. */
@@ -56,8 +56,10 @@ const counters = new Handles(KIND_COUNTER, (stand) => new SharedCounter(stand));
 export function tcounter(initial = 0): TCounter {
   if (typeof initial !== 'number') throw invalid('the first value', initial, 'a number');
   return SharedCounter.of(
-    inTransaction(() =>
-      tvar(Array.from({ length: parts }, (_, at) => tvar(at === 0 ? initial : 0))),
-    ),
+    inTransaction(() => {
+      const first = tvar<readonly TVar<number>[]>([]);
+      first.set(Array.from({ length: parts }, (_, at) => partOf(first, at === 0 ? initial : 0)));
+      return asStand(first);
+    }),
   );
 }

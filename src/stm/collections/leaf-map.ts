@@ -4,6 +4,7 @@
 //
 // The first key that a leaf can have never changes while it lives, so a hint is right or its leaf has ended. What a
 // search passes is therefore no read of the transaction: only the leaf that can have the key is.
+// Long (over 400 lines): what a search passes and what counts as a read is to be seen in one place.
 // Not here: the words of a leaf (leaf.ts), its variable (leaf-cell.ts), the methods of programs (sorted-map.ts).
 
 import { hasCode } from '../../errors.js';
@@ -11,11 +12,12 @@ import type { Attempt } from '../attempt.js';
 import { KIND_BYTES, KIND_OWN_TVAR } from '../kinds.js';
 import { damaged } from '../read-value.js';
 import {
+  asStand,
   freeIn,
   nameOfVariable,
+  partOf,
   type TVar,
   threadState,
-  tvar,
   variableAt,
   variableOf,
 } from '../tvar.js';
@@ -27,6 +29,7 @@ import {
   Leaves,
   MAX_ENTRIES,
   MAX_INLINE_BYTES,
+  MAX_KEY_UNITS,
   type Plan,
 } from './leaf.js';
 import { type Block, LeafCell } from './leaf-cell.js';
@@ -41,6 +44,8 @@ export interface Range<K> {
 
 const noEntries: Range<never> = {};
 const minPruneAt = 1024;
+/** No key is behind it. */
+const lastKey = '\uffff'.repeat(MAX_KEY_UNITS);
 
 export class LeafMap {
   /** The variable of the first leaf, which stands for the map: it never ends before that. */
@@ -66,7 +71,7 @@ export class LeafMap {
   /** Makes the variable of an empty map. */
   static make(attempt: Attempt): TVar<unknown> {
     const block = placeEmpty(attempt, new Leaves(threadState().space));
-    return variableOf(attempt, makeVariable(attempt, block));
+    return asStand(variableOf(attempt, makeVariable(attempt, block, 0)));
   }
 
   get(attempt: Attempt, key: Key): unknown {
@@ -107,9 +112,15 @@ export class LeafMap {
       }
       own.get(); // may find a conflict, before anything is changed
     }
-    const value = isLarge ? ownTVar(given) : words;
+    const value = isLarge ? this.#ownTVar(given) : words;
     this.#put(attempt, cell, base, at, isThere, { key, value });
     if (isOwn) freeIn(attempt, this.#ownAt(base, at));
+  }
+
+  /** A value of its own TVar, which holds `given`. */
+  #ownTVar(given: unknown): Words {
+    const { at, header } = nameOfVariable(partOf(this.first, given));
+    return { kind: KIND_OWN_TVAR, lo: at, hi: header, bytes: undefined };
   }
 
   #put(
@@ -152,7 +163,7 @@ export class LeafMap {
   }
 
   #makeCell(attempt: Attempt, block: Block): LeafCell {
-    const cell = this.#cellOf(makeVariable(attempt, block));
+    const cell = this.#cellOf(makeVariable(attempt, block, this.#start.at));
     cell.begin(attempt, block.base);
     return cell;
   }
@@ -187,7 +198,7 @@ export class LeafMap {
     next: TVarName | undefined,
     high: Key | undefined,
   ): void {
-    const before = this.#search(attempt, low, (base) => this.#leaves.next(base)?.at === cell.at);
+    const before = this.#before(attempt, cell, low);
     const of = before.load(attempt);
     const range = [0, this.#leaves.count(of)] as const;
     before.set(attempt, this.#place(attempt, { of, before: range, next, high }));
@@ -214,6 +225,30 @@ export class LeafMap {
       if (next === undefined) return found;
       cell = this.#cellOf(next);
     }
+  }
+
+  /** The same from the last one to the first one. */
+  entriesBackwards(attempt: Attempt, { from, to, limit = Infinity }: Range<Key>): [Key, unknown][] {
+    const leaves = this.#leaves;
+    const found: [Key, unknown][] = [];
+    let cell = this.#find(attempt, to ?? lastKey);
+    for (let end = to; ; end = undefined) {
+      const low = this.#low;
+      const base = cell.load(attempt);
+      const count = end === undefined ? leaves.count(base) : leaves.find(base, end);
+      for (let at = count - 1; at >= 0; at -= 1) {
+        const key = leaves.key(base, at);
+        if (found.length >= limit || (from !== undefined && isBefore(key, from))) return found;
+        found.push([key, this.#valueAt(base, at)]);
+      }
+      if (low === undefined || (from !== undefined && !isBefore(from, low))) return found;
+      cell = this.#before(attempt, cell, low);
+    }
+  }
+
+  /** The leaf before one whose first possible key is `low`. */
+  #before(attempt: Attempt, { at }: LeafCell, low: Key): LeafCell {
+    return this.#search(attempt, low, (base) => this.#leaves.next(base)?.at === at);
   }
 
   /** Number of entries. It reads all leaves. */
@@ -353,10 +388,10 @@ export class LeafMap {
 }
 
 /** Makes a variable of a leaf, which nobody else sees yet. */
-function makeVariable(attempt: Attempt, { base, words }: Block): TVarName {
+function makeVariable(attempt: Attempt, { base, words }: Block, owner: number): TVarName {
   const at = attempt.take(4);
   const value = { kind: KIND_BYTES, lo: base, hi: 4 * words, bytes: undefined };
-  return { at, header: attempt.initialise(at, value, true) };
+  return { at, header: attempt.initialise(at, value, true, owner) };
 }
 
 function placeEmpty(attempt: Attempt, leaves: Leaves): Block {
@@ -369,10 +404,4 @@ function place(attempt: Attempt, leaves: Leaves, plan: Plan): Block {
   const base = attempt.take(words);
   leaves.write(base, plan, bytes);
   return { base, words };
-}
-
-/** A value of its own TVar, which holds `given`. */
-function ownTVar(given: unknown): Words {
-  const { at, header } = nameOfVariable(tvar(given));
-  return { kind: KIND_OWN_TVAR, lo: at, hi: header, bytes: undefined };
 }

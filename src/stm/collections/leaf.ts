@@ -21,7 +21,7 @@ export const MAX_ENTRIES = 32;
 /** Bytes of a value in a leaf; larger ones are in a TVar of their own. */
 export const MAX_INLINE_BYTES = 64;
 /** UTF-16 code units of a key. */
-const MAX_KEY_UNITS = 512;
+export const MAX_KEY_UNITS = 512;
 
 const COUNT = 0;
 const NEXT_AT = 1;

@@ -6,7 +6,7 @@
 import type { Attempt } from '../attempt.js';
 import { Collection, endIn, type Stand } from '../collection.js';
 import { KIND_LIST } from '../kinds.js';
-import { dropRead, freeIn, type TVar, tvar, typed } from '../tvar.js';
+import { asStand, dropRead, freeIn, partOf, type TVar, tvar, typed } from '../tvar.js';
 import { checkKey, isBefore, type Key } from './leaf.js';
 import { Handles, inTransaction } from './operation.js';
 
@@ -44,7 +44,7 @@ class SharedList<K extends Key> extends Collection implements TList<K> {
       const at = this.#find(attempt, checked);
       const node = at.get();
       if (node?.key === checked) return false;
-      at.set({ key: checked, next: tvar(node) });
+      at.set({ key: checked, next: partOf(this.#first, node) });
       return true;
     });
   }
@@ -108,5 +108,5 @@ const lists = new Handles(KIND_LIST, (stand) => new SharedList<Key>(stand));
 
 /** Makes an empty list. Throws `SHARED_MEMORY_FULL`, `STM_CROWDED`, `NATIVE_MISSING`, `NATIVE_REFUSED`. */
 export function tlist<K extends number | string>(): TList<K> {
-  return typed(SharedList.of(inTransaction(() => tvar<Node>(undefined))));
+  return typed(SharedList.of(inTransaction(() => asStand(tvar<Node>(undefined)))));
 }

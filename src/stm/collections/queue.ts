@@ -6,7 +6,7 @@ import { retry } from '../atomically.js';
 import type { Attempt } from '../attempt.js';
 import { Collection, endIn, type Stand } from '../collection.js';
 import { KIND_QUEUE } from '../kinds.js';
-import { freeIn, type TVar, tvar, typed } from '../tvar.js';
+import { asStand, freeIn, partOf, type TVar, tvar, typed } from '../tvar.js';
 import { Handles, inTransaction } from './operation.js';
 
 /** Items in the order in which they were put. */
@@ -60,7 +60,7 @@ class SharedQueue<T> extends Collection implements TQueue<T> {
       const isFull = capacity !== null && put - seen >= capacity;
       const taken = isFull ? front.get().taken : seen;
       if (isFull && put - taken >= capacity) retry();
-      const next = tvar<Link<T>>(undefined);
+      const next = partOf<Link<T>>(this.#ends, undefined);
       link.set({ item, next });
       back.set({ link: next, put: put + 1, seen: taken });
     });
@@ -113,10 +113,12 @@ export function tqueue<T>(options: QueueOptions = {}): TQueue<T> {
   return typed(
     SharedQueue.of(
       inTransaction(() => {
-        const link = tvar<Link<unknown>>(undefined);
-        const front = tvar({ link, taken: 0 });
-        const back = tvar({ link, put: 0, seen: 0 });
-        return tvar<Ends<unknown>>({ front, back, capacity: limit });
+        const ends = tvar<Ends<unknown> | undefined>(undefined);
+        const link = partOf<Link<unknown>>(ends, undefined);
+        const front = partOf(ends, { link, taken: 0 });
+        const back = partOf(ends, { link, put: 0, seen: 0 });
+        ends.set({ front, back, capacity: limit });
+        return asStand(ends);
       }),
     ),
   );

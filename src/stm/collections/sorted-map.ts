@@ -36,22 +36,23 @@ export interface TMap<K extends number | string, V> {
   readonly size: number;
 }
 
-/** Bounds of a list: from `from` on, before `to`, at most `limit` entries. */
+/** Bounds of a list: from `from` on, before `to`, at most `limit` entries; `reverse`: from the last one on. */
 export interface KeyRange<K> {
   readonly from?: K;
   readonly to?: K;
   readonly limit?: number;
+  readonly reverse?: boolean;
 }
 
 /** The same in the order of its keys: numbers first, then strings as `<` orders them. */
 export interface TSortedMap<K extends number | string, V> extends TMap<K, V> {
-  /** The entries of a range, of one moment, in order. Throws `OPTION_INVALID`. */
+  /** The entries of a range, of one moment, in order or in reverse. Throws `OPTION_INVALID`. */
   entries(range?: KeyRange<K>): [K, V][];
   keys(range?: KeyRange<K>): K[];
   values(range?: KeyRange<K>): V[];
 }
 
-const rangeNames: ReadonlySet<string> = new Set(['from', 'to', 'limit']);
+const rangeNames: ReadonlySet<string> = new Set(['from', 'to', 'limit', 'reverse']);
 
 /** The methods of both. `K` and `V` are what their users put in. */
 abstract class SharedMap<K extends Key, V> extends Collection implements TMap<K, V> {
@@ -100,13 +101,20 @@ abstract class SharedMap<K extends Key, V> extends Collection implements TMap<K,
 
   entries(range: KeyRange<K> = {}): [K, V][] {
     const inner = this.#range(range);
-    const found = inTransaction((attempt) => this.#leaves.entries(attempt, inner));
+    const found = inTransaction((attempt) =>
+      range.reverse === true
+        ? this.#leaves.entriesBackwards(attempt, inner)
+        : this.#leaves.entries(attempt, inner),
+    );
     for (const entry of found) entry[0] = this.outer(entry[0]);
     return typed(found);
   }
 
   #range(range: KeyRange<K>): Range<Key> {
-    const { from, to, limit } = ownOptions('the range', range, rangeNames);
+    const { from, to, limit, reverse } = ownOptions('the range', range, rangeNames);
+    if (reverse !== undefined && typeof reverse !== 'boolean') {
+      throw invalid('reverse', reverse, 'true or false');
+    }
     return {
       from: from === undefined ? undefined : checkKey(from),
       to: to === undefined ? undefined : checkKey(to),

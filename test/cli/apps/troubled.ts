@@ -1,10 +1,12 @@
 // A program with a pool, which gets into trouble on command: its loop stands still, or is late, or
-// memory is near a limit, of buffers or of the heap of a thread, or libuv's pool has too much to do.
+// memory is near a limit, of buffers or of the heap of a thread, or libuv's pool has too much to do, or workers fight over
+// a variable.
 
 import { pbkdf2 } from 'node:crypto';
 import { getHeapStatistics } from 'node:v8';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { Pool } from '../../../src/public.js';
+import { atomically, named, tvar } from '../../../src/stm/public.js';
 
 const kept: unknown[] = [];
 
@@ -16,6 +18,7 @@ const troubles: Readonly<Record<string, () => void>> = {
     for (let at = 0; at < 9; at += 1) pbkdf2('a', 'b', 2 ** 31 - 1, 64, 'sha512', () => {});
   },
   heap: fillHeap,
+  fought: () => void fight(),
 };
 
 /**
@@ -34,6 +37,23 @@ function fillHeap(): void {
 function compute(): void {
   const end = performance.now() + 250;
   while (performance.now() < end);
+}
+
+async function fight(): Promise<void> {
+  const hits = named('hits', () => tvar(0));
+  const fighters = new Pool({ size: 2 });
+  await fighters.warm();
+  const change = (): void => {
+    for (const end = performance.now() + 100; performance.now() < end; ) {
+      atomically(() => {
+        const seen = hits.get();
+        let sum = seen;
+        for (let step = 0; step < 2000; step += 1) sum += Math.sqrt(step);
+        hits.set(sum > 0 ? seen + 1 : 0);
+      });
+    }
+  };
+  for (;;) await fighters.runOnEach(change);
 }
 
 const pool = new Pool({ size: 1, worker: 'thread' });

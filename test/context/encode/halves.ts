@@ -12,6 +12,7 @@ export function makePair() {
   const importer = createImporter({ exporter: createExporter() });
   const sent = new Set<number>();
   return {
+    exporter,
     /** Number of definitions that were sent so far. */
     get definitions(): number {
       return sent.size;

@@ -4,7 +4,7 @@
 /// "MCTM", little-endian.
 pub const MAGIC: u32 = 0x4d54_434d;
 /// Changes with every change of this file.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 pub const LINE_WORDS: u32 = 32;
 
 /// Written by all who open the space, each with the same values; but for `ID`, which the first one chooses.
@@ -32,7 +32,12 @@ pub mod word {
     pub const NUMBERS: u32 = 5 * LINE_WORDS;
     /// The object that leads to everything with a name; 0: none has one.
     pub const ROOT: u32 = 6 * LINE_WORDS;
+    /// Pairs of an object and a count (`contention`).
+    pub const CONTENDED: u32 = 7 * LINE_WORDS;
 }
+
+/// A power of two.
+pub const CONTENDED_PLACES: u32 = LINE_WORDS / 2;
 
 pub const PARTICIPANTS_AT: u32 = 8 * LINE_WORDS;
 /// Words of one participant.
@@ -114,7 +119,8 @@ pub const CLASS_WORDS: [u32; 24] = [
 pub const CLASSES: u32 = CLASS_WORDS.len() as u32;
 /// Words that participants take from the heap at once; the largest blocks one by one.
 pub const CHUNK_WORDS: u32 = 16_384;
-/// Words before an object: the next block of its list, and `class | generation << 8`.
+/// Words before an object: the next block of its list, and `class | generation << 8`. While an object is in use the first
+/// one is its owner: the object that stands for the collection that it is a part of.
 pub const HEADER_WORDS: u32 = 2;
 pub const CLASS_BITS: u32 = 8;
 

@@ -1,7 +1,7 @@
 //! Blocks for objects. Each participant has lists of free blocks of its own, so that taking one costs no atomic
 //! operation that others see; lists that grow too long pass batches to lists that all share, by a commit.
 //!
-//! No block is lost when a participant ends, except one chunk in the moment in which it comes from the heap. A
+//! No block is lost when a participant ends, except one in the moment in which it comes from the heap or is divided. A
 //! block that is taken stands in the log until the transaction commits, and the same commit retires what it
 //! replaces. A retired block waits in limbo until no reader can see it any more (`epoch`).
 
@@ -104,15 +104,33 @@ impl<R: Region> Space<R> {
         Ok(())
     }
 
-    /// Fills the empty list of a class, from the shared one or from the heap.
+    /// Fills the empty list of a class: from the shared one, from the heap, or by dividing a larger free block.
     fn refill(&self, me: Participant, class: u32, around: &impl Surroundings) -> Result<()> {
+        if self.take_batch(me, class, around)? {
+            return Ok(());
+        }
+        let full = match self.carve(me, class) {
+            Err(full @ CoreError::Full { .. }) => full,
+            carved => return carved,
+        };
+        for larger in class + 1..CLASSES {
+            let is_free = self.of(me, field::FREE + larger)?.load(Relaxed) != 0;
+            if is_free || self.take_batch(me, larger, around)? {
+                return self.divide(me, larger, class);
+            }
+        }
+        Err(full)
+    }
+
+    /// Takes a batch from the shared list of a class. False: it is empty.
+    fn take_batch(&self, me: Participant, class: u32, around: &impl Surroundings) -> Result<bool> {
         let lock = self.shape().shared_list(class);
         let mut commit = Commit::default();
         loop {
             commit.restart(self.now()?);
             let first = self.read_alone(me, lock, lock + 1, &mut commit, around)?;
             if first == 0 {
-                return self.carve(me, class);
+                return Ok(false);
             }
             self.class_of(first)?;
             let next_batch = self.word(first)?.load(Relaxed);
@@ -123,7 +141,7 @@ impl<R: Region> Space<R> {
                 .writes
                 .push((self.field_at(me, field::FREE_COUNT + class)?, batch_blocks(class)));
             if matches!(self.commit(me, &mut commit, around)?, Outcome::Committed(_)) {
-                return Ok(());
+                return Ok(true);
             }
         }
     }
@@ -175,6 +193,26 @@ impl<R: Region> Space<R> {
         let words = CLASS_WORDS[class as usize];
         let blocks = (CHUNK_WORDS / words).max(1);
         let at = self.take_heap(blocks * words)?;
+        self.make_blocks(me, class, at, blocks)
+    }
+
+    /// Makes free blocks of a larger one. It stays divided: no handle of what was in it fits one of a smaller class.
+    fn divide(&self, me: Participant, larger: u32, class: u32) -> Result<()> {
+        let list = self.of(me, field::FREE + larger)?;
+        let block = list.load(Relaxed);
+        if self.class_of(block)? != larger {
+            return Err(CoreError::Corrupt { what: "a list of free blocks", value: block.into() });
+        }
+        let at = block - HEADER_WORDS;
+        list.store(self.word(at)?.load(Relaxed), Release);
+        let count = self.of(me, field::FREE_COUNT + larger)?;
+        count.store(count.load(Relaxed).saturating_sub(1), Relaxed);
+        let blocks = CLASS_WORDS[larger as usize] / CLASS_WORDS[class as usize];
+        self.make_blocks(me, class, at, blocks)
+    }
+
+    fn make_blocks(&self, me: Participant, class: u32, at: u32, blocks: u32) -> Result<()> {
+        let words = CLASS_WORDS[class as usize];
         for number in (0..blocks).rev() {
             let block = at + number * words + HEADER_WORDS;
             self.word(block - 1)?.store(class, Relaxed);

@@ -6,10 +6,11 @@
 //!
 //! `layout` has the places of all words, `space` the checked access, `snapshot` the reads, `commit` the
 //! protocol of one commit, `recovery` what others do to its locks, `registry` the threads, `memory` and `epoch`
-//! the blocks of objects, `watch` the sleep until something changes, `figures` the statistics. `live` and
-//! `waiter` are for real processes.
+//! the blocks of objects, `watch` the sleep until something changes, `figures` and `contention` the
+//! statistics. `live` and `waiter` are for real processes.
 
 pub mod commit;
+pub mod contention;
 pub mod epoch;
 pub mod figures;
 pub mod layout;

@@ -40,6 +40,7 @@ impl<R: Region> Space<R> {
                     let word = self.of(owner, field::STATUS)?;
                     if word.compare_exchange(status.0, to, AcqRel, Relaxed).is_ok() {
                         self.count(me, counter::THEFTS)?;
+                        self.note_conflict(at)?;
                     }
                 }
                 phase::ABORTED => self.undo(me, owner, status, tries, around)?,

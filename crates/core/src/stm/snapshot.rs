@@ -46,33 +46,46 @@ impl<R: Region> Space<R> {
         Ok(Reading::Seen { value, version: before })
     }
 
-    /// True: no object of `reads` has changed since `snapshot`. `own`: the participant whose locks are no change,
-    /// with the version that each had.
+    /// True: no object of `reads` has changed since `snapshot`; one that has is noted. `own`: the participant whose locks
+    /// are no change, with the version that each had.
     pub fn is_unchanged(
         &self,
         reads: &[u32],
         snapshot: u32,
         own: Option<(Participant, &[(u32, u32)])>,
     ) -> Result<bool> {
+        let changed = self.first_changed(reads, snapshot, own)?;
+        if let Some(at) = changed {
+            self.note_conflict(at)?;
+        }
+        Ok(changed.is_none())
+    }
+
+    fn first_changed(
+        &self,
+        reads: &[u32],
+        snapshot: u32,
+        own: Option<(Participant, &[(u32, u32)])>,
+    ) -> Result<Option<u32>> {
         for &at in reads {
             let found = self.lock(at)?.load(Acquire);
             let version = match Participant::of_lock(found) {
                 None => found,
                 Some(holder) => {
                     let Some((_, held)) = own.filter(|(me, _)| *me == holder) else {
-                        return Ok(false);
+                        return Ok(Some(at));
                     };
                     match held.binary_search_by_key(&at, |&(lock, _)| lock) {
                         Ok(place) => held[place].1,
-                        Err(_) => return Ok(false),
+                        Err(_) => return Ok(Some(at)),
                     }
                 }
             };
             if is_newer(version, snapshot) {
-                return Ok(false);
+                return Ok(Some(at));
             }
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// A later snapshot in which all of `reads` still hold; `None`: one has changed, or the snapshot is so old that

@@ -1,12 +1,13 @@
 // Findings about a running program: problems, their cost and their remedies. Each advice stands beside the
 // number that it follows from. This file covers values seen from outside; the thread pool is in
-// doctor-pool.ts, values reported by threads are in doctor-threads.ts.
+// doctor-pool.ts, values reported by threads are in doctor-threads.ts and doctor-transactions.ts.
 // Not here: sampling (doctor-samples.ts).
 
 import { poolFinding } from './doctor-pool.js';
 import { counted, type Finding, percent, usual } from './doctor-report.js';
 import type { ProcessSamples } from './doctor-samples.js';
 import { guessedHeapFinding, threadFindings } from './doctor-threads.js';
+import { transactionFindings } from './doctor-transactions.js';
 
 /** `cores`: granted to this process; `loops`: number of event loops in the program, 0: unknown. */
 export function programFindings(samples: ProcessSamples, cores: number, loops: number): Finding[] {
@@ -15,6 +16,7 @@ export function programFindings(samples: ProcessSamples, cores: number, loops: n
     poolFinding(samples, count),
     ...mainThreadFinding(samples, loops),
     ...threadFindings(samples),
+    ...transactionFindings(samples.transactions),
     ...threadsOnCores(samples, count),
     ...quotaFinding(samples),
     ...guessedHeapFinding(samples, Math.max(loops, 1)),

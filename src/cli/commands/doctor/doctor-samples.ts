@@ -17,6 +17,7 @@ import { type PolledThread, ProcessThreads, roleOf } from '../../../observe/inde
 import { bytesIn, namesIn, readStat, textOf } from '../../../proc/index.js';
 import { type HeapLimit, heapLimitFromOutside, youngHeapBytes } from './doctor-heap-limit.js';
 import { type CpuQuota, quotaOf } from './doctor-quota.js';
+import { type SeenTransactions, transactionsBetween } from './doctor-transactions.js';
 
 /** Samples of one process of Node. */
 export interface ProcessSamples {
@@ -43,6 +44,8 @@ export interface ProcessSamples {
   readonly isStopped: boolean;
   /** Threads with an agent; empty when it does not use manycore. */
   readonly threads: readonly SeenThread[];
+  /** `undefined`: it has no transactional memory. */
+  readonly transactions: SeenTransactions | undefined;
   /** Number of cores that its main thread may run on; 0: unknown. */
   readonly allowedCores: number;
   /** Quota with the counts of that second; `undefined` without a quota. */
@@ -118,6 +121,7 @@ export async function sampleProcess(pid: number): Promise<ProcessSamples> {
     quota: since(before, quotaOf(folder)),
     isStopped: /^[tT]$/.test(readStat(`${folder}/task/${pid}`)?.state ?? ''),
     threads: seenThreads(first, last, youngBytes),
+    transactions: transactionsBetween(first, last),
     poolWaitMs: last.find(({ thread }) => thread === 0)?.stats?.process?.poolWaitMs,
     heapLimit: heapLimitFromOutside(pid, folder),
     openDescriptors: namesIn(`${folder}/fd`).length,

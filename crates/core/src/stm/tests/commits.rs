@@ -1,6 +1,7 @@
 //! Commits of several participants, in one thread and in many; each may end at any step.
 
 use super::super::commit::{Commit, Outcome, Peer, Surroundings};
+use super::super::contention::MAX_CONFLICTS;
 use super::super::layout::{counter, word};
 use super::super::snapshot::Reading;
 use super::super::space::{Participant, Space, is_newer};
@@ -216,4 +217,39 @@ fn figures_are_those_of_all_participants() {
     assert_eq!(figures.heap_words, 0);
     let taken = space.take(one, 64, &world).expect("memory");
     assert!(taken > 0 && space.figures().expect("sound").heap_words > 0);
+}
+
+/// A conflict of `me` about the cell `number`, which `other` changes.
+fn conflict(space: &Space<Words>, me: Participant, other: Participant, number: u32) {
+    let mut stale = Commit::default();
+    let (lock, at) = cell(number);
+    stale.restart(space.now().expect("sound"));
+    stale.reads.push(lock);
+    let next = (number + 1) % CELLS;
+    transfer(space, other, [number, next], &Calm).expect("commits");
+    stale.locks.push(cell(next).0);
+    stale.writes.push((at, 7));
+    let outcome = space.commit(me, &mut stale, &Calm).expect("sound");
+    assert!(matches!(outcome, Outcome::Conflict));
+}
+
+#[test]
+fn what_is_fought_over_is_found_among_other_conflicts() {
+    let space = space();
+    let (one, other) = (Participant(0), Participant(1));
+    assert_eq!(space.contended().expect("sound"), []);
+    for round in 0..3 * MAX_CONFLICTS {
+        conflict(&space, one, other, if round % 3 == 0 { round % CELLS } else { 2 });
+    }
+    let most = |space: &Space<Words>| {
+        let found = space.contended().expect("sound");
+        found.into_iter().max_by_key(|each| each.conflicts).expect("there were conflicts")
+    };
+    assert_eq!(most(&space).object, cell(2).0);
+    // The next one comes first after some thousands of its own, and not after a day of them.
+    for _ in 0..3 * MAX_CONFLICTS {
+        conflict(&space, one, other, 0);
+    }
+    assert_eq!(most(&space).object, cell(0).0);
+    assert!(most(&space).conflicts <= MAX_CONFLICTS);
 }

@@ -142,6 +142,27 @@ fn a_full_heap_is_an_error_without_an_effect() {
 }
 
 #[test]
+fn large_blocks_of_a_full_heap_are_divided_into_small_ones() {
+    let space = space();
+    while space.take(ME, 8000, &Calm).is_ok() {}
+    assert!(space.take(ME, 4, &Calm).is_err());
+    space.give_taken_back(ME, 0).expect("sound");
+    let mut taken = Vec::new();
+    // As many as fit: a tenth of the space at least, of blocks of 8 words each.
+    while taken.len() < (SHAPE.size_words / 80) as usize {
+        let block = space.take(ME, 4, &Calm).expect("room in what was given back");
+        taken.push(block);
+        if taken.len() % 1000 == 0 {
+            let count = space.of(ME, field::TAKEN_COUNT).expect("inside");
+            count.store(0, Relaxed); // they are in use
+        }
+    }
+    taken.sort_unstable();
+    assert!(taken.windows(2).all(|pair| pair[1] - pair[0] >= 8), "two blocks overlap");
+    assert!(space.take(ME, 8000, &Calm).is_ok(), "the other large blocks are as they were");
+}
+
+#[test]
 fn what_a_transaction_took_and_did_not_commit_is_free_again() {
     let space = space();
     for _ in 0..100 {

@@ -1,0 +1,142 @@
+// Does transactional memory stay as it was while workers are killed in the middle of what they do to it?
+// Two workers change variables and collections without a pause for ten minutes, and one of them is killed each 100 ms.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Pool } from 'manycore';
+import {
+  atomically,
+  stmStats,
+  tcounter,
+  tlist,
+  tmap,
+  tqueue,
+  tsortedMap,
+  tvar,
+} from 'manycore/stm';
+import { counted, runsOf } from '../lib/figures.js';
+import { descendants } from '../lib/processes.js';
+
+const setting = 'killed';
+const minutes = 10;
+const killEveryMs = 100;
+const workers = 2;
+const moments = ['minute-1', `minute-${minutes}`];
+const accountCount = 20;
+const itemCount = 300;
+
+const bar = (contender, figure, says, limit) => ({
+  says,
+  figure,
+  of: { setting, contender },
+  ...limit,
+});
+
+export default {
+  figures: {
+    memoryMiB: counted('memory of variables and collections', 'MiB'),
+    commits: counted('transactions that set something', 'millions'),
+    kills: counted('workers killed', 'workers'),
+    wrong: counted('sums and items that are wrong', 'faults'),
+  },
+  settings: {
+    [setting]: {
+      says: `${workers} workers change variables, maps, a list, a queue and a counter; one is killed each ${killEveryMs} ms`,
+    },
+  },
+  rounds: 1,
+  isTogether: true,
+  deadlineMs: (minutes + 1) * 60_000,
+  runs: runsOf(setting, moments),
+  bars: [
+    bar(moments[1], 'memoryMiB', `memory after ${minutes} minutes against one`, {
+      against: [{ setting, contender: moments[0] }],
+      atMost: 1.05,
+    }),
+    bar(moments[1], 'commits', `millions of transactions in ${minutes} minutes`, { atLeast: 100 }),
+    bar(moments[1], 'wrong', 'sums and items that are wrong', { atMost: 0 }),
+  ],
+  async measure({ scale }) {
+    const shared = {
+      accounts: Array.from({ length: accountCount }, () => tvar(100)),
+      // An item is in one of the three.
+      map: tmap(),
+      sorted: tsortedMap(),
+      list: tlist(),
+      queue: tqueue(),
+      counter: tcounter(),
+    };
+    for (let item = 0; item < itemCount; item++) shared.map.set(item, 'x'.repeat(item));
+    atomically(() => {
+      for (let item = 0; item < 10; item++) shared.queue.put(item);
+    });
+    const pool = new Pool({ size: workers });
+    let isOver = false;
+    const keepWorking = async () => {
+      // A killed worker rejects its call: the next one goes to its successor.
+      while (!isOver) await pool.run(work, shared, 1000).catch(() => {});
+    };
+    const working = Array.from({ length: workers }, keepWorking);
+    const first = stmStats().commits;
+    let kills = 0;
+    const killFor = async (ms) => {
+      for (const end = performance.now() + ms; performance.now() < end; ) {
+        const pids = descendants(process.pid);
+        const pid = pids[Math.floor(Math.random() * pids.length)];
+        if (pid !== undefined) {
+          process.kill(pid, 'SIGKILL');
+          kills++;
+        }
+        await sleep(killEveryMs);
+      }
+      return {
+        memoryMiB: stmStats().memoryBytes / 1024 ** 2,
+        commits: ((stmStats().commits - first) >>> 0) / 1e6,
+        kills,
+        wrong: faultsIn(shared),
+      };
+    };
+    const minute = 60_000 * scale;
+    const found = {
+      [moments[0]]: await killFor(minute),
+      [moments[1]]: await killFor((minutes - 1) * minute),
+    };
+    isOver = true;
+    await Promise.all(working);
+    await pool.close();
+    return found;
+  },
+};
+
+/** Sums that are not those of the beginning, and items that are nowhere or twice. */
+function faultsIn({ accounts, map, sorted, list, queue }) {
+  return atomically(() => {
+    const sum = accounts.reduce((total, account) => total + account.get(), 0);
+    const items = [...map.keys(), ...sorted.keys(), ...list.keys()].sort(
+      (one, other) => one - other,
+    );
+    const wrong = items.filter((item, at) => item !== at).length;
+    const isCounted = items.length === itemCount && queue.size === 10;
+    return wrong + (sum === 100 * accountCount ? 0 : 1) + (isCounted ? 0 : 1);
+  });
+}
+
+/** Changes what is shared for so long. */
+function work({ accounts, map, sorted, list, queue, counter }, ms) {
+  const below = (count) => Math.floor(Math.random() * count);
+  const moveItem = () => {
+    const item = below(itemCount);
+    if (map.delete(item)) sorted.set(item, 'x'.repeat(below(200)));
+    else if (sorted.delete(item)) list.add(item);
+    else if (list.delete(item)) map.set(item, 'x'.repeat(below(200)));
+    else throw new Error(`the item ${item} is nowhere`);
+  };
+  const transfer = () => {
+    const [from, to] = [accounts[below(accountCount)], accounts[below(accountCount)]];
+    from.update((value) => value - 1);
+    to.update((value) => value + 1);
+  };
+  const turn = () => queue.put(queue.take());
+  const ways = [transfer, transfer, transfer, moveItem, moveItem, turn, () => counter.add()];
+  for (const end = performance.now() + ms; performance.now() < end; ) {
+    for (let count = 0; count < 100; count++) atomically(ways[below(ways.length)]);
+  }
+}
