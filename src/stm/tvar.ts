@@ -101,7 +101,7 @@ export function leaveIfUnused(): void {
  */
 function handleOf(at: number, header: number): SharedVariable<unknown> {
   const known = handles.get(at)?.deref();
-  if (known !== undefined && SharedVariable.nameOf(known)?.header === header) return known;
+  if (known?.isFor(header) === true) return known;
   const { at: places, words } = threadState().space;
   if (at < places.heap + 2 || at + 4 > places.sizeWords) throw gone();
   return SharedVariable.at(at, header, Atomics.load(words, at - 1) === header);
@@ -195,6 +195,11 @@ class SharedVariable<T> implements TVar<T> {
     handles.set(at, new WeakRef(made));
     collected.register(made, at);
     return made;
+  }
+
+  /** @internal True: it is the handle of what is at its place now, with this header. */
+  isFor(header: number): boolean {
+    return this.#header === header;
   }
 
   /** @internal Notes that `attempt` has made it. */

@@ -79,6 +79,9 @@ export interface FunctionEncoder {
 /** Thrown inside a graph that must be constant, when a part of it can change. Never leaves the exporter. */
 export const changeable = Symbol('changeable');
 
+/** Thrown in the same way for a part that has a copy in this export already. */
+export const notNow = Symbol('not now');
+
 /** Longer arrays may be all holes: they are copied by their keys. */
 const maxElements = 10_000_000;
 
@@ -296,8 +299,8 @@ export class Graph {
     return this.properties.length + this.prototypes.length + this.integrities.length;
   }
 
-  /** True: beside the specials and the places where they are put there are no more than entries and prototypes. */
-  get isOnlySpecials(): boolean {
+  /** True: nothing is written beside specials, the places where they are put, entries and prototypes. */
+  get hasNoFixUps(): boolean {
     const more = [this.stores, this.properties, this.integrities];
     const isMore = this.parcel !== undefined || this.captured.size > 0 || this.refused.size > 0;
     return more.every(({ length }) => length === 0) && !isMore && this.strays.size === 0;

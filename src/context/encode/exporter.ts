@@ -31,7 +31,7 @@ import {
 import { type Path, refusalFor, transferError } from '../values/refuse.js';
 import { type Format, format, type Written, write } from '../wire.js';
 import { type Captured, sharesAny } from './alias.js';
-import { changeable, Graph } from './encode.js';
+import { changeable, Graph, notNow } from './encode.js';
 import { Functions } from './functions.js';
 import {
   clearFixed,
@@ -49,8 +49,12 @@ const maxKeptAtOnce = 8;
 const maxKept = 256;
 /** Functions of one code that cannot be kept, after which most others are not tried. */
 const maxFailures = 4;
-/** Share of the functions of known code that are noted to be met again, or tried: that costs more than the rest. */
+/** Calls of known code with another kind of `this`, after which it is learnt anew. */
+const maxMisses = 16;
+/** Share of the functions of known code that are noted, to be met again: an entry costs more than the rest. */
 const notedShare = 1 / 16;
+/** Share of the functions that are tried all the same. */
+const triedShare = 1 / 16;
 /** The generator of Node: one that the program puts in its place has a sequence of its own. */
 const { random } = Math;
 /** Pinned functions come and go, so they count downwards from here, apart from permanent ids. */
@@ -291,8 +295,9 @@ export class ContextExporter implements OwnExporter {
     }
   }
 
-  /** A function of known code, with plain values; `undefined`: it goes the long way. */
+  /** A function of known code, without what may be special; `undefined`: it goes the long way. */
   #exportKnown(fn: AnyFunction, carrier: Buffers): FunctionSnapshot | undefined {
+    if (carrier?.isMoving === true) return undefined; // each object must be shown to it
     const values: unknown[] = [];
     const known = this.#known.read(fn, values, this.#functions.sharedVariables);
     if (known === undefined || !this.#staysUnkept(fn, known, values)) return undefined;
@@ -310,6 +315,7 @@ export class ContextExporter implements OwnExporter {
     }
   }
 
+  /** Known code with imports, or functions that it calls. */
   #writeFixed(
     known: KnownClosure,
     read: readonly unknown[],
@@ -330,7 +336,7 @@ export class ContextExporter implements OwnExporter {
     return { id: known.formId, definitions: known.definitions, state: bytes, buffers, isSteady };
   }
 
-  /** The same for an arrow that uses `this`. */
+  /** Known code that uses `this` of the function around it. */
   #writeSelf(
     fn: AnyFunction,
     known: KnownClosure,
@@ -339,15 +345,18 @@ export class ContextExporter implements OwnExporter {
     carrier: Buffers,
   ): FunctionSnapshot | undefined {
     const instance = thisOf(known, read);
-    if (!isAsLearnt(self, instance)) return undefined;
+    if (!isAsLearnt(self, instance)) {
+      self.misses += 1;
+      if (self.misses > maxMisses) this.#known.forget(known);
+      return undefined;
+    }
+    self.misses = 0;
     if (this.#functions.hiddenState(instance) !== undefined) return undefined;
     const values = slotsOf(known, read);
     const roads = roadsWith(known, values, (each) => this.#functions.around(each), instance);
     if (roads === undefined) return undefined;
-    const [owner, entry = []] = self.kept ?? [];
-    const kept = owner?.deref();
-    const isKept = owner === undefined || (kept !== undefined && this.#isSame(kept, entry));
-    if (!isKept || !clearFixed(known, values, this.#isSame)) {
+    const isSameClass = this.#isSame(self.owner, self.ownerEntry);
+    if (!isSameClass || !clearFixed(known, values, this.#isSame)) {
       this.#known.forget(known);
       return undefined;
     }
@@ -434,16 +443,22 @@ export class ContextExporter implements OwnExporter {
     const { codeId } = described;
     const isLimited = !this.#inKept.has(fn); // else arguments and captures would have two copies of it
     const failures = this.#failuresByCode.get(codeId) ?? 0;
-    if (isLimited && failures >= maxFailures && random() >= notedShare) return undefined;
+    if (isLimited && failures >= maxFailures && random() >= triedShare) return this.#leaveOut(fn);
     const count = this.#keptByCode.get(codeId) ?? 0;
     const firstSeen = this.#firstSeen.get(fn) ?? this.#exports;
     const isNew = firstSeen === this.#exports;
     if (isNew) this.#firstSeen.set(fn, firstSeen);
-    if (isLimited && count >= (isNew ? maxKeptAtOnce : maxKept)) return undefined;
+    if (isLimited && count >= (isNew ? maxKeptAtOnce : maxKept)) return this.#leaveOut(fn);
     const made = this.#attempt(fn, titleOf(fn), buffers);
     if (made !== undefined) this.#keptByCode.set(codeId, count + 1);
-    this.#failuresByCode.set(codeId, made === undefined ? failures + 1 : 0);
+    if (made !== undefined) this.#failuresByCode.delete(codeId);
+    else if (!this.#functions.leftOut.has(fn)) this.#failuresByCode.set(codeId, failures + 1);
     return made;
+  }
+
+  /** Keeps nothing that has a copy of `fn` in this export: that would be a second one. */
+  #leaveOut(fn: AnyFunction): undefined {
+    this.#functions.leftOut.add(fn);
   }
 
   #attempt(fn: AnyFunction, what: string, buffers: Buffers): Kept | undefined {
@@ -453,10 +468,11 @@ export class ContextExporter implements OwnExporter {
     try {
       graph.setCalled(graph.root, 0, fn);
     } catch (error) {
+      this.#path = outer;
+      if (error === notNow) return this.#leaveOut(fn);
       // A variable that one of two functions changes is not judged by this attempt.
       if (error !== changeable) throw error;
       this.#functions.neverKept.add(fn);
-      this.#path = outer;
       return undefined;
     }
     this.#path = outer;

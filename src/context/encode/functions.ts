@@ -56,7 +56,7 @@ import {
   isBare,
   readClassState,
 } from './additions.js';
-import { changeable, type FunctionEncoder, type Graph } from './encode.js';
+import { changeable, type FunctionEncoder, type Graph, notNow } from './encode.js';
 
 /** A function whose captures never change, as a definition of its own. */
 export interface KeptClosure {
@@ -81,6 +81,8 @@ export class Functions implements FunctionEncoder {
   readonly #states = new ClassStates();
   /** Functions that were found to change, or to share values that change. */
   readonly neverKept = new WeakSet<AnyFunction>();
+  /** Functions of this export that are not kept, though another one may keep them. */
+  readonly leftOut = new Set<AnyFunction>();
   /** The functions that the texts of classes make. */
   readonly #members = new WeakMap<AnyFunction, readonly TextMember[]>();
   /** Classes of such functions, where this export met one before its class. */
@@ -99,6 +101,7 @@ export class Functions implements FunctionEncoder {
   forget(): void {
     this.retry();
     this.#owners.clear();
+    this.leftOut.clear();
     this.#sharing.forget();
   }
 
@@ -354,6 +357,7 @@ export class Functions implements FunctionEncoder {
   #mustBeAsBefore(fn: AnyFunction, code: Code): void {
     if (code.isClass) return;
     const hasChanged = this.#watched.get(fn);
+    if (this.leftOut.has(fn)) throw notNow;
     if (this.neverKept.has(fn) || hasChanged?.() === true) throw changeable;
     if (hasChanged === undefined) this.#watched.set(fn, watch(fn));
   }

@@ -120,7 +120,7 @@ export class KnownClosures {
     }));
   }
 
-  /** The same for an export of `fn` with imports or functions among its values. */
+  /** The same for an export of `fn` with imports or functions among its values, or with `this`. */
   noteGraph(
     fn: AnyFunction,
     described: Described,
@@ -164,7 +164,7 @@ export class KnownClosures {
       formId,
       isChangeable: slots.some(({ binding }) => binding === undefined || !isConstant(binding)),
       isSteady: isSteady(described),
-      described: { ...described, slots: [] },
+      described: { ...described, slots: [], self: [] },
       text: sourceText(fn),
       variables,
       globals: globalsOf(described),
@@ -236,17 +236,17 @@ function formOf(
   graph: Graph,
   definitions: readonly number[],
 ): Form | undefined {
-  if (graph.indexOf(fn) !== 0 || !graph.isOnlySpecials) return undefined;
+  if (graph.indexOf(fn) !== 0 || !graph.hasNoFixUps) return undefined;
   const { slots } = described;
-  const self = described.self.length === 0 ? undefined : selfIn(described, graph);
+  const parts = described.self.length === 0 ? undefined : selfIn(described, graph);
   const isMore = graph.prototypes.length + graph.fills.length > 0;
-  if (self === undefined && (described.self.length > 0 || isMore)) return undefined;
+  if (parts === undefined && (described.self.length > 0 || isMore)) return undefined;
   const values = graph.specials[0]?.[3];
   const fixed: Fixed[] = [];
-  const met = new Set<unknown>(self?.specials);
+  const met = new Set<unknown>(parts?.specials);
   for (let put = 0; put < graph.puts.length; put += 3) {
     const [container, at, index] = graph.puts.slice(put, put + 3);
-    if (container === graph.root || container === self?.prototypeCell) continue;
+    if (container === graph.root || container === parts?.prototypeCell) continue;
     met.add(index);
     const entry = graph.specials[Number(index)];
     const slot = slots[Number(at)];
@@ -260,7 +260,7 @@ function formOf(
       typeof slot.value === 'function' && !isImport ? new WeakRef(slot.value) : undefined;
     fixed.push({ at: Number(at), entry: Object.freeze([...entry]), value });
   }
-  if (self !== undefined && met.size !== graph.specials.length) return undefined;
+  if (parts !== undefined && met.size !== graph.specials.length) return undefined;
   const places = new Set(fixed.map(({ at }) => at));
   if (!slots.every(({ value }, at) => places.has(at) || isSurelyPlain(value))) return undefined;
   const bindings = new Map<number, Binding>();
@@ -271,7 +271,7 @@ function formOf(
     if (isObject(value)) objects.add(at);
   }
   const roads = graph.roads.without(fn, slots.map(({ value }) => value).filter(isObject));
-  return { definitions, fixed, bindings, objects, roads, self };
+  return { definitions, fixed, bindings, objects, roads, self: parts?.self };
 }
 
 export function isObject(value: unknown): value is object {
@@ -314,19 +314,24 @@ export function roadsWith(
 ): Roads | undefined {
   const { place } = described;
   if (roads === undefined || place === undefined) return undefined;
-  let isAsLearnt = objects.size === 0 && instance === undefined;
+  let isPrimitive = objects.size === 0 && instance === undefined;
   for (const at of bindings.keys()) {
     const value = values[at];
-    if (isObject(value)) isAsLearnt = false;
+    if (isObject(value)) isPrimitive = false;
     if (!isSurelyPlain(value)) return undefined;
   }
-  if (isAsLearnt) return roads;
+  if (isPrimitive) return roads;
   const more = new Roads();
   more.addAll(roads);
   for (const [at, binding] of bindings) more.addCopy(place.script, binding, values[at]);
-  const copied = [...bindings.keys()].map((at) => values[at]);
-  const copies = { objects: objectsIn([...copied, instance]), around };
+  const held = [...bindings.keys()].map((at) => values[at]);
+  const copies = { objects: objectsLater([...held, instance]), around };
   return more.meeting(copies).size === 0 ? more : undefined;
+}
+
+/** All objects among `values`, which are walked only when one is asked for. */
+function* objectsLater(values: readonly unknown[]): Iterable<object> {
+  yield* objectsIn(values);
 }
 
 /** Clears the values of imports and functions, which its form has; false: one of the functions has changed. */

@@ -9,10 +9,10 @@ import { type Identity, special } from '../protocol.js';
 import type { AnyFunction } from '../types.js';
 import { send } from '../values/hooks.js';
 import { isSurelyPlain } from '../values/plain.js';
-import type { Graph } from './encode.js';
+import { type Graph, ownerOf } from './encode.js';
 
 export interface KnownSelf {
-  /** As `Graph.payload` gives it, without entries of plain values. The three below are parts of it. */
+  /** As `Graph.payload` gives it, without entries of plain values. `entry`, `slots` and `copy` are parts of it. */
   readonly payload: readonly unknown[];
   /** The special of the arrow. */
   readonly entry: unknown[];
@@ -22,71 +22,81 @@ export interface KnownSelf {
   readonly copy: object;
   readonly keys: readonly string[];
   readonly prototype: object;
-  /** Where the special for that prototype is put. */
+  readonly owner: AnyFunction;
+  /** The special of that class. */
+  readonly ownerEntry: readonly unknown[];
+  /** Calls with another kind of `this` since the last one of this kind. */
+  misses: number;
+}
+
+/** Where an export of such an arrow has its parts. */
+export interface SelfParts {
+  readonly self: KnownSelf;
+  /** Where the special for the prototype is put. */
   readonly prototypeCell: object;
   /** Specials that are no values of slots. */
   readonly specials: ReadonlySet<number>;
-  /** The class that the peer keeps, and its special; `undefined`: the peer imports it. */
-  readonly kept: readonly [of: WeakRef<AnyFunction>, entry: readonly unknown[]] | undefined;
 }
 
-/** True: an arrow uses `this` alone, and is no property of it. */
+/** True: an arrow uses the `this` around it, of which it is no property, and no `arguments`. */
 export function usesOnlyThis({ self, place }: Described): boolean {
   return self.length === 2 && self[1] === undefined && place !== undefined;
 }
 
 /** The parts of an export of such an arrow; `undefined`: its `this` is another kind of object. */
-export function selfIn({ self: [instance] }: Described, graph: Graph): KnownSelf | undefined {
+export function selfIn({ self: [instance] }: Described, graph: Graph): SelfParts | undefined {
   const entry = graph.specials[0];
   const [slots, cell] = [entry?.[3], entry?.[5]];
   const [copy]: unknown[] = Array.isArray(cell) ? cell : [];
   const [prototypeCell, users, ...others] = graph.prototypes;
-  if (entry === undefined || !Array.isArray(slots) || !isObject(instance) || !isObject(copy)) {
-    return undefined;
-  }
+  if (entry === undefined || !Array.isArray(slots) || !isObject(instance)) return undefined;
+  // Maps, Dates, arrays and the like have more than properties, and some are no copies.
+  if (!isObject(copy) || Object.getPrototypeOf(copy) !== Object.prototype) return undefined;
   const isAlone = Array.isArray(users) && users.length === 1 && users[0] === copy;
   if (!isAlone || others.length > 0 || !isObject(prototypeCell)) return undefined;
   const prototype: unknown = Object.getPrototypeOf(instance);
-  const owner: unknown = isObject(prototype) && descriptorOf(prototype, 'constructor')?.value;
+  const owner = ownerOf(prototype);
   const index = graph.indexOf(prototype);
-  const made = index === undefined ? undefined : graph.specials[index];
   const ownerIndex = graph.indexOf(owner);
-  const ownerEntry = ownerIndex === undefined ? undefined : graph.specials[ownerIndex];
-  if (index === undefined || ownerIndex === undefined || ownerEntry === undefined) return undefined;
+  if (!isObject(prototype) || owner === undefined) return undefined;
+  if (index === undefined || ownerIndex === undefined) return undefined;
+  const [made, ownerEntry] = [graph.specials[index], graph.specials[ownerIndex]];
   if (made?.[0] !== special.prototype || made[1] !== ownerIndex) return undefined;
-  const [kind] = ownerEntry;
-  if (typeof owner !== 'function' || (kind !== special.closure && kind !== special.imported)) {
+  const kind = ownerEntry?.[0];
+  if (ownerEntry === undefined || (kind !== special.closure && kind !== special.imported)) {
     return undefined;
   }
-  const keys = Object.keys(instance);
-  const found: KnownSelf = {
+  const self: KnownSelf = {
     payload: graph.payload().map((part) => (part === graph.fills ? [] : part)),
     entry,
     slots,
     copy,
-    keys,
-    prototype: Object(prototype),
-    prototypeCell,
-    specials: new Set([0, index, ownerIndex]),
-    kept: kind === special.closure ? [new WeakRef(owner), [...ownerEntry]] : undefined,
+    keys: Object.keys(instance),
+    prototype,
+    owner,
+    ownerEntry: Object.freeze([...ownerEntry]),
+    misses: 0,
   };
-  return isAsLearnt(found, instance) ? found : undefined;
+  if (!isAsLearnt(self, instance)) return undefined;
+  clear(self);
+  return { self, prototypeCell, specials: new Set([0, index, ownerIndex]) };
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
-}
-
-/** True: the properties of `instance` are all that describes it, and have the same names as those that were learnt. */
+/** True: the properties of `instance` are all that describes it, and have the names that were learnt. */
 export function isAsLearnt(known: KnownSelf, instance: unknown): instance is object {
   if (!isObject(instance) || types.isProxy(instance)) return false;
-  if (Object.getPrototypeOf(instance) !== known.prototype || send in instance) return false;
+  if (Object.getPrototypeOf(instance) !== known.prototype) return false;
+  if (ownerOf(known.prototype) !== known.owner || send in instance) return false;
   if (!Object.isExtensible(instance) || hasPrivateMembers(instance)) return false;
   const keys = Reflect.ownKeys(instance);
   return (
     keys.length === known.keys.length &&
     keys.every((key, at) => key === known.keys[at] && isPlainProperty(instance, key))
   );
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 function isPlainProperty(holder: object, key: string | symbol): boolean {
@@ -100,20 +110,25 @@ function isPlainProperty(holder: object, key: string | symbol): boolean {
  * of the arrow.
  */
 export function withSelf<T>(
-  { payload, entry, slots, copy, keys }: KnownSelf,
+  known: KnownSelf,
   instance: object,
   values: readonly unknown[],
   identity: Identity,
   write: (payload: readonly unknown[]) => T,
 ): T {
+  const { payload, entry, slots, copy, keys } = known;
   entry[2] = identity;
   for (const [at, value] of values.entries()) slots[at] = value;
   for (const key of keys) Reflect.set(copy, key, Reflect.get(instance, key));
   try {
     return write(payload);
   } finally {
-    // Nothing of the call stays here.
-    slots.fill(0);
-    for (const key of keys) Reflect.set(copy, key, 0);
+    clear(known);
   }
+}
+
+/** Takes the values of the last call out of the payload, which outlives it. */
+function clear({ slots, copy, keys }: KnownSelf): void {
+  slots.fill(0);
+  for (const key of keys) Reflect.set(copy, key, 0);
 }

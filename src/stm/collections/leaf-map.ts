@@ -213,6 +213,7 @@ export class LeafMap {
     const leaves = this.#leaves;
     const found: [Key, unknown][] = [];
     let cell = from === undefined ? this.#start : this.#find(attempt, from);
+    let low = from === undefined ? undefined : this.#low;
     for (let first = from; ; first = undefined) {
       const base = cell.load(attempt);
       const count = leaves.count(base);
@@ -223,6 +224,7 @@ export class LeafMap {
       }
       const next = leaves.next(base);
       if (next === undefined) return found;
+      low = this.#behind(base, low);
       cell = this.#cellOf(next);
     }
   }
@@ -258,12 +260,21 @@ export class LeafMap {
     return size;
   }
 
+  /** The first possible key of the next leaf, which is behind `low`, that of this one. */
+  #behind(base: number, low: Key | undefined): Key {
+    const high = this.#leaves.high(base);
+    if (low !== undefined && !isBefore(low, high)) throw damaged('a row of leaves'); // it leads back
+    return high;
+  }
+
   *#row(attempt: Attempt): Iterable<LeafCell> {
     let cell = this.#start;
-    for (;;) {
-      const next = this.#leaves.next(cell.load(attempt));
+    for (let low: Key | undefined; ; ) {
+      const base = cell.load(attempt);
+      const next = this.#leaves.next(base);
       yield cell;
       if (next === undefined) return;
+      low = this.#behind(base, low);
       cell = this.#cellOf(next);
     }
   }
@@ -333,7 +344,7 @@ export class LeafMap {
       const name = leaves.next(base);
       if (name === undefined) throw damaged('a row of leaves');
       const next = this.#cellOf(name);
-      const high = leaves.high(base);
+      const high = this.#behind(base, this.#low);
       const isNewRead = attempt.readCount > readAt;
       const isOwn = cell.isOwn(attempt);
       base = next.load(attempt);

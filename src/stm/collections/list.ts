@@ -6,6 +6,7 @@
 import type { Attempt } from '../attempt.js';
 import { Collection, endIn, type Stand } from '../collection.js';
 import { KIND_LIST } from '../kinds.js';
+import { damaged } from '../read-value.js';
 import { asStand, dropRead, freeIn, partOf, type TVar, tvar, typed } from '../tvar.js';
 import { checkKey, isBefore, type Key } from './leaf.js';
 import { Handles, inTransaction } from './operation.js';
@@ -72,9 +73,10 @@ class SharedList<K extends Key> extends Collection implements TList<K> {
     let at = this.#first;
     for (let node = at.get(); node !== undefined && isBefore(node.key, key); ) {
       const isNewRead = attempt.readCount > readAt;
-      const passed = at;
+      const [passed, before] = [at, node.key];
       at = node.next;
       node = at.get(); // before the one that led here may change
+      if (node !== undefined) checkOrder(before, node.key);
       if (isNewRead) dropRead(passed, attempt, readAt);
     }
     return at;
@@ -84,6 +86,7 @@ class SharedList<K extends Key> extends Collection implements TList<K> {
     return inTransaction(() => {
       const keys: Key[] = [];
       for (let node = this.#first.get(); node !== undefined; node = node.next.get()) {
+        checkOrder(keys.at(-1), node.key);
         keys.push(node.key);
       }
       return typed(keys);
@@ -102,6 +105,11 @@ class SharedList<K extends Key> extends Collection implements TList<K> {
       at = next;
     }
   }
+}
+
+/** Throws `SEGMENT_CORRUPT` where the list leads back. */
+function checkOrder(before: Key | undefined, key: Key): void {
+  if (before !== undefined && !isBefore(before, key)) throw damaged('a list');
 }
 
 const lists = new Handles(KIND_LIST, (stand) => new SharedList<Key>(stand));

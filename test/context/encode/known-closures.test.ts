@@ -125,6 +125,20 @@ async function known(make: (turn: number) => Call) {
   return pair;
 }
 
+test('a function that is not kept is one with that of another function that captured it', async () => {
+  const pair = makePair();
+  const makeInner = (held: unknown) => () => held;
+  const same = (inner: Call, outer: Call) => () => inner === Reflect.apply(outer, undefined, []);
+  // After some that could not be kept, most functions of the code are not tried.
+  class Held {}
+  for (let turn = 0; turn < rounds; turn += 1) await pair.call(makeInner(new Held()));
+  for (let turn = 0; turn < 10 * rounds; turn += 1) {
+    const inner = makeInner(turn);
+    const outer = () => inner;
+    assert.equal(await pair.call(same(inner, outer)), true, `in turn ${turn}`);
+  }
+});
+
 test('a function that is called is another one from now on', { skip }, async () => {
   let called = (of: number): number => of + 1;
   const make = (turn: number) => () => called(turn);

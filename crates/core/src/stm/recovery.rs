@@ -4,7 +4,7 @@
 use super::commit::{Peer, Surroundings};
 use super::layout::{counter, participant as field, phase, word};
 use super::space::{Claim, Life, Participant, Space, Status};
-use crate::error::Result;
+use crate::error::{CoreError, Result};
 use crate::region::Region;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -48,9 +48,22 @@ impl<R: Region> Space<R> {
                     let peer = Peer { number: owner, life };
                     if around.wait(tries, peer)? {
                         self.recover(me, peer, around)?;
+                        self.check_holder(at, seen, peer)?;
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// An error where a lock has the number of nobody: no repair would ever give it back.
+    fn check_holder(&self, at: u32, seen: u32, Peer { number, life }: Peer) -> Result<()> {
+        let status = Status(self.of(number, field::STATUS)?.load(Acquire));
+        // A repair gives the locks back before it ends, and a thread takes a number, which changes its life, before it locks.
+        let is_held = self.lock(at)?.load(Acquire) == seen;
+        let is_free = life.state == 0 && self.life(number)? == life;
+        if is_free && is_held && status.phase() == phase::IDLE {
+            return Err(CoreError::Corrupt { what: "the lock of an object", value: seen.into() });
         }
         Ok(())
     }

@@ -193,6 +193,30 @@ fn forged_words_are_errors() {
 }
 
 #[test]
+fn a_lock_with_the_number_of_nobody_is_an_error() {
+    let space = space();
+    let world = World::default();
+    let forged = Participant(5);
+    world.dead.lock().expect("no panic").push(forged);
+    let (lock, at) = cell(1);
+    space.lock(lock).expect("inside").store(forged.lock(), Relaxed);
+    let refused = space.await_lock(Participant(0), lock, &world).expect_err("forged");
+    assert_eq!(refused.code(), "SEGMENT_CORRUPT");
+    let mut commit = Commit::default();
+    commit.locks.push(lock);
+    commit.writes.push((at, 1));
+    let refused = space.commit(Participant(0), &mut commit, &world).expect_err("forged");
+    assert_eq!(refused.code(), "SEGMENT_CORRUPT");
+    // Other objects are as they were, for this thread as well.
+    let mut commit = Commit::default();
+    commit.restart(space.now().expect("sound"));
+    commit.locks.push(cell(2).0);
+    commit.writes.push((cell(2).1, 3));
+    let outcome = space.commit(Participant(0), &mut commit, &world).expect("sound");
+    assert!(matches!(outcome, Outcome::Committed(_)));
+}
+
+#[test]
 fn figures_are_those_of_all_participants() {
     let space = space();
     let world = World::default();
