@@ -305,6 +305,8 @@ export interface NativeTransactions {
   places(): number[];
   /** A function that takes memory for an object of so many words, and returns its index. */
   taker(): (words: number) => number;
+  /** The same for a transaction that frees memory: it may use a reserve. */
+  takerToFree(): (words: number) => number;
   keepTaken(): void;
   giveBack(kept: number): void;
   /** A function that commits what the desk has; it returns 0 at a conflict, without an effect. */
@@ -323,7 +325,7 @@ export interface NativeTransactions {
   endSerial(): void;
   /** Counts of all threads, in the order of `figureNames` (stm/stats.ts). */
   figures(): number[];
-  /** Objects that conflicts were about of late: for each its index, its owner, and how many. */
+  /** Objects that conflicts were about of late: for each its index, 1 for a collection, and how many. */
   contended(): number[];
   /** Frees memory that no transaction sees any more. */
   tidy(): void;

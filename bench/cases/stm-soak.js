@@ -70,9 +70,14 @@ export default {
     });
     const pool = new Pool({ size: workers });
     let isOver = false;
+    const faults = [];
     const keepWorking = async () => {
       // A killed worker rejects its call: the next one goes to its successor.
-      while (!isOver) await pool.run(work, shared, 1000).catch(() => {});
+      while (!isOver) {
+        await pool.run(work, shared, 1000).catch(({ code, message }) => {
+          if (code !== 'WORKER_EXITED') faults.push(message);
+        });
+      }
     };
     const working = Array.from({ length: workers }, keepWorking);
     const first = stmStats().commits;
@@ -91,7 +96,7 @@ export default {
         memoryMiB: stmStats().memoryBytes / 1024 ** 2,
         commits: ((stmStats().commits - first) >>> 0) / 1e6,
         kills,
-        wrong: faultsIn(shared),
+        wrong: faultsIn(shared) + faults.length,
       };
     };
     const minute = 60_000 * scale;
@@ -102,6 +107,7 @@ export default {
     isOver = true;
     await Promise.all(working);
     await pool.close();
+    for (const fault of faults.slice(0, 10)) console.error(fault);
     return found;
   },
 };

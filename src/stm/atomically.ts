@@ -3,7 +3,7 @@
 // Not here: one attempt (attempt.ts), sleeping (sleep.ts).
 
 import { isPromise } from 'node:util/types';
-import { CodedError } from '../errors.js';
+import { CodedError, hasCode } from '../errors.js';
 import { notFunction, setTransactionRunning } from '../lib/index.js';
 import { callNative } from '../native.js';
 import { type Attempt, leave, type Watched } from './attempt.js';
@@ -43,9 +43,19 @@ export function atomically<T>(fn: () => T): T {
 export function runUntilDone<T>(fn: () => T): Exclude<Run<T>, { how: 'conflict' }> {
   const { attempt, space } = threadState();
   let isSerial = false;
+  let isCollected = false;
   try {
     for (let failures = 0; ; failures += 1) {
-      const run = runOnce(attempt, fn);
+      let run: Run<T>;
+      try {
+        run = runOnce(attempt, fn);
+      } catch (error) {
+        if (isCollected || !hasCode(error, 'SHARED_MEMORY_FULL')) throw error;
+        // Memory that earlier transactions have freed may wait for commits, which need memory themselves.
+        isCollected = true;
+        attempt.collect();
+        continue;
+      }
       if (run.how !== 'conflict') return run;
       if (failures < attemptsBeforeSerial) pause(failures);
       else if (!isSerial) isSerial = callNative(() => space.native.beginSerial());

@@ -58,6 +58,8 @@ export type Ending = 'conflict' | 'blocked';
 let attempts = 0;
 /** Commits between two tries to free memory. */
 const commitsPerTidy = 64;
+/** Epochs after which no transaction sees what was retired in the first one. */
+const epochsToFree = 4;
 
 /** One for each thread. */
 export class Attempt {
@@ -280,10 +282,14 @@ export class Attempt {
     return leave;
   }
 
-  /** Takes memory for an object of a transaction. Throws `SHARED_MEMORY_FULL`, `STM_TOO_LARGE`. */
-  take(words: number): number {
+  /**
+   * Takes memory for an object of a transaction; `isToFree`: of one that frees memory. Throws `SHARED_MEMORY_FULL`,
+   * `STM_TOO_LARGE`.
+   */
+  take(words: number, isToFree = false): number {
+    const take = isToFree ? this.#space.takeToFree : this.#space.take;
     try {
-      const at = callNative(() => this.#space.take(words));
+      const at = callNative(() => take(words));
       this.#takenCount += 1;
       return at;
     } catch (error) {
@@ -312,10 +318,10 @@ export class Attempt {
   }
 
   /** Puts the bytes of a value, if it has any, into an object of their own. */
-  #placeBytes(value: Words): void {
+  #placeBytes(value: Words, isToFree = false): void {
     const { bytes } = value;
     if (bytes === undefined) return;
-    value.lo = this.take((bytes.length + 3) >> 2);
+    value.lo = this.take((bytes.length + 3) >> 2, isToFree);
     this.#space.bytes.set(bytes, value.lo * 4);
   }
 
@@ -391,6 +397,11 @@ export class Attempt {
     }
   }
 
+  /** Frees what was retired, of all epochs; between two attempts, where memory is full. */
+  collect(): void {
+    for (let epoch = 0; epoch < epochsToFree; epoch += 1) this.#tidy();
+  }
+
   #writeDesk(): void {
     const { deskWrites, maxWrites } = this.#space.at;
     let count = 0;
@@ -406,9 +417,10 @@ export class Attempt {
       );
     }
     let at = deskWrites;
+    const isToFree = this.writes.some(({ isFreed, isReplaced }) => isFreed && !isReplaced);
     for (const write of this.writes) {
       if (write.isReplaced) continue;
-      if (!write.isFreed) this.#placeBytes(write);
+      if (!write.isFreed) this.#placeBytes(write, isToFree);
       this.#desk[at] = write.at;
       this.#desk[at + 1] = write.header;
       this.#desk[at + 2] = write.kind;

@@ -74,6 +74,9 @@ const kinds: ReadonlyMap<number, StmKind> = new Map([
   [KIND_COUNTER, 'TCounter'],
 ]);
 
+/** Reading more names would hold up the event loop. */
+const maxNamesRead = 1000;
+
 /** Everything that has a name, for statistics: nothing where it cannot be read now. */
 function knownByIndex(): Map<number, Known> {
   const found = new Map<number, Known>();
@@ -82,10 +85,12 @@ function knownByIndex(): Map<number, Known> {
     return found;
   }
   try {
-    for (const [name, shared] of namesOfAll().entries()) {
+    for (const [name, shared] of openNames().entries({ limit: maxNamesRead })) {
       const stand = sharedName(shared);
       const kind = kinds.get(stand?.kind ?? 0);
-      if (stand !== undefined && kind !== undefined) found.set(stand.at, { name, kind });
+      // The place of a freed one may have another object.
+      const isThere = stand !== undefined && space.words[stand.at - 1] === stand.header;
+      if (isThere && kind !== undefined) found.set(stand.at, { name, kind });
     }
   } catch (error) {
     if (!(error instanceof CodedError)) throw error;
@@ -110,7 +115,13 @@ function namesOfAll(): TSortedMap<string, Shared> {
     if (Atomics.compareExchange(space.words, root, 0, at) === 0) return made;
     free(made);
   }
-  const at = Atomics.load(space.words, root);
+  return openNames();
+}
+
+/** The same where it is made already. */
+function openNames(): TSortedMap<string, Shared> {
+  const { space } = threadState();
+  const at = Atomics.load(space.words, space.at.root);
   const first = variableAt({ at, header: space.words[at - 1] ?? 0 });
   return typed(collectionOf(KIND_SORTED_MAP, first));
 }

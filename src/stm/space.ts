@@ -31,6 +31,8 @@ export interface Space {
   readonly commit: () => number;
   /** Takes memory for an object of so many words; returns its index. */
   readonly take: (words: number) => number;
+  /** The same for a transaction that frees memory: it may use a reserve. */
+  readonly takeToFree: (words: number) => number;
   readonly words: Int32Array;
   /** The same memory. */
   readonly bytes: Buffer;
@@ -76,6 +78,7 @@ export function openSpace(): Space {
     native,
     commit: native.committer(),
     take: native.taker(),
+    takeToFree: native.takerToFree(),
     words: new Int32Array(memory),
     bytes: Buffer.from(memory),
     desk: new Int32Array(native.desk()),

@@ -89,20 +89,18 @@ export function setNames(names: typeof namesByIndex): void {
   namesByIndex = names;
 }
 
-/** `found`: for each object its index, that of its owner, and its conflicts. */
+/** `found`: for each object its index, 1 for a collection, and its conflicts. */
 function contentionsIn(found: readonly number[]): StmContention[] {
   if (found.length === 0) return [];
   const names = namesByIndex();
-  const byIndex = new Map<number, StmContention>();
+  const all: StmContention[] = [];
   for (let at = 0; at < found.length; at += 3) {
-    const [object = 0, owner = 0, conflicts = 0] = found.slice(at, at + 3);
-    const index = owner === 0 ? object : owner;
+    const [index = 0, isCollection = 0, conflicts = 0] = found.slice(at, at + 3);
     const known = names.get(index);
-    const kind = known?.kind ?? (owner === 0 ? 'TVar' : undefined);
-    const before = byIndex.get(index)?.conflicts ?? 0;
-    byIndex.set(index, { name: known?.name, kind, conflicts: before + conflicts });
+    const kind = known?.kind ?? (isCollection === 0 ? 'TVar' : undefined);
+    all.push({ name: known?.name, kind, conflicts });
   }
-  return [...byIndex.values()].sort((one, other) => other.conflicts - one.conflicts);
+  return all.sort((one, other) => other.conflicts - one.conflicts);
 }
 
 /** The same as the agent reports it, with the number of the memory: each loop of a server reports the same one. */

@@ -2,7 +2,7 @@
 // Not here: the transaction (atomically.ts), how a value lies in memory (write-value.ts, read-value.ts).
 
 import { addSource } from '../agent/index.js';
-import { CodedError } from '../errors.js';
+import { CodedError, hasCode } from '../errors.js';
 import { invalid } from '../lib/index.js';
 import { isInsideWorker } from '../worker/index.js';
 import { Attempt, gone, type Write } from './attempt.js';
@@ -353,13 +353,20 @@ export function partOf(owner: TVar<unknown> | undefined, initial: unknown): TVar
   if (running?.ending !== undefined) throw running.end(running.ending);
   writer.write(initial, words);
   const ownerAt = owner === undefined ? 0 : nameOfVariable(owner).at;
-  return attempt.guard(() => {
+  const make = (): TVar<unknown> => {
     const at = attempt.take(1 + 3);
     const header = attempt.initialise(at, words, running !== undefined, ownerAt);
     if (running !== undefined) return variableOf(attempt, { at, header });
     attempt.keep();
     return SharedVariable.at(at, header);
-  });
+  };
+  try {
+    return attempt.guard(make);
+  } catch (error) {
+    if (running !== undefined || !hasCode(error, 'SHARED_MEMORY_FULL')) throw error;
+    attempt.collect();
+    return attempt.guard(make);
+  }
 }
 
 /** Notes of a variable that was just made that it stands for a collection. */

@@ -9,8 +9,13 @@ import { programFindings } from '../../src/cli/commands/doctor/doctor-program.js
 import { type Finding, isWell, report } from '../../src/cli/commands/doctor/doctor-report.js';
 import type { ProcessSamples, SeenThread } from '../../src/cli/commands/doctor/doctor-samples.js';
 import { loopsByProcess, serverFindings } from '../../src/cli/commands/doctor/doctor-server.js';
-import type { SeenTransactions } from '../../src/cli/commands/doctor/doctor-transactions.js';
+import {
+  type SeenTransactions,
+  transactionsBetween,
+} from '../../src/cli/commands/doctor/doctor-transactions.js';
+import type { PolledThread } from '../../src/observe/index.js';
 import type { LoopStatus, ServerStatus } from '../../src/serve/index.js';
+import { threadWithMemory } from '../observe/memory-thread.js';
 import { unwell } from './findings.js';
 
 const MiB = 1024 ** 2;
@@ -127,7 +132,7 @@ for (const transactions of quiet) {
 
 test('a variable that is fought over is named, with what to do', () => {
   const findings = of({
-    transactions: { ...fought, contended: [hits, { ...hits, name: 'other' }] },
+    transactions: { ...fought, contended: [hits, { ...hits, name: 'other', conflicts: 3 }] },
   });
   assert.deepEqual(unwell(findings), ['transactions: problem']);
   const found = findings.find(({ what }) => what === 'transactions');
@@ -136,6 +141,29 @@ test('a variable that is fought over is named, with what to do', () => {
     '1000 commits and 500 attempts in vain in a second, most of them over the TVar "hits"',
   );
   assert.match(remedyOf('transactions', findings), /^divide it.*tcounter/);
+});
+
+test('a fight that is over is not named, one that goes on is', () => {
+  const polled = (
+    commits: number,
+    conflicts: number,
+    contended: readonly object[],
+  ): PolledThread[] => {
+    const stats = { space: 1, commits, conflicts, contended };
+    return [{ thread: 0, mayBlock: false, stats: threadWithMemory(0, 0, stats) }];
+  };
+  const over = { name: 'over', kind: 'TVar', conflicts: 900 };
+  const before = polled(0, 1000, [over, hits]);
+  const after = polled(10, 1400, [over, { ...hits, conflicts: 400 }, { ...hits, name: 'new' }]);
+  const seen = transactionsBetween(before, after);
+  assert.deepEqual(
+    seen?.contended.map(({ name, conflicts }) => [name, conflicts]),
+    [
+      ['new', 300],
+      ['hits', 100],
+    ],
+  );
+  assert.equal(seen?.conflicts, 400);
 });
 
 const kinds = ['TVar', 'TMap', 'TSortedMap', 'TList', 'TQueue', 'TCounter'] as const;

@@ -5,26 +5,7 @@ import { test } from 'node:test';
 import type { ThreadStats } from '../../src/agent/index.js';
 import { memoriesOf } from '../../src/observe/metrics/sources.js';
 import { type Poll, viewOf } from '../../src/observe/views/view.js';
-
-const noGc = { count: 0, totalMs: 0, maxMs: 0 };
-
-/** A thread that reports this memory. */
-function thread(uptimeMs: number, number: number, stats: object): ThreadStats {
-  return {
-    pid: 10,
-    thread: number,
-    title: '/app/main.js',
-    node: '24.0.0',
-    version: '0.1.0',
-    uptimeMs,
-    loop: { idleMs: 0, activeMs: 0, lag: undefined },
-    heap: { usedBytes: 0, totalBytes: 0, limitBytes: 0, externalBytes: 0 },
-    gc: { minor: noGc, major: noGc, incremental: noGc, weakCallbacks: noGc },
-    process: undefined,
-    captures: { count: 0, totalMs: 0 },
-    sources: [{ kind: 'stm', id: 1, stats }],
-  };
-}
+import { threadWithMemory } from './memory-thread.js';
 
 function counts(commits: number, space = 7) {
   const others = { conflicts: 1, thefts: 2, recoveries: 1, sleeps: 0 };
@@ -37,8 +18,8 @@ function poll(atMs: number, threads: ThreadStats[]): Poll {
 }
 
 test('a transactional memory has rates of its counts', () => {
-  const now = poll(1000, [thread(6000, 0, counts(30))]);
-  const [view] = viewOf(now, poll(0, [thread(5000, 0, counts(10))]));
+  const now = poll(1000, [threadWithMemory(6000, 0, counts(30))]);
+  const [view] = viewOf(now, poll(0, [threadWithMemory(5000, 0, counts(10))]));
   const [memory] = view?.memories ?? [];
   assert.equal(memory?.commitsPerSecond, 20);
   assert.equal(memory?.conflictsPerSecond, 0);
@@ -47,7 +28,11 @@ test('a transactional memory has rates of its counts', () => {
 });
 
 test('a memory that several loops report is one', () => {
-  const threads = [thread(1, 0, counts(5)), thread(1, 2, counts(6)), thread(1, 3, counts(1, 8))];
+  const threads = [
+    threadWithMemory(1, 0, counts(5)),
+    threadWithMemory(1, 2, counts(6)),
+    threadWithMemory(1, 3, counts(1, 8)),
+  ];
   const [view] = viewOf(poll(0, threads), undefined);
   assert.deepEqual(
     view?.memories.map(({ thread: number }) => number),

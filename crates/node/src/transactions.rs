@@ -92,6 +92,12 @@ impl Committer {
         self.space.take(self.me, words, &self.around).map_err(to_js)
     }
 
+    /// The same for a transaction that frees memory.
+    fn take_to_free(&self, words: u32) -> Result<u32> {
+        self.check_open()?;
+        self.space.take_to_free(self.me, words, &self.around).map_err(to_js)
+    }
+
     fn check_open(&self) -> Result<()> {
         let is_open = !self.is_closed.get();
         is_open.then_some(()).ok_or_else(|| refused("this thread has left the memory"))
@@ -207,6 +213,13 @@ impl NativeTransactions {
         bare_function(env, move |words| committer.take(words))
     }
 
+    /// The same for a transaction that frees memory.
+    #[napi]
+    pub fn taker_to_free<'env>(&self, env: &'env Env) -> napi::Result<Unknown<'env>> {
+        let committer = Rc::clone(&self.committer);
+        bare_function(env, move |words| committer.take_to_free(words))
+    }
+
     /// Keeps everything that was taken, outside of a commit.
     #[napi]
     pub fn keep_taken(&self) -> Result<()> {
@@ -307,11 +320,13 @@ impl NativeTransactions {
         Ok([participants, heap_words].into_iter().chain(counts).collect())
     }
 
-    /// Objects that conflicts were about of late: the index of each, its owner, and how many.
+    /// Objects that conflicts were about of late: the index of each, 1 for a collection, and how many.
     #[napi]
     pub fn contended(&self) -> Result<Vec<u32>> {
         let found = self.space.contended().map_err(to_js)?;
-        let each = |Contended { object, owner, conflicts }| [object, owner, conflicts];
+        let each = |Contended { object, is_collection, conflicts }| {
+            [object, u32::from(is_collection), conflicts]
+        };
         Ok(found.into_iter().flat_map(each).collect())
     }
 

@@ -16,7 +16,7 @@ export interface KnownSelf {
   readonly payload: readonly unknown[];
   /** The special of the arrow. */
   readonly entry: unknown[];
-  /** Its slots. */
+  /** The slots of the arrow. */
   readonly slots: unknown[];
   /** The copy of its `this`. */
   readonly copy: object;
@@ -29,10 +29,10 @@ export interface KnownSelf {
   misses: number;
 }
 
-/** Where an export of such an arrow has its parts. */
+/** The parts of an export of such an arrow. */
 export interface SelfParts {
   readonly self: KnownSelf;
-  /** Where the special for the prototype is put. */
+  /** The cell that gets the special for the prototype. */
   readonly prototypeCell: object;
   /** Specials that are no values of slots. */
   readonly specials: ReadonlySet<number>;

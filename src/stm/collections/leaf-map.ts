@@ -158,8 +158,8 @@ export class LeafMap {
     cell.set(attempt, this.#place(attempt, left));
   }
 
-  #place(attempt: Attempt, plan: Plan): Block {
-    return place(attempt, this.#leaves, plan);
+  #place(attempt: Attempt, plan: Plan, isToFree = false): Block {
+    return place(attempt, this.#leaves, plan, isToFree);
   }
 
   #makeCell(attempt: Attempt, block: Block): LeafCell {
@@ -184,7 +184,7 @@ export class LeafMap {
     if (count === 1 && low !== undefined) this.#unlink(attempt, cell, low, next, high);
     else {
       const plan = { of: base, before: [0, at], after: [at + 1, count], next, high } as const;
-      cell.set(attempt, this.#place(attempt, plan));
+      cell.set(attempt, this.#place(attempt, plan, true));
     }
     if (own !== undefined) freeIn(attempt, own);
     return true;
@@ -201,7 +201,7 @@ export class LeafMap {
     const before = this.#before(attempt, cell, low);
     const of = before.load(attempt);
     const range = [0, this.#leaves.count(of)] as const;
-    before.set(attempt, this.#place(attempt, { of, before: range, next, high }));
+    before.set(attempt, this.#place(attempt, { of, before: range, next, high }, true));
     cell.end(attempt);
   }
 
@@ -250,7 +250,9 @@ export class LeafMap {
 
   /** The leaf before one whose first possible key is `low`. */
   #before(attempt: Attempt, { at }: LeafCell, low: Key): LeafCell {
-    return this.#search(attempt, low, (base) => this.#leaves.next(base)?.at === at);
+    const found = this.#search(attempt, low, (base) => this.#leaves.next(base)?.at === at);
+    if (this.#low !== undefined && !isBefore(this.#low, low)) throw damaged('a row of leaves');
+    return found;
   }
 
   /** Number of entries. It reads all leaves. */
@@ -281,7 +283,7 @@ export class LeafMap {
 
   /** Removes all entries. */
   clear(attempt: Attempt): void {
-    const empty = placeEmpty(attempt, this.#leaves);
+    const empty = placeEmpty(attempt, this.#leaves, true);
     this.#endAll(attempt);
     this.#start.set(attempt, empty);
     this.#hints = [];
@@ -383,8 +385,10 @@ export class LeafMap {
   #prune(): void {
     const { words } = threadState().space;
     const isAlive = ({ at, header }: LeafCell): boolean => words[at - 1] === header;
-    this.#lows = this.#lows.filter((_, index) => isAlive(this.#hints[index] ?? this.#start));
-    this.#hints = this.#hints.filter(isAlive);
+    // Asked once for each: another process may end a leaf meanwhile, and the two lists belong together.
+    const alive = this.#hints.map(isAlive);
+    this.#lows = this.#lows.filter((_, index) => alive[index]);
+    this.#hints = this.#hints.filter((_, index) => alive[index]);
     for (const [at, cell] of this.#cells) if (!isAlive(cell)) this.#cells.delete(at);
     this.#pruneAt = Math.max(minPruneAt, 2 * this.#hints.length);
   }
@@ -405,14 +409,15 @@ function makeVariable(attempt: Attempt, { base, words }: Block, owner: number): 
   return { at, header: attempt.initialise(at, value, true, owner) };
 }
 
-function placeEmpty(attempt: Attempt, leaves: Leaves): Block {
-  return place(attempt, leaves, { of: 0, before: [0, 0], next: undefined, high: undefined });
+function placeEmpty(attempt: Attempt, leaves: Leaves, isToFree = false): Block {
+  const plan = { of: 0, before: [0, 0], next: undefined, high: undefined } as const;
+  return place(attempt, leaves, plan, isToFree);
 }
 
-/** Writes a leaf into a block of its own. */
-function place(attempt: Attempt, leaves: Leaves, plan: Plan): Block {
+/** Writes a leaf into a block of its own. `isToFree`: it has less than the one before. */
+function place(attempt: Attempt, leaves: Leaves, plan: Plan, isToFree: boolean): Block {
   const { words, bytes } = leaves.size(plan);
-  const base = attempt.take(words);
+  const base = attempt.take(words, isToFree);
   leaves.write(base, plan, bytes);
   return { base, words };
 }

@@ -1,4 +1,5 @@
 // Arrows of known code that use `this`: written from what was learnt, with the results, and refusals, of the long way.
+// Long (over 400 lines): each way in which an object may differ from the one that was learnt is a case.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

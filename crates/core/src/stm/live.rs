@@ -31,6 +31,9 @@ fn state_in(text: &str, thread: u32) -> Option<u32> {
 /// True: the thread of this state still runs, or that cannot be said: a system may hide the threads of other users, and
 /// a process may have no descriptor left.
 pub fn is_alive(state: u32) -> bool {
+    if state == 0 {
+        return false; // no thread, whose number would be that of a process group
+    }
     let thread = thread_of(state);
     match std::fs::read_to_string(format!("/proc/{thread}/stat")) {
         Ok(text) => state_in(&text, thread) == Some(state),

@@ -28,6 +28,32 @@ impl<R: Region> Space<R> {
     /// Takes a block for an object of `words` words; the result is the place of the object. Its words have any
     /// values, and its lock must be set. It is the transaction's, until that commits or gives it back.
     pub fn take(&self, me: Participant, words: u32, around: &impl Surroundings) -> Result<u32> {
+        self.take_beside(me, words, self.reserve(), around)
+    }
+
+    /// The same for a transaction that frees memory: half of the reserve is for those.
+    pub fn take_to_free(
+        &self,
+        me: Participant,
+        words: u32,
+        around: &impl Surroundings,
+    ) -> Result<u32> {
+        self.take_beside(me, words, self.reserve() / 2, around)
+    }
+
+    /// Words at the end of the heap for logs, and for transactions that free memory: a full memory can be emptied.
+    fn reserve(&self) -> u32 {
+        4 * Log::words(self.shape().large_writes)
+    }
+
+    /// `kept`: words of the heap that stay free.
+    fn take_beside(
+        &self,
+        me: Participant,
+        words: u32,
+        kept: u32,
+        around: &impl Surroundings,
+    ) -> Result<u32> {
         let needed = words.saturating_add(HEADER_WORDS);
         let class = CLASS_WORDS.iter().position(|&size| size >= needed);
         let class = class.ok_or(CoreError::Full { size_bytes: u64::from(needed) * 4 })? as u32;
@@ -39,7 +65,7 @@ impl<R: Region> Space<R> {
         self.grow_log(me, taken + 1)?;
         let list = self.of(me, field::FREE + class)?;
         if list.load(Relaxed) == 0 {
-            self.refill(me, class, around)?;
+            self.refill(me, class, kept, around)?;
         }
         let block = list.load(Relaxed);
         self.class_of(block)?;
@@ -105,11 +131,17 @@ impl<R: Region> Space<R> {
     }
 
     /// Fills the empty list of a class: from the shared one, from the heap, or by dividing a larger free block.
-    fn refill(&self, me: Participant, class: u32, around: &impl Surroundings) -> Result<()> {
+    fn refill(
+        &self,
+        me: Participant,
+        class: u32,
+        kept: u32,
+        around: &impl Surroundings,
+    ) -> Result<()> {
         if self.take_batch(me, class, around)? {
             return Ok(());
         }
-        let full = match self.carve(me, class) {
+        let full = match self.carve(me, class, kept) {
             Err(full @ CoreError::Full { .. }) => full,
             carved => return carved,
         };
@@ -171,13 +203,13 @@ impl<R: Region> Space<R> {
         }
     }
 
-    /// Takes words from the heap, and memory for them.
-    fn take_heap(&self, words: u32) -> Result<u32> {
+    /// Takes words from the heap, of which `kept` stay free, and memory for them.
+    fn take_heap(&self, words: u32, kept: u32) -> Result<u32> {
         let top = self.word(word::HEAP_TOP)?;
         loop {
             let at = top.load(Relaxed);
             let end = u64::from(at) + u64::from(words);
-            if end > self.shape().size_words.into() {
+            if end + u64::from(kept) > self.shape().size_words.into() {
                 return Err(CoreError::Full { size_bytes: u64::from(words) * 4 });
             }
             // Before they are taken: a refusal has no effect.
@@ -189,10 +221,10 @@ impl<R: Region> Space<R> {
     }
 
     /// Makes free blocks of a new chunk.
-    fn carve(&self, me: Participant, class: u32) -> Result<()> {
+    fn carve(&self, me: Participant, class: u32, kept: u32) -> Result<()> {
         let words = CLASS_WORDS[class as usize];
         let blocks = (CHUNK_WORDS / words).max(1);
-        let at = self.take_heap(blocks * words)?;
+        let at = self.take_heap(blocks * words, kept)?;
         self.make_blocks(me, class, at, blocks)
     }
 
@@ -225,7 +257,7 @@ impl<R: Region> Space<R> {
     pub fn share_free(&self, me: Participant, around: &impl Surroundings) -> Result<()> {
         for class in 0..CLASSES {
             let blocks = self.of(me, field::FREE_COUNT + class)?.load(Relaxed);
-            if blocks >= 2 * batch_blocks(class) {
+            for _ in 1..blocks / batch_blocks(class) {
                 self.share_batch(me, class, around)?;
             }
         }
@@ -237,6 +269,9 @@ impl<R: Region> Space<R> {
         let first = own.load(Relaxed);
         let mut last = first;
         for _ in 1..batch_blocks(class) {
+            if last == 0 {
+                break;
+            }
             self.class_of(last)?;
             last = self.word(last - HEADER_WORDS)?.load(Relaxed);
         }
@@ -336,7 +371,7 @@ impl<R: Region> Space<R> {
         if writes <= old.writes {
             return Ok(());
         }
-        let at = self.take_heap(Log::words(self.shape().large_writes))?;
+        let at = self.take_heap(Log::words(self.shape().large_writes), 0)?;
         let new = Log { at, writes: self.shape().large_writes };
         for taken in 0..self.of(me, field::TAKEN_COUNT)?.load(Relaxed).min(old.writes) {
             let block = self.word(old.taken(taken))?.load(Relaxed);

@@ -138,8 +138,13 @@ impl<R: Region> Space<R> {
     /// Undoes or completes the commit of a participant that has ended, gives its memory back, and frees its number;
     /// not when another does so, or the number has a new thread.
     pub fn recover(&self, me: Participant, dead: Peer, around: &impl Surroundings) -> Result<()> {
-        if !self.claim(me, dead.number, 0, around)? {
-            return Ok(());
+        let mut tries = 0;
+        // The claimant may end as well: its claim ends with it, and the repair begins again.
+        while !self.claim(me, dead.number, tries, around)? {
+            if self.life(dead.number)? != dead.life {
+                return Ok(());
+            }
+            tries += 1;
         }
         // A thread that takes the number from now on waits for the claim.
         if self.life(dead.number)? == dead.life {

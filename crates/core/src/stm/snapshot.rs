@@ -61,7 +61,8 @@ impl<R: Region> Space<R> {
         Ok(changed.is_none())
     }
 
-    fn first_changed(
+    /// The first object of `reads` that has changed.
+    pub(super) fn first_changed(
         &self,
         reads: &[u32],
         snapshot: u32,

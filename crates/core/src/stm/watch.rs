@@ -34,7 +34,7 @@ impl<R: Region> Space<R> {
         }
         // SeqCst pairs with the fence in `wake_watchers`.
         fence(SeqCst);
-        self.is_unchanged(reads, snapshot, None)
+        Ok(self.first_changed(reads, snapshot, None)?.is_none())
     }
 
     /// Wakes all that watch one of these locks, which were just released.

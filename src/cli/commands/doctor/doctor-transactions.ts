@@ -26,8 +26,23 @@ export function transactionsBetween(
   return {
     commits: more('commits'),
     conflicts: more('conflicts'),
-    contended: after.contended ?? [],
+    contended: contendedSince(before.contended ?? [], after.contended ?? []),
   };
+}
+
+/** The contentions that have grown: a count that aged meanwhile is as it is. */
+function contendedSince(
+  before: readonly StmContention[],
+  after: readonly StmContention[],
+): StmContention[] {
+  const left = [...before];
+  const grown = after.flatMap((each): StmContention[] => {
+    const at = left.findIndex(({ name, kind }) => name === each.name && kind === each.kind);
+    const [old] = at < 0 ? [] : left.splice(at, 1);
+    const more = each.conflicts - (old?.conflicts ?? 0);
+    return more === 0 ? [] : [{ ...each, conflicts: more > 0 ? more : each.conflicts }];
+  });
+  return grown.sort((one, other) => other.conflicts - one.conflicts);
 }
 
 /** Fewer attempts in vain are no matter, however few transactions there are. */
@@ -42,7 +57,9 @@ export function transactionFindings(seen: SeenTransactions | undefined): Finding
   const counts = `${commits} commits and ${conflicts} attempts in vain in a second`;
   if (conflicts < fewConflicts || share < muchShare) return [{ what, state: 'ok', detail: counts }];
   const [most] = contended;
-  const detail = most === undefined ? counts : `${counts}, most of them over ${shown(most)}`;
+  const all = contended.reduce((sum, each) => sum + each.conflicts, 0);
+  const part = most !== undefined && most.conflicts > all / 2 ? 'most' : 'many';
+  const detail = most === undefined ? counts : `${counts}, ${part} of them over ${shown(most)}`;
   const cost = `${percent(share)} of all attempts ran for nothing, and ran again`;
   return [{ what, state: 'problem', detail, cost, remedy: remedyOf(most) }];
 }
