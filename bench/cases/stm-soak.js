@@ -22,6 +22,8 @@ const workers = 2;
 const moments = ['minute-1', `minute-${minutes}`];
 const accountCount = 20;
 const itemCount = 300;
+/** Codes of a call whose worker was killed, at work or at its start. */
+const deaths = new Set(['WORKER_EXITED', 'WORKER_START_FAILED']);
 
 const bar = (contender, figure, says, limit) => ({
   says,
@@ -75,7 +77,7 @@ export default {
       // A killed worker rejects its call: the next one goes to its successor.
       while (!isOver) {
         await pool.run(work, shared, 1000).catch(({ code, message }) => {
-          if (code !== 'WORKER_EXITED') faults.push(message);
+          if (!deaths.has(code)) faults.push(message);
         });
       }
     };

@@ -58,6 +58,7 @@ export type Ending = 'conflict' | 'blocked';
 let attempts = 0;
 /** Commits between two tries to free memory. */
 const commitsPerTidy = 64;
+const forPause = new Int32Array(new SharedArrayBuffer(4));
 /** Epochs after which no transaction sees what was retired in the first one. */
 const epochsToFree = 4;
 
@@ -397,9 +398,12 @@ export class Attempt {
     }
   }
 
-  /** Frees what was retired, of all epochs; between two attempts, where memory is full. */
+  /** Frees what this thread has retired, where memory is full or much is; between two attempts. */
   collect(): void {
-    for (let epoch = 0; epoch < epochsToFree; epoch += 1) this.#tidy();
+    for (let epoch = 0; epoch < epochsToFree; epoch += 1) {
+      this.#tidy();
+      Atomics.wait(forPause, 0, 0, 1); // transactions of others end, and the next epoch begins
+    }
   }
 
   #writeDesk(): void {

@@ -81,8 +81,8 @@ for (const repair of repairs) {
   test(`a worker that ends before step ${repair} of a repair leaves it to the next one`, async () => {
     const { moves, move, total } = makeWorld();
     const isKilled = (error: unknown): boolean => hasCode(error, 'WORKER_EXITED');
-    // One ends behind its commit point, with all its locks. A second one meets them, repairs that, and ends there:
-    // nobody else may touch the variables meanwhile.
+    // One ends behind its commit point, with all its locks. A second one, which gets its number, repairs that and ends
+    // there: nobody else may touch the variables meanwhile.
     const first = mover('8:1');
     await assert.rejects(first.run(move), isKilled);
     const second = mover(`${repair}:1`);

@@ -347,7 +347,7 @@ export class ContextExporter implements OwnExporter {
     const instance = thisOf(known, read);
     if (!isAsLearnt(self, instance)) {
       self.misses += 1;
-      if (self.misses > maxMisses) this.#known.forget(known);
+      if (self.misses % maxMisses === 0) this.#known.relearn(known);
       return undefined;
     }
     self.misses = 0;

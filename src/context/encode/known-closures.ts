@@ -75,6 +75,7 @@ export class KnownClosures {
   readonly #byNumber = new Map<number, KnownClosure>();
   /** Number of exports by code, up to the one that is learnt. */
   readonly #exports = new Map<number, number>();
+  readonly #relearnt = new Set<number>();
   /** True: another exporter has learnt the code that was read last. */
   #isLearntElsewhere = false;
   readonly #intern: Intern;
@@ -100,6 +101,11 @@ export class KnownClosures {
     const { described, globals } = known;
     if (!ordinary.has(Object.getPrototypeOf(fn)) || !isBare(fn, described)) return undefined;
     return globals.every(isOfNode) ? known : undefined;
+  }
+
+  /** Lets the next export of the code be learnt in the place of this one, if it can be. */
+  relearn({ codeId }: KnownClosure): void {
+    this.#relearnt.add(codeId);
   }
 
   /** Lets the code be learnt anew, after a change that stays. */
@@ -139,7 +145,8 @@ export class KnownClosures {
   ): void {
     const { codeId, slots } = described;
     const exports = (this.#exports.get(codeId) ?? 0) + 1;
-    const mayLearn = exports <= exportsBeforeLearning || this.#isLearntElsewhere;
+    const isNew = exports <= exportsBeforeLearning;
+    const mayLearn = this.#relearnt.delete(codeId) || isNew || this.#isLearntElsewhere;
     this.#isLearntElsewhere = false;
     if (!mayLearn) return;
     this.#exports.set(codeId, exports);

@@ -106,8 +106,8 @@ function isPlainProperty(holder: object, key: string | symbol): boolean {
 }
 
 /**
- * Calls `write` while the payload has these values: `values` of the slots, the properties of `instance`, and the identity
- * of the arrow.
+ * Calls `write` while the payload has these values: `values` of the slots, the properties of `instance`, and the
+ * identity of the arrow.
  */
 export function withSelf<T>(
   known: KnownSelf,

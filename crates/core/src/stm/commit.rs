@@ -74,6 +74,10 @@ pub struct Peer {
     pub life: Life,
 }
 
+/// Tries of `Surroundings::wait` between two questions whether the other one lives: the last of them asks.
+pub const TRIES_PER_QUESTION: u32 = 128;
+pub(super) const ASKING_TRY: u32 = TRIES_PER_QUESTION - 1;
+
 /// The surroundings of a commit: waits, and in tests the end of a participant at a step.
 pub trait Surroundings {
     /// Called before each step; an error ends the commit there, as the end of its process does.
@@ -146,7 +150,7 @@ impl<R: Region> Space<R> {
         if needed > self.shape().large_writes.into() {
             return Err(CoreError::TooLarge { writes: needed });
         }
-        self.grow_log(me, needed as u32)?;
+        self.grow_log(me, needed as u32, 0)?;
         // Ascending for all: two that took each other's locks would wait, until one is aborted.
         commit.locks.sort_unstable();
         commit.locks.dedup();

@@ -20,15 +20,14 @@ pub struct Contended {
 }
 
 impl<R: Region> Space<R> {
-    /// Notes a conflict about an object of a transaction that runs, for its collection if it is a part of one. Each has
-    /// one of 16 places, by its index, and a place keeps the object that the majority of its conflicts is about (Boyer, Moore 1981). Threads write without order: a count that is lost changes
-    /// a statistic and nothing else.
+    /// Notes a conflict about an object, for its collection if it is a part of one. Each has one of 16 places, by its
+    /// index, and a place keeps the object that the majority of its conflicts is about (Boyer, Moore 1981). Threads
+    /// write without order: a count that is lost changes a statistic and nothing else.
     pub(super) fn note_conflict(&self, object: u32) -> Result<()> {
         if cfg!(loom) {
             return Ok(()); // states that no protocol depends on
         }
-        let owner = self.owner_of(object)?;
-        let object = if owner == 0 { object } else { owner };
+        let Some(object) = self.stand_of(object)? else { return Ok(()) };
         let place = object.wrapping_mul(0x9e37_79b1) >> (32 - CONTENDED_PLACES.ilog2());
         let at = word::CONTENDED + 2 * place;
         let (kept, count) = (self.word(at)?, self.word(at + 1)?);
@@ -44,15 +43,19 @@ impl<R: Region> Space<R> {
         Ok(())
     }
 
-    /// The object that stands for the collection of which this is a part, or itself; 0: it is no part of one.
-    fn owner_of(&self, object: u32) -> Result<u32> {
-        self.lock(object)?;
+    /// The object that stands for the collection of which this is a part, or the object itself. `None`: it is a list of
+    /// free blocks.
+    fn stand_of(&self, object: u32) -> Result<Option<u32>> {
         let first = self.shape().chunks_at() + HEADER_WORDS;
+        self.lock(object)?;
         if object < first {
-            return Ok(0); // a list of free blocks
+            return Ok(None);
         }
         let owner = self.word(object - HEADER_WORDS)?.load(Relaxed);
-        Ok(if owner < first || owner >= self.shape().size_words { 0 } else { owner })
+        let is_inside = owner >= first && owner < self.shape().size_words;
+        // A block that was freed meanwhile has another block in that word.
+        let is_stand = is_inside && self.word(owner - HEADER_WORDS)?.load(Relaxed) == owner;
+        Ok(Some(if is_stand { owner } else { object }))
     }
 
     fn age_conflicts(&self) -> Result<()> {
@@ -71,10 +74,11 @@ impl<R: Region> Space<R> {
             let object = self.word(at)?.load(Relaxed);
             let conflicts = self.word(at + 1)?.load(Relaxed);
             // A place with a forged index is left out.
-            let Some(owner) = self.owner_of(object).ok().filter(|_| conflicts > 0) else {
-                continue;
-            };
-            found.push(Contended { object, is_collection: owner == object, conflicts });
+            let Ok(Some(_)) = self.stand_of(object) else { continue };
+            if conflicts > 0 {
+                let is_collection = self.word(object - HEADER_WORDS)?.load(Relaxed) == object;
+                found.push(Contended { object, is_collection, conflicts });
+            }
         }
         Ok(found)
     }

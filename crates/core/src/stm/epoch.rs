@@ -3,7 +3,7 @@
 //! which may be one behind the present one; readers of that see the blocks, too. So what was retired three epochs ago
 //! is seen by no transaction that runs (Fraser 2004: practical lock-freedom, epoch-based reclamation).
 
-use super::commit::{Peer, Surroundings};
+use super::commit::{ASKING_TRY, Peer, Surroundings};
 use super::layout::{participant as field, word};
 use super::space::{Participant, Space};
 use crate::error::Result;
@@ -72,7 +72,7 @@ impl<R: Region> Space<R> {
                 *held_back += 1;
                 let life = self.life(number)?;
                 if around.has_gone(*held_back, life)? {
-                    self.recover(me, Peer { number, life }, around)?;
+                    self.try_recover(me, Peer { number, life }, ASKING_TRY, around)?;
                     *held_back = 0;
                 }
             }

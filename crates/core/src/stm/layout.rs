@@ -119,8 +119,8 @@ pub const CLASS_WORDS: [u32; 24] = [
 pub const CLASSES: u32 = CLASS_WORDS.len() as u32;
 /// Words that participants take from the heap at once; the largest blocks one by one.
 pub const CHUNK_WORDS: u32 = 16_384;
-/// Words before an object: the next block of its list, and `class | generation << 8`. While an object is in use the first
-/// one is its owner: the object that stands for the collection that it is a part of.
+/// Words before an object: the next block of its list, and `class | generation << 8`. While an object is in use the
+/// first one is its owner: the object that stands for the collection that it is a part of.
 pub const HEADER_WORDS: u32 = 2;
 pub const CLASS_BITS: u32 = 8;
 

@@ -1,6 +1,6 @@
 //! The surroundings of transactions in a real process: threads of the system, waits that grow, futexes.
 
-use super::commit::{Peer, Surroundings};
+use super::commit::{Peer, Surroundings, TRIES_PER_QUESTION};
 use super::space::Life;
 use crate::error::{CoreError, Result};
 use crate::sync::AtomicU32;
@@ -50,8 +50,6 @@ pub fn thread_of(state: u32) -> u32 {
 const SPINS: u32 = 30;
 const YIELDS: u32 = 128;
 const NAP: Duration = Duration::from_micros(50);
-/// Tries between two questions whether a thread lives, which read a file of /proc.
-const TRIES_PER_QUESTION: u32 = 128;
 /// Epochs that are held back before the same question.
 const HELD_BACK: u32 = 16;
 

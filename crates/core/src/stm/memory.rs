@@ -28,30 +28,30 @@ impl<R: Region> Space<R> {
     /// Takes a block for an object of `words` words; the result is the place of the object. Its words have any
     /// values, and its lock must be set. It is the transaction's, until that commits or gives it back.
     pub fn take(&self, me: Participant, words: u32, around: &impl Surroundings) -> Result<u32> {
-        self.take_beside(me, words, self.reserve(), around)
+        self.take_beside(me, words, self.reserve_words(), around)
     }
 
-    /// The same for a transaction that frees memory: half of the reserve is for those.
+    /// Takes a block for a transaction that frees memory: half of the reserve is for those.
     pub fn take_to_free(
         &self,
         me: Participant,
         words: u32,
         around: &impl Surroundings,
     ) -> Result<u32> {
-        self.take_beside(me, words, self.reserve() / 2, around)
+        self.take_beside(me, words, self.reserve_words() / 2, around)
     }
 
     /// Words at the end of the heap for logs, and for transactions that free memory: a full memory can be emptied.
-    fn reserve(&self) -> u32 {
+    fn reserve_words(&self) -> u32 {
         4 * Log::words(self.shape().large_writes)
     }
 
-    /// `kept`: words of the heap that stay free.
+    /// `kept_words`: those at the end of the heap that stay free.
     fn take_beside(
         &self,
         me: Participant,
         words: u32,
-        kept: u32,
+        kept_words: u32,
         around: &impl Surroundings,
     ) -> Result<u32> {
         let needed = words.saturating_add(HEADER_WORDS);
@@ -62,10 +62,10 @@ impl<R: Region> Space<R> {
         if taken >= self.shape().large_writes {
             return Err(CoreError::TooLarge { writes: taken.into() });
         }
-        self.grow_log(me, taken + 1)?;
+        self.grow_log(me, taken + 1, kept_words / 2)?;
         let list = self.of(me, field::FREE + class)?;
         if list.load(Relaxed) == 0 {
-            self.refill(me, class, kept, around)?;
+            self.refill(me, class, kept_words, around)?;
         }
         let block = list.load(Relaxed);
         self.class_of(block)?;
@@ -135,13 +135,13 @@ impl<R: Region> Space<R> {
         &self,
         me: Participant,
         class: u32,
-        kept: u32,
+        kept_words: u32,
         around: &impl Surroundings,
     ) -> Result<()> {
         if self.take_batch(me, class, around)? {
             return Ok(());
         }
-        let full = match self.carve(me, class, kept) {
+        let full = match self.carve(me, class, kept_words) {
             Err(full @ CoreError::Full { .. }) => full,
             carved => return carved,
         };
@@ -203,13 +203,13 @@ impl<R: Region> Space<R> {
         }
     }
 
-    /// Takes words from the heap, of which `kept` stay free, and memory for them.
-    fn take_heap(&self, words: u32, kept: u32) -> Result<u32> {
+    /// Takes words from the heap, of which `kept_words` stay free, and memory for them.
+    fn take_heap(&self, words: u32, kept_words: u32) -> Result<u32> {
         let top = self.word(word::HEAP_TOP)?;
         loop {
             let at = top.load(Relaxed);
             let end = u64::from(at) + u64::from(words);
-            if end + u64::from(kept) > self.shape().size_words.into() {
+            if end + u64::from(kept_words) > self.shape().size_words.into() {
                 return Err(CoreError::Full { size_bytes: u64::from(words) * 4 });
             }
             // Before they are taken: a refusal has no effect.
@@ -221,10 +221,10 @@ impl<R: Region> Space<R> {
     }
 
     /// Makes free blocks of a new chunk.
-    fn carve(&self, me: Participant, class: u32, kept: u32) -> Result<()> {
+    fn carve(&self, me: Participant, class: u32, kept_words: u32) -> Result<()> {
         let words = CLASS_WORDS[class as usize];
         let blocks = (CHUNK_WORDS / words).max(1);
-        let at = self.take_heap(blocks * words, kept)?;
+        let at = self.take_heap(blocks * words, kept_words)?;
         self.make_blocks(me, class, at, blocks)
     }
 
@@ -256,8 +256,8 @@ impl<R: Region> Space<R> {
     /// Passes a batch of each list that is too long to the shared one. Call it between transactions.
     pub fn share_free(&self, me: Participant, around: &impl Surroundings) -> Result<()> {
         for class in 0..CLASSES {
-            let blocks = self.of(me, field::FREE_COUNT + class)?.load(Relaxed);
-            for _ in 1..blocks / batch_blocks(class) {
+            let blocks = self.of(me, field::FREE_COUNT + class)?;
+            while blocks.load(Relaxed) >= 2 * batch_blocks(class) {
                 self.share_batch(me, class, around)?;
             }
         }
@@ -348,7 +348,7 @@ impl<R: Region> Space<R> {
         let list = self.of(me, field::LIMBO + limbo)?;
         let count = self.of(me, field::TAKEN_COUNT)?;
         let taken = count.load(Relaxed);
-        self.grow_log(me, taken + 1)?;
+        self.grow_log(me, taken + 1, 0)?;
         let place = self.word(self.log(me)?.taken(taken))?;
         loop {
             let block = list.load(Relaxed);
@@ -366,12 +366,12 @@ impl<R: Region> Space<R> {
     }
 
     /// Gives `me` a large log if the small one has no room for `writes`. The blocks that it took stay in the log.
-    pub(super) fn grow_log(&self, me: Participant, writes: u32) -> Result<()> {
+    pub(super) fn grow_log(&self, me: Participant, writes: u32, kept_words: u32) -> Result<()> {
         let old = self.log(me)?;
         if writes <= old.writes {
             return Ok(());
         }
-        let at = self.take_heap(Log::words(self.shape().large_writes), 0)?;
+        let at = self.take_heap(Log::words(self.shape().large_writes), kept_words)?;
         let new = Log { at, writes: self.shape().large_writes };
         for taken in 0..self.of(me, field::TAKEN_COUNT)?.load(Relaxed).min(old.writes) {
             let block = self.word(old.taken(taken))?.load(Relaxed);

@@ -59,7 +59,8 @@ impl<R: Region> Space<R> {
     /// An error where a lock has the number of nobody: no repair would ever give it back.
     fn check_holder(&self, at: u32, seen: u32, Peer { number, life }: Peer) -> Result<()> {
         let status = Status(self.of(number, field::STATUS)?.load(Acquire));
-        // A repair gives the locks back before it ends, and a thread takes a number, which changes its life, before it locks.
+        // A repair gives the locks back before it ends. A thread takes a number, which changes its life, before it
+        // locks.
         let is_held = self.lock(at)?.load(Acquire) == seen;
         let is_free = life.state == 0 && self.life(number)? == life;
         if is_free && is_held && status.phase() == phase::IDLE {
@@ -81,11 +82,10 @@ impl<R: Region> Space<R> {
             return Ok(());
         }
         // Acquire: a later commit of the owner would have waited for this claim.
-        if self.of(owner, field::STATUS)?.load(Acquire) == status.0 {
-            self.give_back(owner)?;
-        }
+        let is_same = self.of(owner, field::STATUS)?.load(Acquire) == status.0;
+        let done = if is_same { self.give_back(owner) } else { Ok(()) };
         self.of(owner, field::CLAIMANT)?.store(0, Release);
-        Ok(())
+        done
     }
 
     /// True: `me` alone may change the commit of `owner` now. One claim follows another whose claimant has ended.
@@ -140,12 +140,34 @@ impl<R: Region> Space<R> {
     pub fn recover(&self, me: Participant, dead: Peer, around: &impl Surroundings) -> Result<()> {
         let mut tries = 0;
         // The claimant may end as well: its claim ends with it, and the repair begins again.
-        while !self.claim(me, dead.number, tries, around)? {
+        while !self.try_recover(me, dead, tries, around)? {
             if self.life(dead.number)? != dead.life {
-                return Ok(());
+                break;
             }
             tries += 1;
         }
+        Ok(())
+    }
+
+    /// The same without a wait. False: another one has the claim.
+    pub fn try_recover(
+        &self,
+        me: Participant,
+        dead: Peer,
+        tries: u32,
+        around: &impl Surroundings,
+    ) -> Result<bool> {
+        if !self.claim(me, dead.number, tries, around)? {
+            return Ok(false);
+        }
+        let repaired = self.repair(me, dead, around);
+        if !around.has_ended() {
+            self.of(dead.number, field::CLAIMANT)?.store(0, Release);
+        }
+        repaired.map(|()| true)
+    }
+
+    fn repair(&self, me: Participant, dead: Peer, around: &impl Surroundings) -> Result<()> {
         // A thread that takes the number from now on waits for the claim.
         if self.life(dead.number)? == dead.life {
             let status = self.recover_claimed(dead.number, around)?;
@@ -154,7 +176,6 @@ impl<R: Region> Space<R> {
             }
             self.release_number(dead.number, dead.life)?;
         }
-        self.of(dead.number, field::CLAIMANT)?.store(0, Release);
         Ok(())
     }
 
@@ -164,9 +185,11 @@ impl<R: Region> Space<R> {
         while !self.claim(me, me, tries, around)? {
             tries += 1;
         }
-        self.recover_claimed(me, around)?;
-        self.of(me, field::CLAIMANT)?.store(0, Release);
-        Ok(())
+        let repaired = self.recover_claimed(me, around);
+        if !around.has_ended() {
+            self.of(me, field::CLAIMANT)?.store(0, Release);
+        }
+        repaired.map(|_| ())
     }
 
     /// Ends the commit of a participant; for its claimant, which may itself end at any instruction: another one

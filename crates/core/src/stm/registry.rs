@@ -1,7 +1,7 @@
 //! The threads behind the participants' numbers. A number of a thread that has ended goes to the next one, which
 //! first undoes or completes its commit, and inherits its free memory.
 
-use super::commit::{Peer, Surroundings};
+use super::commit::{ASKING_TRY, Peer, Surroundings};
 use super::layout::{participant as field, phase, word};
 use super::space::{Participant, Space, Status};
 use crate::error::{CoreError, Result};
@@ -51,6 +51,7 @@ impl<R: Region> Space<R> {
         is_alive: impl Fn(u32) -> bool,
         around: &impl Surroundings,
     ) -> Result<()> {
+        let mut result = Ok(());
         for number in 0..self.word(word::NUMBERS)?.load(Acquire).min(self.shape().participants) {
             let number = Participant(number);
             let life = self.life(number)?;
@@ -58,9 +59,11 @@ impl<R: Region> Space<R> {
                 != phase::IDLE
                 || self.of(number, field::EPOCH)?.load(Acquire) != 0;
             if number != me && is_busy && life.state != 0 && !is_alive(life.state) {
-                self.recover(me, Peer { number, life }, around)?;
+                // One that cannot be repaired holds up no other one.
+                let peer = Peer { number, life };
+                result = result.and(self.try_recover(me, peer, ASKING_TRY, around).map(|_| ()));
             }
         }
-        Ok(())
+        result
     }
 }

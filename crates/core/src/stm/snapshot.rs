@@ -46,8 +46,8 @@ impl<R: Region> Space<R> {
         Ok(Reading::Seen { value, version: before })
     }
 
-    /// True: no object of `reads` has changed since `snapshot`; one that has is noted. `own`: the participant whose locks
-    /// are no change, with the version that each had.
+    /// True: no object of `reads` has changed since `snapshot`; one that has is noted. `own`: the participant whose
+    /// locks are no change, with the version that each had.
     pub fn is_unchanged(
         &self,
         reads: &[u32],

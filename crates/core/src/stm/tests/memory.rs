@@ -11,6 +11,7 @@ use std::collections::HashSet;
 
 const ME: Participant = Participant(0);
 const OTHER: Participant = Participant(1);
+const THIRD: Participant = Participant(2);
 
 /// All blocks of a list, each once.
 fn blocks_of(space: &Space<Words>, mut block: u32, seen: &mut HashSet<u32>) -> u32 {
@@ -80,8 +81,17 @@ fn commit(
 }
 
 fn recover(space: &Space<Words>, dead: Participant, around: &impl Surroundings) -> bool {
+    recover_by(space, OTHER, dead, around)
+}
+
+fn recover_by(
+    space: &Space<Words>,
+    me: Participant,
+    dead: Participant,
+    around: &impl Surroundings,
+) -> bool {
     let life = space.life(dead).expect("inside");
-    space.recover(OTHER, Peer { number: dead, life }, around).is_ok()
+    space.recover(me, Peer { number: dead, life }, around).is_ok()
 }
 
 #[test]
@@ -242,8 +252,9 @@ fn no_block_is_lost_or_twice_there_wherever_its_owner_ends() {
             world.end_at.set(repair.map(|step| (step, 0)));
             recover(&space, ME, &world);
             world.end_at.set(None);
-            space.of(ME, field::CLAIMANT).expect("inside").store(0, Relaxed);
-            assert!(recover(&space, ME, &world));
+            // The repairer has ended, too: the next one takes its claim away.
+            world.dead.lock().expect("no panic").push(OTHER);
+            assert!(recover_by(&space, THIRD, ME, &world));
             // Committed: `old` is in limbo and two blocks are in use. Not committed: `old` alone is in use.
             let is_committed = step > 6 && step < 31;
             let in_use = if is_committed { 2 } else { 1 };
@@ -273,6 +284,34 @@ fn what_one_takes_and_another_frees_comes_back() {
     let used = space.word(word::HEAP_TOP).expect("inside").load(Relaxed) - SHAPE.chunks_at();
     assert!(used <= 8 * CHUNK_WORDS, "{} chunks", used / CHUNK_WORDS);
     free_blocks(&space);
+}
+
+#[test]
+fn large_blocks_that_one_frees_are_there_for_others_at_once() {
+    let space = space();
+    let blocks = std::iter::from_fn(|| space.take(ME, 8000, &Calm).ok()).count();
+    space.give_taken_back(ME, 0).expect("sound");
+    space.share_free(ME, &Calm).expect("sound");
+    let taken = std::iter::from_fn(|| space.take(OTHER, 8000, &Calm).ok()).count();
+    assert!(taken + 2 >= blocks, "{taken} of {blocks}");
+}
+
+#[test]
+fn a_full_heap_has_blocks_for_transactions_that_free() {
+    let space = space();
+    while space.take(ME, 4, &Calm).is_ok() {
+        let count = space.of(ME, field::TAKEN_COUNT).expect("inside");
+        if count.load(Relaxed) == SHAPE.large_writes - 1 {
+            count.store(0, Relaxed); // they are in use
+        }
+    }
+    assert_eq!(space.take(ME, 4, &Calm).expect_err("full").code(), "SHARED_MEMORY_FULL");
+    // As a map deletes: the block of the leaf before is free afterwards.
+    for step in 0..100 {
+        let taken = space.take_to_free(ME, 4, &Calm);
+        assert!(taken.is_ok(), "step {step}: {taken:?}");
+        space.give_taken_back(ME, 0).expect("sound");
+    }
 }
 
 #[test]

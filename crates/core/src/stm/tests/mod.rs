@@ -4,7 +4,7 @@ mod commits;
 mod memory;
 mod watches;
 
-use super::commit::{Peer, Surroundings};
+use super::commit::{Peer, Surroundings, TRIES_PER_QUESTION};
 use super::layout::Shape;
 use super::space::{Life, Participant, Space};
 use crate::error::{CoreError, Result};
@@ -88,7 +88,7 @@ impl Surroundings for World {
         assert!(tries < 1_000_000, "{on:?} holds up the others");
         std::thread::yield_now();
         // As a real one, it asks seldom.
-        let asks = tries % 128 == 127;
+        let asks = tries % TRIES_PER_QUESTION == TRIES_PER_QUESTION - 1;
         Ok(asks && self.dead.lock().expect("no panic").contains(&on.number))
     }
 

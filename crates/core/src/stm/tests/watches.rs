@@ -29,6 +29,7 @@ fn a_commit_wakes_those_that_watch_what_it_changes() {
 
 #[test]
 fn the_own_thread_is_alive_and_one_that_ended_is_not() {
+    assert!(!is_alive(0), "nobody");
     let own = crate::sys::thread_id() as u32;
     let state = thread_state(own).expect("it runs");
     assert!(is_alive(state));
