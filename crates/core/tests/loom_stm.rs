@@ -174,6 +174,12 @@ fn two_that_complete_a_commit_complete_it_once() {
         fn has_ended(&self) -> bool {
             true
         }
+        fn wait(&self, _tries: u32, _on: Peer) -> Result<bool> {
+            unreachable!("nobody is in its way")
+        }
+    }
+    struct Others;
+    impl Surroundings for Others {
         fn wait(&self, _tries: u32, on: Peer) -> Result<bool> {
             thread::yield_now();
             Ok(on.number == Participant(1))
@@ -191,10 +197,10 @@ fn two_that_complete_a_commit_complete_it_once() {
         let shared = Arc::clone(&space);
         let other = thread::spawn(move || {
             let (lock, _) = cell(1);
-            shared.await_lock(Participant(0), lock, &Ended).unwrap();
+            shared.await_lock(Participant(0), lock, &Others).unwrap();
         });
         let (lock, _) = cell(0);
-        space.await_lock(Participant(2), lock, &Ended).unwrap();
+        space.await_lock(Participant(2), lock, &Others).unwrap();
         other.join().unwrap();
         let values = read_all(&space, Participant(2), &mut Commit::default());
         assert_eq!(values, Some([5, 0u32.wrapping_sub(5)]));
