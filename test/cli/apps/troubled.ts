@@ -18,7 +18,7 @@ const troubles: Readonly<Record<string, () => void>> = {
     for (let at = 0; at < 9; at += 1) pbkdf2('a', 'b', 2 ** 31 - 1, 64, 'sha512', () => {});
   },
   heap: fillHeap,
-  fought: () => void fight(),
+  fought: fight,
 };
 
 /**
@@ -39,21 +39,36 @@ function compute(): void {
   while (performance.now() < end);
 }
 
-async function fight(): Promise<void> {
+/** Two threads in turns: in each attempt of the first one the second one commits, on any number of cores. */
+function fight(): void {
   const hits = named('hits', () => tvar(0));
-  const fighters = new Pool({ size: 2 });
-  await fighters.warm();
-  const change = (): void => {
-    for (const end = performance.now() + 100; performance.now() < end; ) {
+  const turn = new Int32Array(new SharedArrayBuffer(4));
+  const fighters = new Pool({ size: 2, worker: 'thread' });
+  const lose = (): never => {
+    for (;;) {
+      let isFirst = true;
       atomically(() => {
         const seen = hits.get();
-        let sum = seen;
-        for (let step = 0; step < 2000; step += 1) sum += Math.sqrt(step);
-        hits.set(sum > 0 ? seen + 1 : 0);
+        if (isFirst) {
+          isFirst = false;
+          Atomics.store(turn, 0, 1);
+          Atomics.notify(turn, 0);
+          Atomics.wait(turn, 0, 1);
+        }
+        hits.set(seen + 1);
       });
     }
   };
-  for (;;) await fighters.runOnEach(change);
+  const win = (): never => {
+    for (;;) {
+      Atomics.wait(turn, 0, 0);
+      atomically(() => hits.update((count) => count + 1));
+      Atomics.store(turn, 0, 0);
+      Atomics.notify(turn, 0);
+    }
+  };
+  void fighters.run(lose);
+  void fighters.run(win);
 }
 
 const pool = new Pool({ size: 1, worker: 'thread' });
