@@ -1,5 +1,5 @@
 // Does transactional memory stay as it was while workers are killed in the middle of what they do to it?
-// Two workers change variables and collections without a pause for ten minutes, and one of them is killed each 100 ms.
+// Workers change variables and collections without a pause for ten minutes, and one of them is killed each 100 ms.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'manycore';
 import {
@@ -18,7 +18,9 @@ import { descendants } from '../lib/processes.js';
 const setting = 'killed';
 const minutes = 10;
 const killEveryMs = 100;
-const workers = 2;
+const workers = 4;
+/** Age from which on a worker is killed: the pool restarts one later that has done nothing yet. */
+const leastAgeMs = 300;
 const moments = ['minute-1', `minute-${minutes}`];
 const accountCount = 20;
 const itemCount = 300;
@@ -84,12 +86,15 @@ export default {
     const working = Array.from({ length: workers }, keepWorking);
     const first = stmStats().commits;
     let kills = 0;
+    const firstSeen = new Map();
     const killFor = async (ms) => {
       for (const end = performance.now() + ms; performance.now() < end; ) {
+        const now = performance.now();
         const pids = descendants(process.pid);
-        const pid = pids[Math.floor(Math.random() * pids.length)];
-        if (pid !== undefined) {
-          process.kill(pid, 'SIGKILL');
+        for (const pid of pids) if (!firstSeen.has(pid)) firstSeen.set(pid, now);
+        const old = pids.filter((pid) => now - firstSeen.get(pid) >= leastAgeMs);
+        if (old.length > 0) {
+          process.kill(old[Math.floor(Math.random() * old.length)], 'SIGKILL');
           kills++;
         }
         await sleep(killEveryMs);
