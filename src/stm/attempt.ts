@@ -398,7 +398,7 @@ export class Attempt {
     }
   }
 
-  /** Frees what this thread has retired, where memory is full or much is; between two attempts. */
+  /** Frees what this thread has retired, where the memory is full; between two attempts. */
   collect(): void {
     for (let epoch = 0; epoch < epochsToFree; epoch += 1) {
       this.#tidy();
@@ -409,8 +409,12 @@ export class Attempt {
   #writeDesk(): void {
     const { deskWrites, maxWrites } = this.#space.at;
     let count = 0;
+    let isToFree = false;
     for (const write of this.writes) {
-      if (!write.isReplaced) count += 1;
+      if (!write.isReplaced) {
+        count += 1;
+        isToFree ||= write.isFreed;
+      }
       if (write.isPlaced && (write.isReplaced || write.isFreed)) this.retire(write.lo);
     }
     count += this.#retired.length;
@@ -421,7 +425,6 @@ export class Attempt {
       );
     }
     let at = deskWrites;
-    const isToFree = this.writes.some(({ isFreed, isReplaced }) => isFreed && !isReplaced);
     for (const write of this.writes) {
       if (write.isReplaced) continue;
       if (!write.isFreed) this.#placeBytes(write, isToFree);

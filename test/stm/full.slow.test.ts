@@ -70,7 +70,7 @@ const collections = `
   await fill((at) => tvar(at)); // also the last small block
   assert.throws(() => tvar(1), full);
   assert.throws(() => maps[0].set(-1, 1), full);
-  // What frees memory works: an item is taken, a key deleted, a map emptied or ended.
+  // Transactions that free memory work: an item is taken, a key deleted, a map emptied or ended.
   for (let item = 0; item < 50; item += 1) assert.equal(atomically(() => queue.take()), item);
   for (let key = 0; key < 50; key += 1) assert.equal(list.delete(key), true);
   assert.equal(maps[0].delete(0), true);

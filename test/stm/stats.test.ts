@@ -69,7 +69,7 @@ test('conflicts of two that change one variable are counted', async (t) => {
   );
 });
 
-/** What two workers change at the same time, and the contention that is shown for it. */
+/** Changes that two workers make at the same time, and the contention that is shown for them. */
 const fought: Readonly<Record<string, readonly [make: string, change: string, kind: string]>> = {
   'a variable': ['tvar(0)', 'shared.set(shared.get() + 1)', 'TVar'],
   'a sorted map': ['tsortedMap()', 'shared.update(1, (n = 0) => n + 1)', 'TSortedMap'],

@@ -852,7 +852,8 @@ function isHolder(value: object): boolean {
   return ownerOf(value) !== undefined;
 }
 
-function isData(descriptor: OwnDescriptor | undefined): boolean {
+/** True: a property as an assignment makes it. */
+export function isData(descriptor: OwnDescriptor | undefined): boolean {
   return (
     descriptor?.writable === true &&
     descriptor.enumerable === true &&

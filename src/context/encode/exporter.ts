@@ -35,14 +35,13 @@ import { changeable, Graph, notNow } from './encode.js';
 import { Functions } from './functions.js';
 import {
   clearFixed,
-  isObject,
   type KnownClosure,
   KnownClosures,
   roadsWith,
   slotsOf,
   thisOf,
 } from './known-closures.js';
-import { isAsLearnt, type KnownSelf, usesOnlyThis, withSelf } from './known-self.js';
+import { isAsLearnt, isObject, type KnownSelf, usesOnlyThis, withSelf } from './known-self.js';
 
 /** Closures kept for one piece of code when a function object is first met, and when it is met again. */
 const maxKeptAtOnce = 8;

@@ -17,7 +17,7 @@ import { isUserGlobal } from '../values/user-globals.js';
 import { isBare } from './additions.js';
 import { objectsIn } from './alias.js';
 import type { Graph } from './encode.js';
-import { type KnownSelf, selfIn, usesOnlyThis } from './known-self.js';
+import { isObject, type KnownSelf, selfIn, usesOnlyThis } from './known-self.js';
 
 /** Exports after which a piece of code is learnt. */
 const exportsBeforeLearning = 2;
@@ -279,10 +279,6 @@ function formOf(
   }
   const roads = graph.roads.without(fn, slots.map(({ value }) => value).filter(isObject));
   return { definitions, fixed, bindings, objects, roads, self: parts?.self };
-}
-
-export function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }
 
 /** The number of the code of `fn`; 0: the reader cannot read it, or reads something else. */

@@ -9,10 +9,10 @@ import { type Identity, special } from '../protocol.js';
 import type { AnyFunction } from '../types.js';
 import { send } from '../values/hooks.js';
 import { isSurelyPlain } from '../values/plain.js';
-import { type Graph, ownerOf } from './encode.js';
+import { type Graph, isData, ownerOf } from './encode.js';
 
 export interface KnownSelf {
-  /** As `Graph.payload` gives it, without entries of plain values. `entry`, `slots` and `copy` are parts of it. */
+  /** The result of `Graph.payload` without entries of plain values. `entry`, `slots` and `copy` are parts of it. */
   readonly payload: readonly unknown[];
   /** The special of the arrow. */
   readonly entry: unknown[];
@@ -95,14 +95,13 @@ export function isAsLearnt(known: KnownSelf, instance: unknown): instance is obj
   );
 }
 
-function isObject(value: unknown): value is object {
+export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
 function isPlainProperty(holder: object, key: string | symbol): boolean {
   const own = descriptorOf(holder, key);
-  const isOrdinary = own?.writable === true && own.enumerable === true && own.configurable === true;
-  return isOrdinary && isSurelyPlain(own.value);
+  return isData(own) && isSurelyPlain(own?.value);
 }
 
 /**

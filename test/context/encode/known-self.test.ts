@@ -377,7 +377,7 @@ test('known code holds no object of a call', { skip }, async () => {
   for (const kind of kinds) for (let turn = 0; turn < 3; turn += 1) await call(kind, turn);
   setFlagsFromString('--expose-gc');
   const collect: () => void = vm.runInNewContext('gc');
-  // Those of the last call are in the exporter until the next one.
+  // The exporter holds those of the last call until the next one.
   await waitFor(() => {
     collect();
     return held.slice(0, -2).every((each) => each.deref() === undefined);

@@ -72,7 +72,7 @@ test('the graph finds what a search through all orders finds', (t) => {
   assert.ok(count.good > 500 && count.bad > 500, JSON.stringify(count));
 });
 
-/** What the transactions share: how it is made, read and set, by the number of a variable. */
+/** The shared object of the transactions: how it is made, read and set, by the number of a variable. */
 const registers: Readonly<Record<string, readonly [make: string, get: string, set: string]>> = {
   variables: [
     'Array.from({ length: variables }, () => tvar(0))',

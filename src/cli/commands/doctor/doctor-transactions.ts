@@ -76,8 +76,7 @@ const remedies: Readonly<Record<StmKind, string>> = {
     'change keys that are not neighbours, or use a tmap() where the order is not needed; size and ranges conflict with each change in them',
   TList: 'use a tsortedMap(): a list conflicts along the way to a key',
   TQueue: 'put several values as one item, or use several queues',
-  TCounter:
-    'read its value less often: that conflicts with each add; peek at it outside of transactions',
+  TCounter: 'read its value less often: that conflicts with each add',
 };
 
 function remedyOf(most: StmContention | undefined): string {

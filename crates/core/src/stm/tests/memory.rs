@@ -158,7 +158,7 @@ fn large_blocks_of_a_full_heap_are_divided_into_small_ones() {
     assert!(space.take(ME, 4, &Calm).is_err());
     space.give_taken_back(ME, 0).expect("sound");
     let mut taken = Vec::new();
-    // As many as fit: a tenth of the space at least, of blocks of 8 words each.
+    // Blocks of 8 words each: a tenth of the space fits at least.
     while taken.len() < (SHAPE.size_words / 80) as usize {
         let block = space.take(ME, 4, &Calm).expect("room in what was given back");
         taken.push(block);
@@ -306,7 +306,7 @@ fn a_full_heap_has_blocks_for_transactions_that_free() {
         }
     }
     assert_eq!(space.take(ME, 4, &Calm).expect_err("full").code(), "SHARED_MEMORY_FULL");
-    // As a map deletes: the block of the leaf before is free afterwards.
+    // A map deletes in this way: the block of the leaf before is free afterwards.
     for step in 0..100 {
         let taken = space.take_to_free(ME, 4, &Calm);
         assert!(taken.is_ok(), "step {step}: {taken:?}");

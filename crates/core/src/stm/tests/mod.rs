@@ -87,7 +87,7 @@ impl Surroundings for World {
     fn wait(&self, tries: u32, on: Peer) -> Result<bool> {
         assert!(tries < 1_000_000, "{on:?} holds up the others");
         std::thread::yield_now();
-        // As a real one, it asks seldom.
+        // A real one asks as seldom.
         let asks = tries % TRIES_PER_QUESTION == TRIES_PER_QUESTION - 1;
         Ok(asks && self.dead.lock().expect("no panic").contains(&on.number))
     }
