@@ -403,6 +403,8 @@ export interface NativeBinding {
   spaceFd(): number;
   /** Takes over the descriptor that the starter of this process has passed. */
   adoptSpace(fd: number): void;
+  /** Lets those that sleep complete what a worker of this process, which has just ended, was committing. */
+  noteEnd(): void;
   /** The constructor throws when this runtime does not report collections. */
   readonly NativeCollections: new () => NativeCollections;
   /**
@@ -463,6 +465,7 @@ const exportNames = [
   'NativeTracer',
   'spaceFd',
   'adoptSpace',
+  'noteEnd',
   'NativeClosureReader',
   'NativeCollections',
   'NativeTransactions',

@@ -55,6 +55,12 @@ pub fn adopt_space(fd: i32) -> Result<()> {
     Ok(())
 }
 
+/// The memory, if this process has its file.
+pub(crate) fn map_if_open() -> std::result::Result<Option<Arc<Mapping>>, CoreError> {
+    let has_file = lock().fd.is_some();
+    if has_file { map().map(Some) } else { Ok(None) }
+}
+
 pub(crate) fn map() -> std::result::Result<Arc<Mapping>, CoreError> {
     let mut file = lock();
     if let Some(mapping) = file.mapping.upgrade() {

@@ -346,6 +346,17 @@ impl NativeTransactions {
     }
 }
 
+/// Lets those that sleep complete what a worker of this process, which has just ended, was committing.
+#[napi]
+pub fn note_end() -> Result<()> {
+    let Some(mapping) = space_file::map_if_open().map_err(to_js)? else { return Ok(()) };
+    if MappedSpace::is_unused(&mapping) {
+        return Ok(());
+    }
+    let space = Space::open(mapping, SHAPE, 0).map_err(to_js)?;
+    space.note_end(&Live::new()).map_err(to_js)
+}
+
 impl NativeTransactions {
     fn leave(&self) -> std::result::Result<(), CoreError> {
         if self.is_closed.replace(true) {

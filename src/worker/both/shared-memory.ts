@@ -95,6 +95,14 @@ export function adoptSpace(fd: number | undefined): void {
   if (fd !== undefined) callNative(() => nativeBinding()?.adoptSpace(fd));
 }
 
+/** Lets transactions that sleep go on where a worker of this process has ended in the middle of its commit. */
+export function noteEnd(): void {
+  // Words that a worker has forged are no reason to fail here: others find the end of that worker within a second.
+  try {
+    nativeBinding()?.noteEnd();
+  } catch {}
+}
+
 function allocate(sizeBytes: number): ArrayBuffer {
   if (workerBlocks !== undefined) return workerBlocks.allocate(sizeBytes);
   if (sizeBytes === 0 || sharedMemoryProblem() !== undefined) return new ArrayBuffer(sizeBytes);

@@ -8,7 +8,7 @@ import { Duplex } from 'node:stream';
 import { minBlockingThreads, withBlockingThreads } from '../../blocking-pool/index.js';
 import type { ChannelOffer } from '../../channels/index.js';
 import { defer, jsonOf, ownOf } from '../../lib/index.js';
-import { spaceFd } from '../both/shared-memory.js';
+import { noteEnd, spaceFd } from '../both/shared-memory.js';
 import type { WorkerTicket } from '../protocol.js';
 import type { WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
 import { entryFile } from './entry-file.js';
@@ -75,6 +75,7 @@ class ProcessHandle implements WorkerHandle {
       if (child.pid === undefined) resolve({ exitCode: null, signal: null, error });
     });
     child.once('exit', (exitCode, signal) => {
+      noteEnd();
       afterOutput(output, () => resolve({ exitCode, signal, error: undefined }));
     });
   }

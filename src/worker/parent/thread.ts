@@ -7,6 +7,7 @@ import type { ChannelOffer } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
 import { defer, errorOf, messageOf, ownOf } from '../../lib/index.js';
 import { Loads } from '../both/loads.js';
+import { noteEnd } from '../both/shared-memory.js';
 import type { WorkerTicket } from '../protocol.js';
 import type { WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
 import { entryFile } from './entry-file.js';
@@ -79,6 +80,7 @@ class ThreadHandle implements WorkerHandle {
     this.exited = promise;
     worker.once('exit', (exitCode) => {
       this.#hasEnded = true;
+      noteEnd();
       afterOutput(output, () => resolve({ exitCode, signal: null, error: this.#error }));
     });
   }

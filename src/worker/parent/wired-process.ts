@@ -11,7 +11,7 @@ import { CodedError } from '../../errors.js';
 import { jsonOf, ownOf } from '../../lib/index.js';
 import { callNative, requireNative } from '../../native.js';
 import { ControlSocket } from '../both/control-socket.js';
-import { spaceFd } from '../both/shared-memory.js';
+import { noteEnd, spaceFd } from '../both/shared-memory.js';
 import { inheritedEnvironment, inheritedFlags } from './flags.js';
 
 /** Descriptors of the process: the wire's, the control socket's, those that the caller gives, then the memory's. */
@@ -82,7 +82,10 @@ export class WiredProcess<End extends { close(): void }> {
     } finally {
       pair.closeAll();
     }
-    this.child.once('exit', () => this.#close());
+    this.child.once('exit', () => {
+      noteEnd();
+      this.#close();
+    });
     this.child.once('error', () => this.#close());
   }
 

@@ -4,7 +4,7 @@
 /// "MCTM", little-endian.
 pub const MAGIC: u32 = 0x4d54_434d;
 /// Changes with every change of this file.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 pub const LINE_WORDS: u32 = 32;
 
 /// Written by all who open the space, each with the same values; but for `ID`, which the first one chooses.
@@ -32,6 +32,8 @@ pub mod word {
     pub const NUMBERS: u32 = 5 * LINE_WORDS;
     /// The object that leads to everything with a name; 0: none has one.
     pub const ROOT: u32 = 6 * LINE_WORDS;
+    /// Counts the ends of threads that somebody has noticed, for those that sleep (`registry`).
+    pub const ENDS: u32 = ROOT + 1;
     /// Pairs of an object and a count (`contention`).
     pub const CONTENDED: u32 = 7 * LINE_WORDS;
 }

@@ -44,6 +44,22 @@ impl<R: Region> Space<R> {
         Ok(())
     }
 
+    /// Notes that a thread has ended, and rings all that sleep: they recover it (`waiter`). For its parent, which
+    /// takes no part itself perhaps.
+    pub fn note_end(&self, around: &impl Surroundings) -> Result<()> {
+        self.word(word::ENDS)?.fetch_add(1, AcqRel);
+        for number in 0..self.word(word::NUMBERS)?.load(Acquire).min(self.shape().participants) {
+            let participant = Participant(number);
+            let is_used = self.of(participant, field::STATE)?.load(Acquire) != 0;
+            if is_used && self.of(participant, field::BELL_OF)?.load(Acquire) == number {
+                let bell = self.of(participant, field::BELL)?;
+                bell.fetch_add(1, AcqRel);
+                around.ring(bell);
+            }
+        }
+        Ok(())
+    }
+
     /// Recovers all participants whose threads have ended and that hold locks or memory.
     pub fn recover_ended(
         &self,

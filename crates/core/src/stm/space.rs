@@ -83,6 +83,11 @@ pub struct Space<R> {
 }
 
 impl<R: Region> Space<R> {
+    /// True: nobody has opened a space in this region.
+    pub fn is_unused(region: &R) -> bool {
+        region.word(constant::MAGIC as usize * 4).load(Acquire) == 0
+    }
+
     /// Opens the space of this shape, in a region whose words are 0 until somebody opens it. `id`: the number of
     /// the space, if this is the first to open it.
     pub fn open(region: R, shape: Shape, id: u32) -> Result<Space<R>> {

@@ -2,7 +2,7 @@
 //! participant of its own, whose bell those of the process share. It starts with the first sleeper, and waits
 //! without end while there is none.
 
-use super::layout::participant as field;
+use super::layout::{participant as field, word};
 use super::live::{Live, is_alive, thread_state};
 use super::space::{Participant, Space};
 use crate::error::{CoreError, Result};
@@ -17,7 +17,7 @@ pub type MappedSpace = Space<Arc<Mapping>>;
 /// Called on the waiter's thread.
 pub type Notify = Box<dyn Fn() + Send>;
 
-/// While somebody sleeps, the end of another participant is noticed after this at the latest.
+/// While somebody sleeps, the end of a participant is noticed after this, also where its parent has noticed nothing.
 const ROUND: Duration = Duration::from_secs(1);
 const ENDLESS: Duration = Duration::from_secs(3600);
 
@@ -123,16 +123,26 @@ impl Waiter {
 
     fn run(&self) {
         let around = Live::new();
+        let mut ends = self.ends();
+        let mut is_due = false;
         // The own number is in range, so the words exist.
         while let Ok(bell) = self.space.of(self.me, field::BELL) {
             let seen = bell.load(Acquire);
             let is_endless = self.notify();
-            sys::futex_wait(bell, seen, if is_endless { ENDLESS } else { ROUND });
-            if !is_endless && bell.load(Acquire) == seen {
+            let ends_now = self.ends();
+            if !is_endless && (is_due || ends != ends_now) {
+                ends = ends_now;
                 // A participant that is stuck, or forged words: the next round tries again.
                 let _ = self.space.recover_ended(self.me, is_alive, &around);
             }
+            sys::futex_wait(bell, seen, if is_endless { ENDLESS } else { ROUND });
+            is_due = bell.load(Acquire) == seen;
         }
+    }
+
+    /// The ends of threads that parents have noticed so far.
+    fn ends(&self) -> u32 {
+        self.space.word(word::ENDS).map_or(0, |ends| ends.load(Acquire))
     }
 
     /// Notifies all that were woken. True: nobody sleeps.

@@ -1,11 +1,14 @@
 //! Sleepers and the commits that wake them, and threads with their numbers.
 
-use super::super::commit::{Commit, Outcome};
+use super::super::commit::{Commit, Outcome, Peer, Surroundings};
 use super::super::layout::{participant as field, word};
 use super::super::live::{is_alive, thread_of, thread_state};
 use super::super::space::{Claim, Participant};
 use super::{Calm, SHAPE, World, cell, space};
+use crate::error::Result;
+use crate::sync::AtomicU32;
 use crate::sync::Ordering::Relaxed;
+use std::cell::Cell;
 
 #[test]
 fn a_commit_wakes_those_that_watch_what_it_changes() {
@@ -25,6 +28,39 @@ fn a_commit_wakes_those_that_watch_what_it_changes() {
     assert!(space.take_wake(sleeper).expect("sound"));
     assert!(!space.take_wake(sleeper).expect("sound"), "once");
     assert!(!space.watch(sleeper, &[lock], snapshot).expect("sound"), "changed since");
+}
+
+/// Surroundings that count the rings of bells.
+#[derive(Default)]
+struct Bells(Cell<u32>);
+
+impl Surroundings for Bells {
+    fn wait(&self, _tries: u32, on: Peer) -> Result<bool> {
+        unreachable!("{on:?} is not waited for")
+    }
+
+    fn ring(&self, _bell: &AtomicU32) {
+        self.0.set(self.0.get() + 1);
+    }
+}
+
+#[test]
+fn the_end_of_a_thread_rings_each_process_once_and_counts_as_an_end() {
+    let space = space();
+    for state in 100..105 {
+        space.attach(state, |_| true, &Calm).expect("room");
+    }
+    // Numbers 0 and 1 sleep by the bell of 2; 4 has left.
+    for sleeper in [0, 1] {
+        space.of(Participant(sleeper), field::BELL_OF).expect("inside").store(2, Relaxed);
+    }
+    space.detach(Participant(4)).expect("sound");
+    let bells = Bells::default();
+    let ends = space.word(word::ENDS).expect("inside").load(Relaxed);
+    space.note_end(&bells).expect("sound");
+    assert_eq!(bells.0.get(), 2, "those of 2 and 3");
+    assert_eq!(space.of(Participant(2), field::BELL).expect("inside").load(Relaxed), 1);
+    assert_eq!(space.word(word::ENDS).expect("inside").load(Relaxed), ends + 1);
 }
 
 #[test]
