@@ -298,9 +298,9 @@ export interface LearntScopes {
 /** This thread in the transactional memory of its program (crates/node/src/transactions.rs). */
 export interface NativeTransactions {
   /** All words that the participants share. */
-  words(): ArrayBuffer;
+  words(): ArrayBufferLike;
   /** Memory for what the next calls read. */
-  desk(): ArrayBuffer;
+  desk(): ArrayBufferLike;
   /** Indices of words, in the order of `placeNames` (stm/space.ts). */
   places(): number[];
   /** A function that takes memory for an object of so many words, and returns its index. */

@@ -21,16 +21,12 @@ const ofChannel = `pool.stats().channel === 'shm' ? 'over shared memory' : 'over
 
 /** Bodies of modules, by the first cell of their row. Each sets `result` to the text of another cell. */
 const bodies: Readonly<Record<string, string>> = {
-  '`run`, `parallel`, pools, streams': `
+  '`run`, `parallel`, `pmap`, pools, streams': `
     const pool = new Pool({ size: 1 });
     const items = [];
     for await (const item of await pool.run(function* () { yield 1; yield 2; })) items.push(item);
-    result = items.join() === '1,2' ? ${ofChannel} : 'wrong';
-    await pool.close();`,
-  '`pmap`': `
-    const pool = new Pool({ size: 1 });
     const made = await pmap(new Float64Array([1, 2]), (a) => a + 1, { pool });
-    result = made.join() === '2,3' ? ${ofChannel} : 'wrong';
+    result = items.join() === '1,2' && made.join() === '2,3' ? ${ofChannel} : 'wrong';
     await pool.close();`,
   '`shared()`': `
     const bytes = shared(8);
@@ -38,6 +34,17 @@ const bodies: Readonly<Record<string, string>> = {
     const seen = await run(() => { bytes[1] = 4; return bytes[0]; });
     const isOne = bytes[1] === 4;
     result = seen !== 3 ? 'wrong' : isOne ? 'one memory for all processes' : 'a copy for each call';`,
+  '`tvar`, `atomically`, collections': `
+    const count = tvar(0);
+    const ways = [];
+    for (const worker of ['process', 'thread']) {
+      const pool = new Pool({ size: 1, worker });
+      const add = pool.run(() => atomically(() => count.update((value) => value + 1)));
+      await add.then(() => ways.push(worker), (error) => error.message.includes('NATIVE') || ways.push('wrong'));
+      await pool.close();
+    }
+    const texts = { 'process,thread': 'between processes and threads', thread: 'between threads' };
+    result = ways.length === count.peek() ? texts[ways] : 'wrong';`,
   '`serve`, `manycore serve`': `
     const server = await serve(process.env.APP, { port: 0, processes: 1, loops: 1 });
     const answer = await fetch('http://127.0.0.1:' + server.addresses[0].port);
@@ -60,7 +67,7 @@ const bodies: Readonly<Record<string, string>> = {
 /** A module that prints `result`, or the code of what it threw in code quotes. */
 function moduleOf(body: string): string {
   return `
-    import { bus, deploy, Pool, pmap, run, shared } from '${library}';
+    import { atomically, bus, deploy, Pool, pmap, run, shared, tvar } from '${library}';
     import { serveMetrics } from '${libraries.metrics}';
     import { serve } from '${libraries.serve}';
     let result;

@@ -5,7 +5,8 @@
 
 import { CodedError, hasCode } from '../errors.js';
 import { callNative } from '../native.js';
-import { desk, type Space } from './space.js';
+import { desk } from './desk.js';
+import type { Space } from './space.js';
 import type { Words } from './write-value.js';
 
 /** Thrown to leave the function of a transaction. Code that catches it goes on in vain: the attempt is over. */

@@ -18,7 +18,8 @@ import {
 import { callNative } from '../native.js';
 import { finish, runUntilDone } from './atomically.js';
 import type { Watched } from './attempt.js';
-import { desk, onWake } from './space.js';
+import { desk } from './desk.js';
+import { onWake } from './space.js';
 import { holdMemory, runningAttempt, threadState } from './tvar.js';
 
 export interface WhenOptions {

@@ -2,9 +2,11 @@
 // transaction notes what it reads and writes. Open while this thread has a variable.
 // Not here: what a transaction is (attempt.ts), the protocol (crates/core/src/stm/).
 
+import { CodedError } from '../errors.js';
 import { nodeCrypto } from '../lib/index.js';
 import { callNative, type NativeTransactions, requireNative } from '../native.js';
-import { sharedMemoryProblem } from '../worker/index.js';
+import { sharedMemoryProblem, threadSpace } from '../worker/index.js';
+import { ThreadTransactions } from './threads/transactions.js';
 
 /** The order of `NativeTransactions.places()`. */
 const placeNames = [
@@ -42,19 +44,6 @@ export interface Space {
   close(): void;
 }
 
-/** Words of the desk, and the last word of a write: what is done with its object. */
-export const desk = {
-  snapshot: 0,
-  readCount: 1,
-  writeCount: 2,
-  writeWords: 6,
-  sets: 0,
-  /** Ends the object. */
-  frees: 1,
-  /** Gives back a block that is no object. */
-  retires: 2,
-} as const;
-
 let wake: () => void = () => {};
 
 /** Sets what is called in this thread's event loop when something that it watches may have changed. */
@@ -65,11 +54,8 @@ export function onWake(listener: () => void): void {
 /** Takes part in the memory. Throws `NATIVE_MISSING`, `NATIVE_REFUSED`, `STM_CROWDED`. */
 export function openSpace(): Space {
   const problem = sharedMemoryProblem();
-  if (problem !== undefined) throw problem;
-  const { NativeTransactions } = requireNative();
-  const native = callNative(
-    () => new NativeTransactions(nodeCrypto().randomInt(1, 2 ** 31), () => wake()),
-  );
+  const id = nodeCrypto().randomInt(1, 2 ** 31);
+  const native = problem === undefined ? nativeOf(id) : threadTransactions(problem, id);
   const numbers = native.places();
   const at = { ...emptyPlaces };
   for (const [index, name] of placeNames.entries()) at[name] = numbers[index] ?? 0;
@@ -85,6 +71,22 @@ export function openSpace(): Space {
     at,
     close: () => callNative(() => native.close()),
   };
+}
+
+function nativeOf(id: number): NativeTransactions {
+  const { NativeTransactions } = requireNative();
+  return callNative(() => new NativeTransactions(id, () => wake()));
+}
+
+/** The memory that threads share without the native core. Throws `problem` in one of several processes. */
+function threadTransactions(problem: CodedError, id: number): NativeTransactions {
+  const words = threadSpace();
+  if (words !== undefined) return new ThreadTransactions(words, id, () => wake());
+  throw new CodedError(
+    problem.code,
+    `${problem.message}. Without it threads share variables, and processes do not: new Pool({ worker: 'thread' })`,
+    { cause: problem },
+  );
 }
 
 const emptyPlaces = {

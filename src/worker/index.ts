@@ -12,6 +12,19 @@ export {
 } from './both/cores.js';
 export { adoptSpace, isSharedMemory, shared, sharedMemoryProblem } from './both/shared-memory.js';
 export { channelFds } from './both/shared-worker-protocol.js';
+export {
+  endTurn,
+  isEnding,
+  leaveNumber,
+  maxParticipants,
+  participantWord,
+  placeOf,
+  stuck,
+  takeNumber,
+  takeTurn,
+  threadSpace,
+  threadWord,
+} from './both/thread-space.js';
 export { ItemFailure, type Mapper, pairAt, runChunk } from './inside/chunk.js';
 export { type RunningTask, runningTask, taskSignal } from './inside/current-task.js';
 export { isInsideWorker, workerNumber } from './inside/inside.js';

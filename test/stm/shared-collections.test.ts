@@ -15,12 +15,12 @@ import {
   tqueue,
   tsortedMap,
 } from '../../src/stm/public.js';
-import { openPool, ways } from '../pool/calls/ways.js';
+import { openPool } from '../pool/calls/ways.js';
+import { sharingWays } from './sharing.js';
 
-const shared = ways.filter(({ channel }) => channel !== 'socket');
 const workers = 3;
 
-for (const way of shared) {
+for (const way of sharingWays) {
   for (const make of [tsortedMap<number, number>, tmap<number, number>]) {
     test(`${make.name}: workers that use neighbours lose nothing; ${way.name}`, async (t) => {
       const pool = openPool(t, { size: workers }, way);
@@ -162,7 +162,7 @@ for (const way of shared) {
 }
 
 test('a collection that comes back is the one that was sent', async (t) => {
-  const [way] = shared;
+  const [way] = sharingWays;
   assert.ok(way);
   const pool = openPool(t, { size: 1 }, way);
   const all = [tsortedMap(), tmap(), tlist(), tqueue(), tcounter()] as const;

@@ -13,12 +13,11 @@ import {
   type TVar,
   tvar,
 } from '../../src/stm/public.js';
-import { deadlineMs, openPool, processWays, ways } from '../pool/calls/ways.js';
+import { deadlineMs, openPool } from '../pool/calls/ways.js';
 import { withDeadline } from '../support/index.js';
+import { sharingWays } from './sharing.js';
 
-const shared = ways.filter(({ channel }) => channel !== 'socket');
-
-for (const way of shared) {
+for (const way of sharingWays) {
   test(`variables travel in captures, arguments, results and values; ${way.name}`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const [captured, argument] = [tvar(1), tvar('a')];
@@ -117,7 +116,9 @@ for (const way of shared) {
   });
 }
 
-for (const way of processWays.filter(({ channel }) => channel === 'shm')) {
+for (const way of sharingWays) {
+  const { worker, channel } = way;
+
   test(`workers that are killed at any moment block nobody; ${way.name}`, async () => {
     const [from, to] = [tvar(1000), tvar(0)];
     const log = tvar<readonly number[]>([]);
@@ -131,7 +132,7 @@ for (const way of processWays.filter(({ channel }) => channel === 'shm')) {
       }
     };
     for (let round = 0; round < 10; round += 1) {
-      const pool = new Pool({ size: 2, worker: 'process', channel: 'shm' });
+      const pool = new Pool({ size: 2, worker, channel });
       const runs = [pool.run(move), pool.run(move)].map((run) => assert.rejects(run));
       const before = to.peek();
       try {
@@ -149,45 +150,45 @@ for (const way of processWays.filter(({ channel }) => channel === 'shm')) {
       atomically(() => to.set(to.get()));
     }
   });
-}
 
-test('a variable reaches the workers of a worker', async (t) => {
-  const pool = openPool(t, { size: 1, worker: 'process', channel: 'shm' });
-  const made = pool.run(async () => {
-    const inner = new Pool({ size: 1, worker: 'process', channel: 'shm' });
-    try {
-      const variable = tvar(1);
-      await inner.run(() => atomically(() => variable.set(2)));
-      return variable;
-    } finally {
-      await inner.close();
-    }
-  });
-  assert.equal((await made).peek(), 2);
-});
-
-test('a worker that waits and is killed costs nothing but its own wait', async (t) => {
-  const pool = openPool(t, { size: 1, worker: 'process', channel: 'shm' });
-  const variable = tvar(0);
-  const started = tvar(false);
-  const run = pool.run(() => {
-    atomically(() => started.set(true));
-    return atomicallyWhen(() => {
-      variable.get();
-      retry();
+  test(`a variable reaches the workers of a worker; ${way.name}`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const made = pool.run(async () => {
+      const inner = new Pool({ size: 1, worker, channel });
+      try {
+        const variable = tvar(1);
+        await inner.run(() => atomically(() => variable.set(2)));
+        return variable;
+      } finally {
+        await inner.close();
+      }
     });
+    assert.equal((await made).peek(), 2);
   });
-  const ends = assert.rejects(run, (error) => hasCode(error, 'POOL_CLOSED'));
-  await withDeadline(
-    atomicallyWhen(() => check(started.get())),
-    deadlineMs,
-    'the worker',
-  );
-  await pool.destroy();
-  await ends;
-  for (let value = 1; value < 100; value += 1) atomically(() => variable.set(value));
-  assert.equal(variable.peek(), 99);
-});
+
+  test(`a worker that waits and is killed costs nothing but its own wait; ${way.name}`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const variable = tvar(0);
+    const started = tvar(false);
+    const run = pool.run(() => {
+      atomically(() => started.set(true));
+      return atomicallyWhen(() => {
+        variable.get();
+        retry();
+      });
+    });
+    const ends = assert.rejects(run, (error) => hasCode(error, 'POOL_CLOSED'));
+    await withDeadline(
+      atomicallyWhen(() => check(started.get())),
+      deadlineMs,
+      'the worker',
+    );
+    await pool.destroy();
+    await ends;
+    for (let value = 1; value < 100; value += 1) atomically(() => variable.set(value));
+    assert.equal(variable.peek(), 99);
+  });
+}
 
 test('calls of pools and maps are refused in a transaction, which has no effect then', async (t) => {
   const pool = openPool(t, { size: 1 });

@@ -27,7 +27,7 @@ if (ticket.kind === 'loop') {
   startLoop(ticket);
 } else if (ticket.kind === 'process') {
   markAsServed();
-  if (ticket.system.kind === 'native') adoptSpace(ticket.system.spaceFd);
+  adoptSpace(ticket.system.kind === 'native' ? ticket.system.spaceFd : undefined);
   process.title = `manycore serve ${ticket.process}`;
   new ServeProcess(ticket, new URL(import.meta.url)).start();
 }

@@ -7,6 +7,7 @@ import { CodedError } from '../../errors.js';
 import { inWords } from '../../lib/index.js';
 import { callNative, nativeBinding, nativeProblem } from '../../native.js';
 import { textOf } from '../../proc/index.js';
+import { refuseThreadSpace } from './thread-space.js';
 
 /** Inside a worker: the worker's part of the arena of its parent. */
 let workerBlocks: BlockStore | undefined;
@@ -90,9 +91,13 @@ export function spaceFd(): number | undefined {
   return callNative(() => binding.spaceFd());
 }
 
-/** Takes over the descriptor that the starter of this process has passed: its memory is ours. */
+/**
+ * Takes over the descriptor that the starter of this process has passed: its memory is ours. `undefined`: it has none
+ * for several processes, and this one must not have another.
+ */
 export function adoptSpace(fd: number | undefined): void {
-  if (fd !== undefined) callNative(() => nativeBinding()?.adoptSpace(fd));
+  if (fd === undefined) refuseThreadSpace();
+  else callNative(() => nativeBinding()?.adoptSpace(fd));
 }
 
 /** Lets transactions that sleep go on where a worker of this process has ended in the middle of its commit. */

@@ -7,7 +7,8 @@ import type { ChannelOffer } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
 import { defer, errorOf, messageOf, ownOf } from '../../lib/index.js';
 import { Loads } from '../both/loads.js';
-import { noteEnd } from '../both/shared-memory.js';
+import { noteEnd, sharedMemoryProblem } from '../both/shared-memory.js';
+import { afterThreadEnds, beforeThreadEnds, threadSpace } from '../both/thread-space.js';
 import type { WorkerTicket } from '../protocol.js';
 import type { WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
 import { entryFile } from './entry-file.js';
@@ -38,6 +39,8 @@ export function startThread(
         resourceLimits: ownOf({ maxOldGenerationSizeMb: options.maxHeapMb }),
       }),
     };
+    // Before it starts: it shares the memory that there is then.
+    if (sharedMemoryProblem() !== undefined) threadSpace();
     const worker = new Worker(entryPath, ownOf(threadOptions));
     worker.unref();
     const { onOutput } = options;
@@ -78,9 +81,11 @@ class ThreadHandle implements WorkerHandle {
     });
     const { promise, resolve } = defer<WorkerExit>();
     this.exited = promise;
+    const { threadId } = worker;
     worker.once('exit', (exitCode) => {
       this.#hasEnded = true;
       noteEnd();
+      afterThreadEnds(threadId);
       afterOutput(output, () => resolve({ exitCode, signal: null, error: this.#error }));
     });
   }
@@ -91,7 +96,10 @@ class ThreadHandle implements WorkerHandle {
 
   terminate(): void {
     this.#loads.whenSafe(
-      () => void this.#worker.terminate(),
+      () => {
+        beforeThreadEnds(this.#worker.threadId);
+        void this.#worker.terminate();
+      },
       () => this.#hasEnded,
     );
   }

@@ -1,0 +1,90 @@
+// Blocks of the memory without the native core: lists of free ones, by size, which all threads share. Whoever calls
+// has the turn. Not here: objects in them.
+
+import { CodedError } from '../../errors.js';
+import { participantWord, placeOf, threadWord } from '../../worker/index.js';
+import { epochStep, generation, headerWords, limbos, word } from './layout.js';
+
+const smallestBlock = 8;
+/** Blocks of a class have twice the words of the one before. */
+const classes = 13;
+
+export class Blocks {
+  readonly #words: Int32Array;
+
+  constructor(words: Int32Array) {
+    this.#words = words;
+  }
+
+  /** Takes a block for an object of `size` words, of which `kept` stay free at the end. Throws `SHARED_MEMORY_FULL`. */
+  take(size: number, kept: number): number {
+    const found = Math.max(0, 32 - Math.clz32((size + headerWords - 1) >> 3));
+    if (found >= classes) throw full(size);
+    const object = this.#takeFree(found) ?? this.#carve(found, kept) ?? this.#divide(found);
+    if (object === undefined) throw full(size);
+    return object;
+  }
+
+  #takeFree(of: number): number | undefined {
+    const words = this.#words;
+    const object = words[word.free + of] ?? 0;
+    if (object === 0) return undefined;
+    words[word.free + of] = words[object - headerWords] ?? 0;
+    return object;
+  }
+
+  #carve(of: number, kept: number): number | undefined {
+    const words = this.#words;
+    const start = words[word.heapTop] ?? 0;
+    const end = start + (smallestBlock << of);
+    if (end + kept > words.length) return undefined;
+    words[word.heapTop] = end;
+    words[start + headerWords - 1] = of;
+    return start + headerWords;
+  }
+
+  /** Halves the smallest larger block that is free, until there is one of this class. */
+  #divide(of: number): number | undefined {
+    const words = this.#words;
+    for (let larger = of + 1; larger < classes; larger += 1) {
+      const object = this.#takeFree(larger);
+      if (object === undefined) continue;
+      for (let half = larger - 1; half >= of; half -= 1) {
+        const other = object + (smallestBlock << half);
+        words[other - 1] = half;
+        this.free(other);
+      }
+      words[object - 1] = of;
+      return object;
+    }
+    return undefined;
+  }
+
+  free(object: number): void {
+    const words = this.#words;
+    const list = word.free + ((words[object - 1] ?? 0) & (generation - 1));
+    words[object - headerWords] = words[list] ?? 0;
+    words[list] = object;
+  }
+
+  /** Begins the next epoch, unless a transaction is of an older one, and frees what none can see any more. */
+  reclaim(): void {
+    const words = this.#words;
+    const epoch = Atomics.load(words, word.epoch);
+    for (let number = 0; number < (words[threadWord.numbers] ?? 0); number += 1) {
+      const announced = Atomics.load(words, placeOf(number) + participantWord.epoch);
+      if (announced !== 0 && announced !== epoch) return;
+    }
+    const next = (epoch + epochStep) | 0;
+    Atomics.store(words, word.epoch, next);
+    const limbo = word.limbo + ((next >>> 1) % limbos);
+    for (let object = words[limbo] ?? 0; object !== 0; object = words[limbo] ?? 0) {
+      words[limbo] = words[object - headerWords] ?? 0;
+      this.free(object);
+    }
+  }
+}
+
+function full(size: number): CodedError {
+  return new CodedError('SHARED_MEMORY_FULL', `the memory has no room for ${size * 4} bytes more`);
+}
