@@ -394,13 +394,18 @@ export interface NativeBinding {
     assigned: () => unknown,
     numbers: () => unknown,
   ) => NativeClosureReader;
-  /** `id`: a number for the memory, if this is its first participant. */
+  /** `id`, `sizeBytes`: the number and the size of the memory, if this is its first participant. */
   readonly NativeTransactions: new (
     id: number,
+    sizeBytes: number,
+    patienceMs: number,
     onWake: () => void,
   ) => NativeTransactions;
-  /** The descriptor of the program's transactional memory (crates/node/src/space_file.rs); it stays the binary's. */
-  spaceFd(): number;
+  /**
+   * The descriptor of the program's transactional memory (crates/node/src/space_file.rs); it stays the binary's.
+   * `sizeBytes`: that of the memory, if it is new.
+   */
+  spaceFd(sizeBytes: number): number;
   /** Takes over the descriptor that the starter of this process has passed. */
   adoptSpace(fd: number): void;
   /** Lets those that sleep complete what a worker of this process, which has just ended, was committing. */

@@ -5,7 +5,7 @@
 import { CodedError } from '../errors.js';
 import { nodeCrypto } from '../lib/index.js';
 import { callNative, type NativeTransactions, requireNative } from '../native.js';
-import { sharedMemoryProblem, threadSpace } from '../worker/index.js';
+import { sharedMemoryProblem, threadSpace, transactionSettings } from '../worker/index.js';
 import { ThreadTransactions } from './threads/transactions.js';
 
 /** The order of `NativeTransactions.places()`. */
@@ -51,7 +51,7 @@ export function onWake(listener: () => void): void {
   wake = listener;
 }
 
-/** Takes part in the memory. Throws `NATIVE_MISSING`, `NATIVE_REFUSED`, `STM_CROWDED`. */
+/** Takes part in the memory. Throws `NATIVE_MISSING`, `NATIVE_REFUSED`, `OPTION_INVALID`, `STM_CROWDED`. */
 export function openSpace(): Space {
   const problem = sharedMemoryProblem();
   const id = nodeCrypto().randomInt(1, 2 ** 31);
@@ -75,7 +75,8 @@ export function openSpace(): Space {
 
 function nativeOf(id: number): NativeTransactions {
   const { NativeTransactions } = requireNative();
-  return callNative(() => new NativeTransactions(id, () => wake()));
+  const { memoryBytes, patienceMs } = transactionSettings();
+  return callNative(() => new NativeTransactions(id, memoryBytes, patienceMs, () => wake()));
 }
 
 /** The memory that threads share without the native core. Throws `problem` in one of several processes. */

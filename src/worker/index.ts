@@ -25,6 +25,7 @@ export {
   threadSpace,
   threadWord,
 } from './both/thread-space.js';
+export { transactionSettings } from './both/transaction-settings.js';
 export { ItemFailure, type Mapper, pairAt, runChunk } from './inside/chunk.js';
 export { type RunningTask, runningTask, taskSignal } from './inside/current-task.js';
 export { isInsideWorker, workerNumber } from './inside/inside.js';

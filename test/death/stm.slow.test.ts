@@ -8,6 +8,7 @@ import { textOf } from '../../src/proc/index.js';
 import { Pool } from '../../src/public.js';
 import { atomically, atomicallyWhen, check, free, tvar } from '../../src/stm/public.js';
 import { deadlineMs } from '../pool/calls/ways.js';
+import { programFolder, runNode } from '../pool/programs.js';
 import { waitFor, withDeadline } from '../support/index.js';
 
 /** Steps of commit.rs and of memory.rs; then those of recovery.rs. */
@@ -131,6 +132,33 @@ test('a worker that is stopped in the middle of a commit holds up who needs its 
   assert.equal(total(), 600);
   await pool.destroy();
   await ends;
+});
+
+test('with more patience a stopped worker is waited for', async (t) => {
+  // The shell lets it go on after two seconds: without the setting the wait is over before.
+  const text = `
+    import assert from 'node:assert/strict';
+    import { spawn } from 'node:child_process';
+    import { readFileSync } from 'node:fs';
+    import { setImmediate as turn } from 'node:timers/promises';
+    import { Pool } from 'manycore';
+    import { atomically, tvar } from 'manycore/stm';
+    const [one, other] = [tvar(0), tvar(0)];
+    const add = () => atomically(() => [one, other].map((each) => each.update((value) => value + 1)));
+    const pool = new Pool({ size: 1, env: { ...process.env, MANYCORE_STM_STOP: '8:3' } });
+    const run = pool.run(() => { for (let count = 0; count < 10; count += 1) add(); });
+    const isStopped = (pid) => /^State:\\s+T/m.test(readFileSync('/proc/' + pid + '/status', 'utf8'));
+    let pid;
+    while ((pid = pool.stats().workers.find(({ pid }) => pid && isStopped(pid))?.pid) === undefined) await turn();
+    spawn('sh', ['-c', 'sleep 2; kill -CONT ' + pid]);
+    add();
+    await run;
+    assert.deepEqual([one.peek(), other.peek()], [11, 11]);
+    await pool.close();`;
+  const settings = 'process.env.MANYCORE_STM_PATIENCE_MS = 60_000;';
+  const folder = programFolder(t, { 'main.mjs': text, 'settings.mjs': settings });
+  const { stderr, exitCode } = await runNode(folder, ['--import', './settings.mjs', 'main.mjs']);
+  assert.equal(exitCode, 0, stderr);
 });
 
 function isStopped(pid: number): boolean {

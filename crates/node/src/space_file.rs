@@ -10,9 +10,6 @@ use manycore_core::sys::{adopt, sealed_memfd, sealed_size};
 use napi_derive::napi;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Bytes of the file; those that nobody has written take no memory.
-pub(crate) const SPACE_BYTES: u64 = 1 << 30;
-
 struct File {
     /// Open from the first use to the end of the process.
     fd: Option<OwnedFd>,
@@ -27,19 +24,20 @@ fn lock() -> MutexGuard<'static, File> {
 }
 
 impl File {
-    fn fd(&mut self) -> std::result::Result<&OwnedFd, CoreError> {
+    /// `size_bytes`: of the file, if it is made now. Bytes that nobody has written take no memory.
+    fn fd(&mut self, size_bytes: u64) -> std::result::Result<&OwnedFd, CoreError> {
         let fd = match self.fd.take() {
             Some(fd) => fd,
-            None => sealed_memfd(c"manycore-stm", SPACE_BYTES)?,
+            None => sealed_memfd(c"manycore-stm", size_bytes)?,
         };
         Ok(self.fd.insert(fd))
     }
 }
 
-/// The descriptor for processes that this one starts; it stays ours.
+/// The descriptor for processes that this one starts; it stays ours. `size_bytes`: of the memory, if it is new.
 #[napi]
-pub fn space_fd() -> Result<i32> {
-    lock().fd().map(|fd| fd.as_raw_fd()).map_err(to_js)
+pub fn space_fd(size_bytes: f64) -> Result<i32> {
+    lock().fd(size_bytes as u64).map(|fd| fd.as_raw_fd()).map_err(to_js)
 }
 
 /// Takes over the descriptor that the starter of this process has passed. Throws after the first use: variables would
@@ -58,20 +56,18 @@ pub fn adopt_space(fd: i32) -> Result<()> {
 /// The memory, if this process has its file.
 pub(crate) fn map_if_open() -> std::result::Result<Option<Arc<Mapping>>, CoreError> {
     let has_file = lock().fd.is_some();
-    if has_file { map().map(Some) } else { Ok(None) }
+    if has_file { map(0).map(Some) } else { Ok(None) }
 }
 
-pub(crate) fn map() -> std::result::Result<Arc<Mapping>, CoreError> {
+/// `size_bytes`: of the memory, if it is new.
+pub(crate) fn map(size_bytes: u64) -> std::result::Result<Arc<Mapping>, CoreError> {
     let mut file = lock();
     if let Some(mapping) = file.mapping.upgrade() {
         return Ok(mapping);
     }
-    let fd = file.fd()?.as_fd();
+    let fd = file.fd(size_bytes)?.as_fd();
     let size = sealed_size(fd)?;
-    if size < SPACE_BYTES {
-        return Err(CoreError::Corrupt { what: "the size of the memory", value: size });
-    }
-    let mapping = Arc::new(Mapping::of(fd, 0, SPACE_BYTES as usize)?);
+    let mapping = Arc::new(Mapping::of(fd, 0, size as usize)?);
     file.mapping = Arc::downgrade(&mapping);
     Ok(mapping)
 }

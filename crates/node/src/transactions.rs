@@ -5,8 +5,9 @@ use crate::bare_function::bare_function;
 use crate::collected::Collected;
 use crate::error::{Result, refused, to_js};
 use crate::segment::external_buffer;
-use crate::space_file::{self, SPACE_BYTES};
+use crate::space_file;
 use crate::uncounted::uncounted_buffer;
+use manycore_core::region::{Mapping, Region};
 use manycore_core::stm::contention::Contended;
 use manycore_core::stm::figures::Figures;
 use manycore_core::stm::layout::{Shape, counter, participant, word};
@@ -23,15 +24,18 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 /// The same for all that share a space.
-const SHAPE: Shape = Shape {
-    size_words: (SPACE_BYTES / 4) as u32,
-    participants: 1024,
-    small_writes: 256,
-    large_writes: 4 * MAX_WRITES as u32 + 64,
-    watch_words: 4096,
-};
+fn shape_of(mapping: &Mapping) -> Shape {
+    Shape {
+        size_words: (mapping.size_bytes() / 4) as u32,
+        participants: 1024,
+        small_writes: 256,
+        large_writes: 4 * MAX_WRITES as u32 + 64,
+        watch_words: 4096,
+    }
+}
 
 /// Objects that one transaction may read and write.
 const MAX_READS: usize = 1 << 22;
@@ -149,13 +153,21 @@ impl Deref for NativeTransactions {
 #[napi]
 impl NativeTransactions {
     /// Makes this thread a participant in the space of its program. `on_wake` is called in its event loop when
-    /// something that it watches may have changed. `id`: a number for the space, if this is its first participant.
+    /// something that it watches may have changed. `id` and `size_bytes`: of the space, if this is its first
+    /// participant.
     #[napi(constructor)]
-    pub fn new(env: &Env, id: u32, on_wake: Function<'_, (), ()>) -> Result<NativeTransactions> {
-        let mapping = space_file::map().map_err(to_js)?;
-        let space = Space::open(mapping, SHAPE, id).map_err(to_js)?;
+    pub fn new(
+        env: &Env,
+        id: u32,
+        size_bytes: f64,
+        patience_ms: u32,
+        on_wake: Function<'_, (), ()>,
+    ) -> Result<NativeTransactions> {
+        let mapping = space_file::map(size_bytes as u64).map_err(to_js)?;
+        let shape = shape_of(&mapping);
+        let space = Space::open(mapping, shape, id).map_err(to_js)?;
         let woken = Collected::new(env, &on_wake)?;
-        let around = Live::new();
+        let around = Live::with_patience(Duration::from_millis(patience_ms.into()));
         let state = thread_state(core_sys::thread_id() as u32)
             .ok_or_else(|| refused("this system has no /proc"))?;
         let me = space.attach(state, is_alive, &around).map_err(to_js)?;
@@ -175,7 +187,7 @@ impl NativeTransactions {
     #[napi]
     pub fn words<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
         let mapping = Arc::clone(self.space.region());
-        let size_bytes = SHAPE.size_words as usize * 4;
+        let size_bytes = self.space.shape().size_words as usize * 4;
         shared_buffer(env, mapping.start(), size_bytes, mapping)
     }
 
@@ -196,8 +208,8 @@ impl NativeTransactions {
             word::EPOCH,
             word::CLOCK,
             word::ROOT,
-            SHAPE.chunks_at(),
-            SHAPE.size_words,
+            self.space.shape().chunks_at(),
+            self.space.shape().size_words,
             value::BYTES,
             DESK_READS as u32,
             MAX_READS as u32,
@@ -353,7 +365,8 @@ pub fn note_end() -> Result<()> {
     if MappedSpace::is_unused(&mapping) {
         return Ok(());
     }
-    let space = Space::open(mapping, SHAPE, 0).map_err(to_js)?;
+    let shape = shape_of(&mapping);
+    let space = Space::open(mapping, shape, 0).map_err(to_js)?;
     space.note_end(&Live::new()).map_err(to_js)
 }
 

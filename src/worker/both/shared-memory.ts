@@ -8,6 +8,7 @@ import { inWords } from '../../lib/index.js';
 import { callNative, nativeBinding, nativeProblem } from '../../native.js';
 import { textOf } from '../../proc/index.js';
 import { refuseThreadSpace } from './thread-space.js';
+import { transactionSettings } from './transaction-settings.js';
 
 /** Inside a worker: the worker's part of the arena of its parent. */
 let workerBlocks: BlockStore | undefined;
@@ -83,12 +84,14 @@ export function sharedMemoryProblem(): CodedError | undefined {
 
 /**
  * The descriptor of the program's transactional memory, for a process that starts now; `undefined`: there is no shared
- * memory here. Throws `NATIVE_REFUSED` where no descriptor is left: the process would have a memory of its own.
+ * memory here. Throws `NATIVE_REFUSED` where no descriptor is left: the process would have a memory of its own;
+ * `OPTION_INVALID`.
  */
 export function spaceFd(): number | undefined {
   const binding = nativeBinding();
   if (binding === undefined || sharedMemoryProblem() !== undefined) return undefined;
-  return callNative(() => binding.spaceFd());
+  const { memoryBytes } = transactionSettings();
+  return callNative(() => binding.spaceFd(memoryBytes));
 }
 
 /**

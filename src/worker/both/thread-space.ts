@@ -5,6 +5,7 @@
 import { getEnvironmentData, setEnvironmentData, threadId } from 'node:worker_threads';
 import { CodedError } from '../../errors.js';
 import { nowMs } from '../../lib/index.js';
+import { transactionSettings } from './transaction-settings.js';
 
 /** The data of the environment that each thread gets from the one that starts it: the memory, or false: none. */
 const environmentKey = 'manycore transactions';
@@ -29,10 +30,6 @@ export const participantWord = {
 } as const;
 
 export const maxParticipants = 1024;
-/** Those of it that nobody has written take no memory. */
-const sizeBytes = 256 * 2 ** 20;
-/** The longest wait for a turn, in ms. */
-const patienceMs = 1000;
 /** Tries before a wait sleeps. */
 const spins = 100;
 
@@ -46,7 +43,7 @@ export function threadSpace(): Int32Array | undefined {
   const found = getEnvironmentData(environmentKey);
   if (found === false) return undefined;
   if (found instanceof SharedArrayBuffer) return new Int32Array(found);
-  const made = new SharedArrayBuffer(sizeBytes);
+  const made = new SharedArrayBuffer(transactionSettings().memoryBytes);
   setEnvironmentData(environmentKey, made);
   return new Int32Array(made);
 }
@@ -85,7 +82,7 @@ export function takeTurn(words: Int32Array): void {
     const holder = Atomics.compareExchange(words, threadWord.turn, 0, mine);
     if (holder === 0) return;
     if (tries < spins) continue;
-    deadline ??= nowMs() + patienceMs;
+    deadline ??= nowMs() + transactionSettings().patienceMs;
     if (nowMs() > deadline) throw stuck(holder - 1);
     Atomics.wait(words, threadWord.turn, holder, 1);
   }

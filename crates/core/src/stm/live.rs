@@ -53,13 +53,14 @@ const NAP: Duration = Duration::from_micros(50);
 /// Epochs that are held back before the same question.
 const HELD_BACK: u32 = 16;
 
-/// The longest wait for a thread that lives.
+/// The longest wait for a thread that lives, where none is set.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// One for each thread.
 #[derive(Debug, Default)]
 pub struct Live {
     began: Cell<Option<Instant>>,
+    patience: Duration,
     /// For tests: this process kills or stops itself before a step, at a passing of it.
     kill_at: Cell<Option<(u8, u32)>>,
     stop_at: Cell<Option<(u8, u32)>>,
@@ -86,9 +87,19 @@ impl Live {
     /// For tests, `MANYCORE_STM_KILL=7:3` ends this process when it is before step 7 for the third time, and
     /// `MANYCORE_STM_STOP` stops it there.
     pub fn new() -> Live {
+        Live::with_patience(PATIENCE)
+    }
+
+    /// `patience`: the longest wait for a thread that lives and does not go on.
+    pub fn with_patience(patience: Duration) -> Live {
         let [kill_at, stop_at] =
             *PASSINGS.get_or_init(|| ["MANYCORE_STM_KILL", "MANYCORE_STM_STOP"].map(passing_in));
-        Live { began: Cell::new(None), kill_at: Cell::new(kill_at), stop_at: Cell::new(stop_at) }
+        Live {
+            began: Cell::new(None),
+            patience,
+            kill_at: Cell::new(kill_at),
+            stop_at: Cell::new(stop_at),
+        }
     }
 }
 
@@ -118,7 +129,7 @@ impl Surroundings for Live {
         }
         let began = self.began.get().unwrap_or_else(Instant::now);
         self.began.set(Some(began));
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > self.patience {
             return Err(CoreError::Stuck { thread: thread_of(on.life.state) });
         }
         Ok(false)
