@@ -1,6 +1,9 @@
 // What does a transaction cost, against a call to the process that owns the data, and what does a second process add?
 // GHC's STM, the model, is measured beside it where it is installed: with its own threads in one heap.
+import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { Pool, perWorker } from 'manycore';
 import { atomically, atomicallyWhen, check, tvar } from 'manycore/stm';
 import { fill, work } from '../../examples/stm-structures/structures.js';
@@ -11,17 +14,21 @@ import { hasGhc, runGhc } from '../rivals/ghc.js';
 /** Structures with the numbers in them, and the bar of two processes against one. */
 const structures = {
   'list-100': 1.7,
+  'list-10000': undefined,
   'elastic-list-100': 1.7,
   'tree-100': undefined,
   'tree-10000': 1.7,
   'map-100': undefined,
   'map-10000': 1.7,
 };
+const alone = fileURLToPath(new URL('../lib/structure-alone.js', import.meta.url));
+/** Two programs that share nothing: what the machine gives to two processes. */
+const apart = 'two-programs';
 /** More processes than cores, too: a transaction must not wait for one that has no core. */
 const processCounts = [1, 2, 4];
 const ofProcesses = (count) => `${count}-process${count === 1 ? '' : 'es'}`;
 /** Structures that exist in Haskell, too. */
-const inGhc = ['list-100', 'tree-100', 'tree-10000'];
+const inGhc = ['list-100', 'list-10000', 'tree-100', 'tree-10000'];
 const ofGhc = (count) => `ghc-${count}`;
 /** Calls that wait at the owner of a Map. */
 const waitingCalls = 64;
@@ -33,10 +40,81 @@ const of = (setting, contender) => ({ setting, contender });
 const structureRuns = (withGhc) =>
   Object.keys(structures).flatMap((name) => [
     ...processCounts.map((count) => of(name, ofProcesses(count))),
+    ...(structures[name] === undefined ? [] : [of(name, apart)]),
     ...(withGhc && inGhc.includes(name)
       ? processCounts.map((count) => of(name, ofGhc(count)))
       : []),
   ]);
+
+/** A structure of two processes, against what two capabilities of GHC do with the same or a similar one. */
+const againstGhc = (says, name, other, atLeast) => ({
+  says: `${says}, two processes, against two capabilities of GHC`,
+  figure: 'perSecond',
+  of: of(name, ofProcesses(2)),
+  against: [of(other, ofGhc(2))],
+  atLeast,
+});
+
+const ghcBars = [
+  againstGhc('list of 100', 'list-100', 'list-100', 1.3),
+  againstGhc('list of 10,000', 'list-10000', 'list-10000', 50),
+  againstGhc('sorted map of 10,000 against its tree', 'map-10000', 'tree-10000', 1.2),
+];
+
+const bars = [
+  {
+    says: 'read-only transaction of one variable',
+    figure: 'eachNs',
+    of: of('read', 'transaction'),
+    atMost: 150,
+  },
+  {
+    says: 'the same, against a call to the owner of a Map',
+    figure: 'eachNs',
+    of: of('read', 'transaction'),
+    against: [of('read', 'call')],
+    atMost: 1 / 60,
+  },
+  ...Object.entries(structures)
+    .filter(([, atLeast]) => atLeast !== undefined)
+    .map(([name, atLeast]) => ({
+      says: `${name}, two processes against one`,
+      figure: 'perSecond',
+      of: of(name, '2-processes'),
+      against: [of(name, '1-process')],
+      atLeast,
+    })),
+  ...Object.keys(structures)
+    .filter((name) => structures[name] !== undefined)
+    .map((name) => ({
+      says: `${name}, two processes, against two programs that share nothing`,
+      figure: 'perSecond',
+      of: of(name, ofProcesses(2)),
+      against: [of(name, apart)],
+      atLeast: 0.9,
+    })),
+  {
+    says: 'sorted map of 10,000, two processes, against calls to the owner of a Map',
+    figure: 'perSecond',
+    of: of('map-10000', ofProcesses(2)),
+    against: [of('owner', 'calls')],
+    atLeast: 2.5,
+  },
+  {
+    says: 'sorted map of 10,000, one process, against calls to the owner of a Map',
+    figure: 'perSecond',
+    of: of('map-10000', '1-process'),
+    against: [of('owner', 'calls')],
+    atLeast: 3,
+  },
+  {
+    says: 'blocking retry there and back, against a call that sleeps on both sides',
+    figure: 'p50Us',
+    of: of('wake', 'retry'),
+    against: [of('wake', 'call')],
+    atMost: 1.2,
+  },
+];
 
 export default {
   figures: {
@@ -59,6 +137,7 @@ export default {
     wake: { says: `both sides sleep ${pauseMs} ms, then one wakes the other, which answers` },
   },
   plan: () => ({
+    bars: [...bars, ...(hasGhc() ? ghcBars : [])],
     runs: [
       of('read', 'transaction'),
       of('read', 'call'),
@@ -70,48 +149,11 @@ export default {
       of('wake', 'call'),
     ],
   }),
-  bars: [
-    {
-      says: 'read-only transaction of one variable',
-      figure: 'eachNs',
-      of: of('read', 'transaction'),
-      atMost: 150,
-    },
-    {
-      says: 'the same, against a call to the owner of a Map',
-      figure: 'eachNs',
-      of: of('read', 'transaction'),
-      against: [of('read', 'call')],
-      atMost: 1 / 60,
-    },
-    ...Object.entries(structures)
-      .filter(([, atLeast]) => atLeast !== undefined)
-      .map(([name, atLeast]) => ({
-        says: `${name}, two processes against one`,
-        figure: 'perSecond',
-        of: of(name, '2-processes'),
-        against: [of(name, '1-process')],
-        atLeast,
-      })),
-    {
-      says: 'sorted map of 10,000, one process, against calls to the owner of a Map',
-      figure: 'perSecond',
-      of: of('map-10000', '1-process'),
-      against: [of('owner', 'calls')],
-      atLeast: 3,
-    },
-    {
-      says: 'blocking retry there and back, against a call that sleeps on both sides',
-      figure: 'p50Us',
-      of: of('wake', 'retry'),
-      against: [of('wake', 'call')],
-      atMost: 1.2,
-    },
-  ],
   async measure({ contender, setting, scale }) {
     const windows = { warmMs: warmUpMs * scale, windowMs: 1000 * scale };
     if (setting in structures) {
       const [, name, count] = /^(.*)-(\d+)$/.exec(setting);
+      if (contender === apart) return { perSecond: await runApart(name, Number(count), windows) };
       const [, processes] = /(\d+)/.exec(contender);
       const run = contender.startsWith('ghc') ? runGhc : runStructure;
       return { perSecond: await run(name, Number(count), Number(processes), windows) };
@@ -168,6 +210,13 @@ async function runStructure(name, count, processes, windows) {
   );
   const total = counts.reduce((sum, turns) => sum + turns, 0);
   return (total / windows.windowMs) * 1000;
+}
+
+async function runApart(name, count, { warmMs, windowMs }) {
+  const args = [alone, name, count, warmMs, windowMs].map(String);
+  const runs = await Promise.all([1, 2].map(() => promisify(execFile)(process.execPath, args)));
+  const total = runs.reduce((sum, { stdout }) => sum + Number(stdout), 0);
+  return (total / windowMs) * 1000;
 }
 
 async function countOwned(windows) {

@@ -29,6 +29,7 @@ export const namedOnly = [
   'kernels',
   'closure-memory',
   'stm-soak',
+  'stm-deaths',
   'staircase',
   'gc',
   'lines',
