@@ -10,7 +10,7 @@ use crate::error::{CoreError, Result};
 use crate::region::Region;
 use crate::sync::{
     AtomicU32,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
     fence,
 };
 
@@ -330,8 +330,11 @@ impl<R: Region> Space<R> {
             // A thief may have given it back already.
             let _ = self.lock(lock)?.compare_exchange(me.lock(), before, AcqRel, Relaxed);
         }
-        self.of(me, field::STATUS)?.store(status.with(phase::IDLE).0, Release);
         self.count(me, counter::CONFLICTS)?;
+        self.of(me, field::STATUS)?.store(status.with(phase::IDLE).0, Release);
+        // SeqCst pairs with the fence in `undo`. Without both, this may see no claim while the claimant sees the commit
+        // aborted. It would then give back the locks of the next commit.
+        fence(SeqCst);
         self.await_claimant(me, around)
     }
 

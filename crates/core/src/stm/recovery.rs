@@ -6,7 +6,10 @@ use super::layout::{counter, participant as field, phase, word};
 use super::space::{Claim, Life, Participant, Space, Status};
 use crate::error::{CoreError, Result};
 use crate::region::Region;
-use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use crate::sync::{
+    Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
+    fence,
+};
 
 /// Tries of a lock that an undecided commit holds, before that is aborted: most end sooner.
 const TRIES_BEFORE_ABORT: u32 = if cfg!(loom) { 1 } else { 30 };
@@ -81,7 +84,8 @@ impl<R: Region> Space<R> {
         if !self.claim(me, owner, tries, around)? {
             return Ok(());
         }
-        // Acquire: a later commit of the owner would have waited for this claim.
+        // SeqCst pairs with the fence in `give_up`: either the owner sees this claim and waits, or this sees its end.
+        fence(SeqCst);
         let is_same = self.of(owner, field::STATUS)?.load(Acquire) == status.0;
         let done = if is_same { self.give_back(owner) } else { Ok(()) };
         self.of(owner, field::CLAIMANT)?.store(0, Release);

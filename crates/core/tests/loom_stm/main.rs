@@ -13,6 +13,7 @@ use manycore_core::stm::layout::{participant, phase, word};
 use manycore_core::stm::snapshot::Reading;
 use manycore_core::stm::space::{Participant, Space, is_newer};
 use manycore_core::sync::Ordering::Relaxed;
+use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
 use words::{CELLS, SHAPE, Words};
 
@@ -148,6 +149,70 @@ fn a_reader_beside_two_commits_sees_one_of_them_whole() {
         let [first, second] = writers.map(|writer| writer.join().unwrap());
         let last = if is_newer(second, first) { 2 } else { 1 };
         assert_eq!(values_at_end(&space), [last, last], "the values of the last version");
+    });
+}
+
+/// Participant 0. Participant 2 aborts its first commit and does nothing more; the thief that starts then gives the
+/// locks back.
+struct Owner<T> {
+    space: Arc<Space<Words>>,
+    thief: fn(&Space<Words>, Participant) -> T,
+    started: RefCell<Option<thread::JoinHandle<T>>>,
+}
+
+impl<T: 'static> Surroundings for Owner<T> {
+    fn pass(&self, step: u8) -> Result<()> {
+        let mut started = self.started.borrow_mut();
+        if step == 6 && started.is_none() {
+            let status = self.space.of(Participant(0), participant::STATUS)?;
+            status.store(status.load(Relaxed) | phase::ABORTED, Relaxed);
+            let (shared, thief) = (Arc::clone(&self.space), self.thief);
+            *started = Some(thread::spawn(move || thief(&shared, Participant(1))));
+        }
+        if step == 7 {
+            for number in 0..CELLS {
+                let lock = self.space.lock(cell(number).0)?.load(Relaxed);
+                assert_eq!(lock, Participant(0).lock(), "a lock that was given back");
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&self, tries: u32, on: Peer) -> Result<bool> {
+        Calm.wait(tries, on)
+    }
+}
+
+/// The owner commits again, with the same log, while the thief may give back the locks of the aborted commit.
+/// Returns the version of the owner, and the result of the thief.
+fn commit_beside<T: 'static>(
+    space: &Arc<Space<Words>>,
+    thief: fn(&Space<Words>, Participant) -> T,
+) -> (u32, T) {
+    let owner = Owner { space: Arc::clone(space), thief, started: RefCell::new(None) };
+    let version = overwrite(space, Participant(0), 1, &owner);
+    let started = owner.started.take();
+    (version, started.expect("the first commit was aborted").join().unwrap())
+}
+
+#[test]
+fn an_owner_whose_commit_was_aborted_and_a_thief_lose_nothing() {
+    model(2, |space| {
+        let thief = |space: &Space<Words>, me| overwrite(space, me, 2, &Calm);
+        let (own, other) = commit_beside(&space, thief);
+        let last = if is_newer(other, own) { 2 } else { 1 };
+        assert_eq!(values_at_end(&space), [last, last], "the values of the last version");
+    });
+}
+
+#[test]
+fn a_thief_gives_back_no_lock_of_the_next_commit() {
+    model(3, |space| {
+        let thief = |space: &Space<Words>, me| {
+            space.await_lock(me, cell(0).0, &Calm).unwrap();
+        };
+        commit_beside(&space, thief);
+        assert_eq!(values_at_end(&space), [1, 1]);
     });
 }
 
