@@ -3,7 +3,7 @@
 //! 1 begin, 2 take the locks in ascending order, 3 write the log, 4 take a version, 5 validate the reads,
 //! 6 commit, 7 write the values, 8 release the locks with the version, 9 wake those that wait for them, 10 end.
 
-use super::layout::{CLASS_BITS, HEADER_WORDS, counter, participant as field, phase, word};
+use super::layout::{CLASS_BITS, HEADER_WORDS, Log, counter, participant as field, phase, word};
 use super::space::{Claim, Life, Participant, Space, Status};
 use super::value;
 use crate::error::{CoreError, Result};
@@ -78,8 +78,25 @@ pub struct Peer {
 pub const TRIES_PER_QUESTION: u32 = 128;
 pub(super) const ASKING_TRY: u32 = TRIES_PER_QUESTION - 1;
 
+/// A wrong order of steps, with which a model has to fail (`tests/loom_stm`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// An aborted commit becomes idle only when its owner has waited for the claimant.
+    IdleAfterWait,
+    /// A lock is logged only when it is taken.
+    LogAfterLock,
+    /// Sleepers are woken before the locks are taken. Between the taking and the release it would do no harm: a
+    /// sleeper takes a lock that is held for a change (`watch`).
+    WakeBeforeLock,
+}
+
 /// The surroundings of a commit: waits, and in tests the end of a participant at a step.
 pub trait Surroundings {
+    /// True: the commit makes this fault. Only in models.
+    fn has_fault(&self, _fault: Fault) -> bool {
+        false
+    }
+
     /// Called before each step; an error ends the commit there, as the end of its process does.
     fn pass(&self, _step: u8) -> Result<()> {
         Ok(())
@@ -114,6 +131,9 @@ impl<R: Region> Space<R> {
             return Ok(Outcome::Committed(commit.snapshot));
         }
         let limbo = self.prepare(me, commit, around)?;
+        if around.has_fault(Fault::WakeBeforeLock) {
+            self.wake_watchers(commit.locks.iter().copied(), around)?;
+        }
         let status = self.begin_commit(me, around)?;
         let version = match self.lock_and_validate(me, status, commit, limbo, around) {
             Ok(Some(version)) => version,
@@ -131,7 +151,9 @@ impl<R: Region> Space<R> {
             self.lock(lock)?.store(version, Release);
         }
         around.pass(9)?;
-        self.wake_watchers(commit.held.iter().map(|&(lock, _)| lock), around)?;
+        if !around.has_fault(Fault::WakeBeforeLock) {
+            self.wake_watchers(commit.held.iter().map(|&(lock, _)| lock), around)?;
+        }
         around.pass(10)?;
         // Release: others see no lock of this commit behind its end.
         self.of(me, field::STATUS)?.store(status.with(phase::IDLE).0, Release);
@@ -210,10 +232,15 @@ impl<R: Region> Space<R> {
         around.pass(2)?;
         let log = self.log(me)?;
         for (index, &at) in (0..).zip(&commit.locks) {
+            let logs_late = around.has_fault(Fault::LogAfterLock);
             // Before the lock is taken: whoever sees it taken finds it in the log.
-            self.word(log.lock(index))?.store(at, Relaxed);
-            self.of(me, field::LOCK_COUNT)?.store(index + 1, Release);
+            if !logs_late {
+                self.log_lock(me, log, index, at)?;
+            }
             let Some(before) = self.take_lock(me, status, at, around)? else { return Ok(None) };
+            if logs_late {
+                self.log_lock(me, log, index, at)?;
+            }
             commit.held.push((at, before));
         }
         for &(at, value) in &commit.unchanged {
@@ -239,6 +266,13 @@ impl<R: Region> Space<R> {
         // AcqRel: who sees it committed sees log and version; fails when another has aborted it.
         let committed = self.of(me, field::STATUS)?.compare_exchange(from, to, AcqRel, Acquire);
         Ok(committed.is_ok().then_some(version))
+    }
+
+    /// Notes a lock in the log, for whoever gives it back.
+    fn log_lock(&self, me: Participant, log: Log, index: u32, at: u32) -> Result<()> {
+        self.word(log.lock(index))?.store(at, Relaxed);
+        self.of(me, field::LOCK_COUNT)?.store(index + 1, Release);
+        Ok(())
     }
 
     /// Takes one lock and returns its version; `None`: another has aborted this commit.
@@ -331,7 +365,13 @@ impl<R: Region> Space<R> {
             let _ = self.lock(lock)?.compare_exchange(me.lock(), before, AcqRel, Relaxed);
         }
         self.count(me, counter::CONFLICTS)?;
-        self.of(me, field::STATUS)?.store(status.with(phase::IDLE).0, Release);
+        let state = self.of(me, field::STATUS)?;
+        if around.has_fault(Fault::IdleAfterWait) {
+            self.await_claimant(me, around)?;
+            state.store(status.with(phase::IDLE).0, Release);
+            return Ok(());
+        }
+        state.store(status.with(phase::IDLE).0, Release);
         // SeqCst pairs with the fence in `undo`. Without both, this may see no claim while the claimant sees the commit
         // aborted. It would then give back the locks of the next commit.
         fence(SeqCst);

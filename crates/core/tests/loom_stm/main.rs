@@ -1,4 +1,5 @@
-//! Models of the transactional memory: every interleaving, within the bound on preemptions.
+//! Models of the transactional memory: every interleaving, within the bound on preemptions. Each wrong order of
+//! steps (`Fault`) has a model that fails with it.
 //! Run with `RUSTFLAGS="--cfg loom" cargo test --release -p manycore-core --test loom_stm`.
 
 #![cfg(loom)]
@@ -8,7 +9,7 @@ mod words;
 use loom::sync::Arc;
 use loom::thread;
 use manycore_core::error::Result;
-use manycore_core::stm::commit::{Commit, Outcome, Peer, Surroundings};
+use manycore_core::stm::commit::{Commit, Fault, Outcome, Peer, Surroundings};
 use manycore_core::stm::layout::{participant, phase, word};
 use manycore_core::stm::snapshot::Reading;
 use manycore_core::stm::space::{Participant, Space, is_newer};
@@ -17,10 +18,18 @@ use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
 use words::{CELLS, SHAPE, Words};
 
-/// Nobody ends.
-struct Calm;
+/// Nobody ends; commits may have a fault.
+struct Calm {
+    fault: Option<Fault>,
+}
+
+const CALM: Calm = Calm { fault: None };
 
 impl Surroundings for Calm {
+    fn has_fault(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+    }
+
     fn wait(&self, _tries: u32, _on: Peer) -> Result<bool> {
         thread::yield_now();
         Ok(false)
@@ -50,7 +59,7 @@ fn read_all(
                     *value = seen;
                     break;
                 }
-                Reading::Held(_) => space.await_lock(me, lock, &Calm).unwrap(),
+                Reading::Held(_) => space.await_lock(me, lock, &CALM).unwrap(),
                 Reading::Changed => thread::yield_now(),
             }
         }
@@ -66,7 +75,7 @@ fn transfer(space: &Space<Words>, me: Participant, by: u32) {
         let Some(values) = read_all(space, me, &mut commit) else { continue };
         assert_eq!(values[0].wrapping_add(values[1]), 0, "a torn snapshot");
         add_writes(&mut commit, [values[0].wrapping_add(by), values[1].wrapping_sub(by)]);
-        if let Outcome::Committed(_) = space.commit(me, &mut commit, &Calm).unwrap() {
+        if let Outcome::Committed(_) = space.commit(me, &mut commit, &CALM).unwrap() {
             return;
         }
     }
@@ -142,7 +151,7 @@ fn a_reader_beside_two_commits_sees_one_of_them_whole() {
     model(1, |space| {
         let writers = [0, 1].map(|number| {
             let shared = Arc::clone(&space);
-            thread::spawn(move || overwrite(&shared, Participant(number), number + 1, &Calm))
+            thread::spawn(move || overwrite(&shared, Participant(number), number + 1, &CALM))
         });
         let values = read_all(&space, Participant(2), &mut Commit::default());
         assert!(matches!(values, None | Some([0, 0] | [1, 1] | [2, 2])), "{values:?}");
@@ -155,12 +164,17 @@ fn a_reader_beside_two_commits_sees_one_of_them_whole() {
 /// Participant 0. Participant 2 aborts its first commit and does nothing more; the thief that starts then gives the
 /// locks back.
 struct Owner<T> {
+    calm: Calm,
     space: Arc<Space<Words>>,
     thief: fn(&Space<Words>, Participant) -> T,
     started: RefCell<Option<thread::JoinHandle<T>>>,
 }
 
 impl<T: 'static> Surroundings for Owner<T> {
+    fn has_fault(&self, fault: Fault) -> bool {
+        self.calm.has_fault(fault)
+    }
+
     fn pass(&self, step: u8) -> Result<()> {
         let mut started = self.started.borrow_mut();
         if step == 6 && started.is_none() {
@@ -179,7 +193,7 @@ impl<T: 'static> Surroundings for Owner<T> {
     }
 
     fn wait(&self, tries: u32, on: Peer) -> Result<bool> {
-        Calm.wait(tries, on)
+        self.calm.wait(tries, on)
     }
 }
 
@@ -187,9 +201,11 @@ impl<T: 'static> Surroundings for Owner<T> {
 /// Returns the version of the owner, and the result of the thief.
 fn commit_beside<T: 'static>(
     space: &Arc<Space<Words>>,
+    fault: Option<Fault>,
     thief: fn(&Space<Words>, Participant) -> T,
 ) -> (u32, T) {
-    let owner = Owner { space: Arc::clone(space), thief, started: RefCell::new(None) };
+    let calm = Calm { fault };
+    let owner = Owner { calm, space: Arc::clone(space), thief, started: RefCell::new(None) };
     let version = overwrite(space, Participant(0), 1, &owner);
     let started = owner.started.take();
     (version, started.expect("the first commit was aborted").join().unwrap())
@@ -198,28 +214,37 @@ fn commit_beside<T: 'static>(
 #[test]
 fn an_owner_whose_commit_was_aborted_and_a_thief_lose_nothing() {
     model(2, |space| {
-        let thief = |space: &Space<Words>, me| overwrite(space, me, 2, &Calm);
-        let (own, other) = commit_beside(&space, thief);
+        let thief = |space: &Space<Words>, me| overwrite(space, me, 2, &CALM);
+        let (own, other) = commit_beside(&space, None, thief);
         let last = if is_newer(other, own) { 2 } else { 1 };
         assert_eq!(values_at_end(&space), [last, last], "the values of the last version");
     });
 }
 
-#[test]
-fn a_thief_gives_back_no_lock_of_the_next_commit() {
-    model(3, |space| {
+fn an_owner_and_a_thief_that_reads(fault: Option<Fault>) {
+    model(3, move |space| {
         let thief = |space: &Space<Words>, me| {
-            space.await_lock(me, cell(0).0, &Calm).unwrap();
+            space.await_lock(me, cell(0).0, &CALM).unwrap();
         };
-        commit_beside(&space, thief);
+        commit_beside(&space, fault, thief);
         assert_eq!(values_at_end(&space), [1, 1]);
     });
 }
 
+#[test]
+fn a_thief_gives_back_no_lock_of_the_next_commit() {
+    an_owner_and_a_thief_that_reads(None);
+}
+
+#[test]
+#[should_panic(expected = "a lock that was given back")]
+fn a_commit_that_is_idle_only_after_the_wait_is_found() {
+    an_owner_and_a_thief_that_reads(Some(Fault::IdleAfterWait));
+}
+
 /// Participant 1 ends before each access to memory of its commit. Two others recover it, one of them when it has met
 /// a lock.
-#[test]
-fn two_that_recover_a_commit_undo_or_complete_it_whole() {
+fn two_that_recover_a_commit(fault: Option<Fault>) {
     struct Others;
     impl Surroundings for Others {
         fn wait(&self, _tries: u32, on: Peer) -> Result<bool> {
@@ -232,8 +257,9 @@ fn two_that_recover_a_commit_undo_or_complete_it_whole() {
     for accesses in 0.. {
         let ends = std::sync::Arc::clone(&has_ended);
         model(2, move |space| {
+            let calm = Calm { fault };
             let commits = || {
-                overwrite(&space, dead, 5, &Calm);
+                overwrite(&space, dead, 5, &calm);
             };
             ends.store(!space.region().runs_whole(accesses, commits), Relaxed);
             let peer = Peer { number: dead, life: space.life(dead).unwrap() };
@@ -252,16 +278,27 @@ fn two_that_recover_a_commit_undo_or_complete_it_whole() {
     }
 }
 
+#[test]
+fn two_that_recover_a_commit_undo_or_complete_it_whole() {
+    two_that_recover_a_commit(None);
+}
+
+#[test]
+#[should_panic(expected = "a lock that stays taken")]
+fn a_lock_that_is_logged_after_it_was_taken_is_found() {
+    two_that_recover_a_commit(Some(Fault::LogAfterLock));
+}
+
 /// Waits after which the sleeper counts as asleep for ever. Each wait runs the writer for some steps.
 const MAX_WAITS: u32 = 100;
 
 /// A sleeper reads again after each wake-up, until it reads what a commit wrote.
-#[test]
-fn a_sleeper_is_woken_and_reads_the_change() {
-    model(2, |space| {
+fn a_sleeper_and_a_waker(fault: Option<Fault>) {
+    model(2, move |space| {
         space.word(word::NUMBERS).unwrap().store(2, Relaxed);
+        let calm = Calm { fault };
         let shared = Arc::clone(&space);
-        let writer = thread::spawn(move || overwrite(&shared, Participant(0), 1, &Calm));
+        let writer = thread::spawn(move || overwrite(&shared, Participant(0), 1, &calm));
         let me = Participant(1);
         let mut commit = Commit::default();
         while read_all(&space, me, &mut commit).is_none_or(|values| values[1] == 0) {
@@ -276,4 +313,15 @@ fn a_sleeper_is_woken_and_reads_the_change() {
         }
         writer.join().unwrap();
     });
+}
+
+#[test]
+fn a_sleeper_is_woken_and_reads_the_change() {
+    a_sleeper_and_a_waker(None);
+}
+
+#[test]
+#[should_panic(expected = "the sleeper sleeps on")]
+fn a_commit_that_wakes_before_it_locks_is_found() {
+    a_sleeper_and_a_waker(Some(Fault::WakeBeforeLock));
 }
