@@ -195,6 +195,52 @@ test('a list in reverse is of one moment in the transaction that changes the map
   }
 });
 
+test('ranges in both directions are right wherever leaves were filled and emptied', (t) => {
+  const { integer, next } = random(t);
+  const room = 2000;
+  const map = tsortedMap<number, number>();
+  let model = new Map<number, number>();
+  /** Sets or deletes neighbours, more than a leaf has. */
+  const change = (round: number): void => {
+    const [start, count, isFill] = [integer(0, room), integer(1, 150), next() < 0.45];
+    for (let key = start; key < Math.min(start + count, room); key += 1) {
+      if (isFill) {
+        map.set(key, round);
+        model.set(key, round);
+      } else assert.equal(map.delete(key), model.delete(key));
+    }
+  };
+  const compareRange = (): void => {
+    const [from, to] = [integer(-100, room), integer(0, room + 100)];
+    const limit = next() < 0.5 ? room : integer(0, 100);
+    const wanted: [number, number][] = [];
+    for (let key = from; key < to; key += 1) {
+      const value = model.get(key);
+      if (value !== undefined) wanted.push([key, value]);
+    }
+    assert.deepEqual(map.entries({ from, to, limit }), wanted.slice(0, limit));
+    wanted.reverse();
+    assert.deepEqual(map.entries({ from, to, limit, reverse: true }), wanted.slice(0, limit));
+  };
+  const undone = new Error('undone');
+  for (let round = 0; round < 800; round += 1) {
+    atomically(() => {
+      change(round);
+      compareRange();
+      if (next() < 0.7) return;
+      const before = new Map(model);
+      const part = (): void => {
+        change(round);
+        compareRange();
+        throw undone;
+      };
+      assert.throws(() => nested(part), undone);
+      model = before;
+    });
+    compareRange();
+  }
+});
+
 test('a map whose keys only grow gives the leaves of those before back', () => {
   const map = tsortedMap<number, string>();
   for (let key = 0; key < 60_000; key += 1) {

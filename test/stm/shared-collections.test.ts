@@ -111,6 +111,50 @@ for (const way of sharingWays) {
     assert.deepEqual(map.keys({ reverse: true }), map.keys().reverse());
   });
 
+  test(`a list in reverse is whole while others empty the leaves before it; ${way.name}`, async (t) => {
+    const pool = openPool(t, { size: workers }, way);
+    const map = tsortedMap<number, number>();
+    // Blocks of more keys than three leaves have: at least two leaves end when one is emptied.
+    const [blocks, size] = [6, 100];
+    for (let key = 0; key < (blocks / 2) * size; key += 1)
+      map.set(2 * size * Math.floor(key / size) + (key % size), 0);
+    const move = (given: typeof map, count: number, keys: number) => {
+      for (let round = 1; round <= 150; round += 1) {
+        atomically(() => {
+          const all = Array.from({ length: count }, (_, block) => block).sort(
+            () => Math.random() - 0.5,
+          );
+          const from = all.find((block) => given.has(block * keys)) ?? -1;
+          const to = all.find((block) => !given.has(block * keys)) ?? -1;
+          for (let key = 0; key < keys; key += 1) {
+            if (!given.delete(from * keys + key)) throw new Error(`no key ${key} of block ${from}`);
+            given.set(to * keys + key, round);
+          }
+        });
+      }
+    };
+    const look = (given: typeof map, count: number, keys: number) => {
+      for (let round = 0; round < 400; round += 1) {
+        const from = Math.floor(Math.random() * count) * keys;
+        const found = given.entries(round % 2 === 0 ? { reverse: true } : { from, reverse: true });
+        const isAll = round % 2 === 1 || found.length === (count / 2) * keys;
+        // Each block has all its keys from the last one to the first one, with one value.
+        const isWhole = found.every(([key, value], at) => {
+          const [start] = found[at - (at % keys)] ?? [0];
+          return key === start - (at % keys) && value === found[at - (at % keys)]?.[1];
+        });
+        if (!isAll || !isWhole || found.length % keys !== 0) throw new Error(JSON.stringify(found));
+      }
+    };
+    await Promise.all([
+      pool.run(move, map, blocks, size),
+      pool.run(move, map, blocks, size),
+      pool.run(look, map, blocks, size),
+    ]);
+    assert.deepEqual(map.keys({ reverse: true }), map.keys().reverse());
+    assert.equal(map.size, (blocks / 2) * size);
+  });
+
   test(`a list, a queue and a counter lose nothing; ${way.name}`, async (t) => {
     const pool = openPool(t, { size: workers }, way);
     const list = tlist<number>();
