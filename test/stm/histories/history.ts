@@ -1,11 +1,13 @@
 // Judges whether transactions that ran beside each other could have run one after the other. Each variable counts its
 // versions, and each transaction reads a variable before it sets it, so that all orders are known: the graph of Adya
 // (1999) with the order of real time has a cycle, or there is such an order (the way of Elle: Kingsbury, Alvaro 2020).
-// Attempts in vain are transactions that only read: they, too, must have seen one moment (opacity).
+// Attempts in vain are transactions that only read: they, too, must have seen one moment (opacity). A transaction sees
+// its own writes, which order nothing: these reads are compared at once.
+// Not here: queues, which become variables first (queue-history.ts).
 
 /** A version of a variable: how many times it was set, and the transaction that did so; 0, 0: the first value. */
 export interface Version {
-  readonly variable: number;
+  readonly variable: number | string;
   readonly count: number;
   readonly by: number;
 }
@@ -18,15 +20,22 @@ export interface Run {
   readonly start: number;
   readonly end: number;
   readonly reads: readonly Version[];
-  /** Empty for an attempt in vain. */
+  /** Others never see those of an attempt in vain. */
   readonly writes: readonly Version[];
+  /** Reads after all writes, of variables that it has read before. */
+  readonly again?: readonly Version[];
+  readonly isInVain?: boolean;
+  /** The message of an exception: no transaction of a history throws one. */
+  readonly error?: string;
 }
 
 /** Returns what contradicts an order of the runs; `undefined`: there is one. */
 export function contradictionIn(runs: readonly Run[]): string | undefined {
   const writers = new Map<string, Run>();
   for (const run of runs) {
-    for (const version of run.writes) {
+    const alone = contradictionOf(run);
+    if (alone !== undefined) return alone;
+    for (const version of committedBy(run)) {
       const key = keyOf(version.variable, version.count);
       if (writers.has(key)) return `two transactions set ${key}`;
       writers.set(key, run);
@@ -48,7 +57,7 @@ export function contradictionIn(runs: readonly Run[]): string | undefined {
       const next = writers.get(keyOf(variable, count + 1));
       if (next !== undefined) add(run, next);
     }
-    for (const { variable, count } of run.writes) {
+    for (const { variable, count } of committedBy(run)) {
       const next = writers.get(keyOf(variable, count + 1));
       if (next !== undefined) add(run, next);
     }
@@ -57,7 +66,31 @@ export function contradictionIn(runs: readonly Run[]): string | undefined {
   return cycleIn(edges);
 }
 
-function keyOf(variable: number, count: number): string {
+/** Returns what one run alone cannot have seen. */
+function contradictionOf(run: Run): string | undefined {
+  if (run.error !== undefined) return `transaction ${run.id} threw ${run.error}`;
+  for (const version of run.again ?? []) {
+    const isOfIt = ({ variable }: Version): boolean => variable === version.variable;
+    const wanted = run.writes.find(isOfIt) ?? run.reads.find(isOfIt);
+    if (wanted === undefined || isSame(wanted, version)) continue;
+    return `transaction ${run.id} read ${shownVersion(version)} again, and not ${shownVersion(wanted)}`;
+  }
+  return undefined;
+}
+
+function committedBy(run: Run): readonly Version[] {
+  return run.isInVain === true ? [] : run.writes;
+}
+
+function isSame(one: Version, other: Version): boolean {
+  return one.variable === other.variable && one.count === other.count && one.by === other.by;
+}
+
+function shownVersion({ variable, count, by }: Version): string {
+  return `${keyOf(variable, count)} of ${by}`;
+}
+
+function keyOf(variable: number | string, count: number): string {
   return `version ${count} of variable ${variable}`;
 }
 
