@@ -20,7 +20,11 @@ export class Blocks {
   take(size: number, kept: number): number {
     const found = Math.max(0, 32 - Math.clz32((size + headerWords - 1) >> 3));
     if (found >= classes) throw full(size);
-    const object = this.#takeFree(found) ?? this.#carve(found, kept) ?? this.#divide(found);
+    const object =
+      this.#takeFree(found) ??
+      this.#carve(found, kept) ??
+      this.#divide(found) ??
+      this.#merge(found);
     if (object === undefined) throw full(size);
     return object;
   }
@@ -43,21 +47,66 @@ export class Blocks {
     return start + headerWords;
   }
 
-  /** Halves the smallest larger block that is free, until there is one of this class. */
+  /**
+   * Divides a larger free block, and takes a part. Variables, the smallest, get the largest one, so that they lie
+   * together: they never merge.
+   */
   #divide(of: number): number | undefined {
-    const words = this.#words;
-    for (let larger = of + 1; larger < classes; larger += 1) {
+    const all = Array.from({ length: classes - 1 - of }, (_, at) => of + 1 + at);
+    for (const larger of of === 0 ? all.reverse() : all) {
       const object = this.#takeFree(larger);
       if (object === undefined) continue;
-      for (let half = larger - 1; half >= of; half -= 1) {
-        const other = object + (smallestBlock << half);
-        words[other - 1] = half;
-        this.free(other);
-      }
-      words[object - 1] = of;
-      return object;
+      this.#divideRun(object, smallestBlock << larger, of);
+      return this.#takeFree(of);
     }
     return undefined;
+  }
+
+  /**
+   * Makes blocks of this class from smaller ones that lie side by side, and takes one of them. Blocks of the smallest
+   * class stay: variables are of that class, and their headers must stay headers (crates/core/src/stm/resize.rs).
+   */
+  #merge(of: number): number | undefined {
+    const words = this.#words;
+    const smaller: number[] = [];
+    for (let each = 1; each < of; each += 1) {
+      for (let at = words[word.free + each] ?? 0; at !== 0; at = words[at - headerWords] ?? 0) {
+        smaller.push(at);
+      }
+      words[word.free + each] = 0;
+    }
+    smaller.sort((left, right) => left - right);
+    let run: number[] = [];
+    let total = 0;
+    for (const object of smaller) {
+      if (object !== (run[0] ?? 0) + total) {
+        for (const each of run) this.free(each);
+        [run, total] = [[], 0];
+      }
+      run.push(object);
+      total += this.#sizeOf(object);
+      if (total < smallestBlock << of) continue;
+      this.#divideRun(run[0] ?? 0, total, of);
+      [run, total] = [[], 0];
+    }
+    for (const each of run) this.free(each);
+    return this.#takeFree(of);
+  }
+
+  /** Makes free blocks of so many words: of this class, and smaller ones of the rest. */
+  #divideRun(first: number, total: number, of: number): void {
+    let [object, left] = [first, total];
+    for (let next = of; left > 0; next -= 1) {
+      for (; smallestBlock << next <= left; left -= smallestBlock << next) {
+        this.#words[object - 1] = next;
+        this.free(object);
+        object += smallestBlock << next;
+      }
+    }
+  }
+
+  #sizeOf(object: number): number {
+    return smallestBlock << ((this.#words[object - 1] ?? 0) & (generation - 1));
   }
 
   free(object: number): void {

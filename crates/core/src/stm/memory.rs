@@ -130,7 +130,8 @@ impl<R: Region> Space<R> {
         Ok(())
     }
 
-    /// Fills the empty list of a class: from the shared one, from the heap, or by dividing a larger free block.
+    /// Fills the empty list of a class: from the shared one, from the heap, by dividing a larger free block, or by
+    /// merging smaller ones.
     fn refill(
         &self,
         me: Participant,
@@ -145,18 +146,21 @@ impl<R: Region> Space<R> {
             Err(full @ CoreError::Full { .. }) => full,
             carved => return carved,
         };
-        for larger in class + 1..CLASSES {
-            let is_free = self.of(me, field::FREE + larger)?.load(Relaxed) != 0;
-            if is_free || self.take_batch(me, larger, around)? {
-                return self.divide(me, larger, class);
-            }
-        }
-        Err(full)
+        let is_resized = self.divide(me, class, around)? || self.merge(me, class, around)?;
+        if is_resized { Ok(()) } else { Err(full) }
     }
 
     /// Takes a batch from the shared list of a class. False: it is empty.
-    fn take_batch(&self, me: Participant, class: u32, around: &impl Surroundings) -> Result<bool> {
+    pub(super) fn take_batch(
+        &self,
+        me: Participant,
+        class: u32,
+        around: &impl Surroundings,
+    ) -> Result<bool> {
         let lock = self.shape().shared_list(class);
+        let own = self.of(me, field::FREE + class)?.load(Relaxed);
+        let count =
+            if own == 0 { 0 } else { self.of(me, field::FREE_COUNT + class)?.load(Relaxed) };
         let mut commit = Commit::default();
         loop {
             commit.restart(self.now()?);
@@ -167,11 +171,16 @@ impl<R: Region> Space<R> {
             self.class_of(first)?;
             let next_batch = self.word(first)?.load(Relaxed);
             commit.locks.push(lock);
-            commit.writes.push((lock + 1, next_batch));
-            commit.writes.push((self.field_at(me, field::FREE + class)?, first));
-            commit
-                .writes
-                .push((self.field_at(me, field::FREE_COUNT + class)?, batch_blocks(class)));
+            if own != 0 {
+                let last = self.last_of_batch(first, class)?;
+                self.class_of(last)?;
+                commit.writes.push((last - HEADER_WORDS, own));
+            }
+            commit.writes.extend([
+                (lock + 1, next_batch),
+                (self.field_at(me, field::FREE + class)?, first),
+                (self.field_at(me, field::FREE_COUNT + class)?, count + batch_blocks(class)),
+            ]);
             if matches!(self.commit(me, &mut commit, around)?, Outcome::Committed(_)) {
                 return Ok(true);
             }
@@ -228,22 +237,13 @@ impl<R: Region> Space<R> {
         self.make_blocks(me, class, at, blocks)
     }
 
-    /// Makes free blocks of a larger one. It stays divided: no handle of what was in it fits one of a smaller class.
-    fn divide(&self, me: Participant, larger: u32, class: u32) -> Result<()> {
-        let list = self.of(me, field::FREE + larger)?;
-        let block = list.load(Relaxed);
-        if self.class_of(block)? != larger {
-            return Err(CoreError::Corrupt { what: "a list of free blocks", value: block.into() });
-        }
-        let at = block - HEADER_WORDS;
-        list.store(self.word(at)?.load(Relaxed), Release);
-        let count = self.of(me, field::FREE_COUNT + larger)?;
-        count.store(count.load(Relaxed).saturating_sub(1), Relaxed);
-        let blocks = CLASS_WORDS[larger as usize] / CLASS_WORDS[class as usize];
-        self.make_blocks(me, class, at, blocks)
-    }
-
-    fn make_blocks(&self, me: Participant, class: u32, at: u32, blocks: u32) -> Result<()> {
+    pub(super) fn make_blocks(
+        &self,
+        me: Participant,
+        class: u32,
+        at: u32,
+        blocks: u32,
+    ) -> Result<()> {
         let words = CLASS_WORDS[class as usize];
         for number in (0..blocks).rev() {
             let block = at + number * words + HEADER_WORDS;
@@ -255,18 +255,24 @@ impl<R: Region> Space<R> {
 
     /// Passes a batch of each list that is too long to the shared one. Call it between transactions.
     pub fn share_free(&self, me: Participant, around: &impl Surroundings) -> Result<()> {
-        for class in 0..CLASSES {
-            let blocks = self.of(me, field::FREE_COUNT + class)?;
-            while blocks.load(Relaxed) >= 2 * batch_blocks(class) {
-                self.share_batch(me, class, around)?;
-            }
+        (0..CLASSES).try_for_each(|class| self.share_class(me, class, around))
+    }
+
+    pub(super) fn share_class(
+        &self,
+        me: Participant,
+        class: u32,
+        around: &impl Surroundings,
+    ) -> Result<()> {
+        let blocks = self.of(me, field::FREE_COUNT + class)?;
+        while blocks.load(Relaxed) >= 2 * batch_blocks(class) {
+            self.share_batch(me, class, around)?;
         }
         Ok(())
     }
 
-    fn share_batch(&self, me: Participant, class: u32, around: &impl Surroundings) -> Result<()> {
-        let own = self.of(me, field::FREE + class)?;
-        let first = own.load(Relaxed);
+    /// The last of so many blocks as a batch has; 0: the list has fewer.
+    fn last_of_batch(&self, first: u32, class: u32) -> Result<u32> {
         let mut last = first;
         for _ in 1..batch_blocks(class) {
             if last == 0 {
@@ -275,6 +281,13 @@ impl<R: Region> Space<R> {
             self.class_of(last)?;
             last = self.word(last - HEADER_WORDS)?.load(Relaxed);
         }
+        Ok(last)
+    }
+
+    fn share_batch(&self, me: Participant, class: u32, around: &impl Surroundings) -> Result<()> {
+        let own = self.of(me, field::FREE + class)?;
+        let first = own.load(Relaxed);
+        let last = self.last_of_batch(first, class)?;
         if last == 0 {
             // The number of blocks is a hint: it was too high.
             self.of(me, field::FREE_COUNT + class)?.store(0, Relaxed);

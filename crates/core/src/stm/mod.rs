@@ -19,6 +19,7 @@ pub mod live;
 pub mod memory;
 pub mod recovery;
 pub mod registry;
+mod resize;
 pub mod snapshot;
 pub mod space;
 pub mod value;

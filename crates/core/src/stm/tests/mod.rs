@@ -2,6 +2,7 @@
 
 mod commits;
 mod memory;
+mod resize;
 mod watches;
 
 use super::commit::{Peer, Surroundings, TRIES_PER_QUESTION};
