@@ -57,9 +57,16 @@ export type Ending = 'conflict' | 'blocked';
 
 /** Attempts of this thread so far: a number stands for one of them for good. */
 let attempts = 0;
+/**
+ * Quarters of all versions that the clock has come to, as seen by transactions of this thread. The clock wraps: a
+ * version that was seen four quarters ago may come again, with another value.
+ */
+let quarters = 0;
 /** Commits between two tries to free memory. */
 const commitsPerTidy = 64;
 const forPause = new Int32Array(new SharedArrayBuffer(4));
+/** Versions that differ in these bits are of different quarters. */
+const quarterBits = 3 << 30;
 /** Epochs after which no transaction sees what was retired in the first one. */
 const epochsToFree = 4;
 
@@ -87,6 +94,8 @@ export class Attempt {
   lo = 0;
   hi = 0;
   version = 0;
+  /** The number of its quarter: what was made of a version in another one is no more true. */
+  quarter = quarters;
   #snapshot = 0;
   #readCount = 0;
   /** Blocks that it took. */
@@ -111,13 +120,20 @@ export class Attempt {
       if (now === announced) break;
       announced = now;
     }
+    const before = this.#snapshot;
     this.#snapshot = Atomics.load(words, clock);
+    if (((before ^ this.#snapshot) & quarterBits) !== 0) this.#enterQuarter();
     this.#readCount = 0;
     this.#takenCount = 0;
     this.firstOpenWrite = 0;
     this.ending = undefined;
     attempts += 1;
     this.number = attempts;
+  }
+
+  #enterQuarter(): void {
+    quarters += 1;
+    this.quarter = quarters;
   }
 
   /** Ends it without an effect. */

@@ -179,8 +179,9 @@ class SharedVariable<T> implements TVar<T> {
   /** The write of an attempt, and the number of that. */
   #write: Write | undefined;
   #writtenBy = 0;
-  /** The last version that was made into a value, and that value. */
+  /** The last version that was made into a value, the quarter in which it was read, and that value. */
   #version = noVersion;
+  #quarter = 0;
   #versionValue: unknown;
 
   private constructor(at: number, header: number) {
@@ -233,11 +234,13 @@ class SharedVariable<T> implements TVar<T> {
     if (this.#writtenBy === attempt.number) throw gone(); // by a write: other ones are seen as values
     if (this.#madeBy === attempt.number && this.#header !== noHeader) attempt.readMade(this.#at);
     else attempt.read(this.#at, this.#header);
-    if (this.#version === attempt.version) this.#value = this.#versionValue;
+    const isKnown = this.#version === attempt.version && this.#quarter === attempt.quarter;
+    if (isKnown) this.#value = this.#versionValue;
     else {
       const { reader } = threadState();
       this.#value = reader.read(attempt.kind, attempt.lo, attempt.hi);
       this.#version = reader.isOpen ? noVersion : attempt.version;
+      this.#quarter = attempt.quarter;
       this.#versionValue = reader.isOpen ? undefined : this.#value;
     }
     this.#attempt = attempt.number;

@@ -16,9 +16,10 @@ use crate::sync::{
 /// Epochs are odd numbers.
 const STEP: u32 = 2;
 
-/// True: no reader sees any more what was retired in `epoch`; `now`: the present one, or an announced one.
+/// True: no reader sees any more what was retired in `epoch`. `now`: the present one, or the one that the same
+/// participant has announced since. It is never before `epoch`, which may be half a wrap ago: a participant may rest.
 pub(super) fn is_past(epoch: u32, now: u32) -> bool {
-    now.wrapping_sub(epoch) as i32 >= 3 * STEP as i32
+    now.wrapping_sub(epoch) >= 3 * STEP
 }
 
 impl<R: Region> Space<R> {

@@ -3,7 +3,7 @@
 //! noted object has changed since (Felber, Fetzer, Marlier, Riegel 2010: time-based STM).
 
 use super::layout::word;
-use super::space::{Participant, Space, is_newer};
+use super::space::{Participant, Space, is_newer, is_old};
 use crate::error::Result;
 use crate::region::Region;
 use crate::sync::{
@@ -93,8 +93,8 @@ impl<R: Region> Space<R> {
     /// versions cannot be compared with it.
     pub fn extend(&self, reads: &[u32], snapshot: u32) -> Result<Option<u32>> {
         let now = self.now()?;
-        let is_old = now.wrapping_sub(snapshot) >= 1 << 30;
-        Ok((!is_old && self.is_unchanged(reads, snapshot, None)?).then_some(now))
+        let is_sound = !is_old(snapshot, now);
+        Ok((is_sound && self.is_unchanged(reads, snapshot, None)?).then_some(now))
     }
 
     /// Sets an ancient version to the present one: the clock has wrapped since, and it would be a future one

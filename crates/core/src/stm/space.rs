@@ -71,6 +71,11 @@ impl Status {
     }
 }
 
+/// True: a snapshot is so old that versions cannot be compared with it for much longer. `now`: the clock.
+pub(super) fn is_old(snapshot: u32, now: u32) -> bool {
+    now.wrapping_sub(snapshot) >= 1 << 30
+}
+
 /// True: version `left` is newer than `right`; the clock wraps.
 pub fn is_newer(left: u32, right: u32) -> bool {
     left.wrapping_sub(right) as i32 > 0

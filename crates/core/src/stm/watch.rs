@@ -7,7 +7,7 @@
 
 use super::commit::Surroundings;
 use super::layout::{participant as field, word};
-use super::space::{Participant, Space};
+use super::space::{Participant, Space, is_old};
 use crate::error::Result;
 use crate::region::Region;
 use crate::sync::{
@@ -26,7 +26,8 @@ impl<R: Region> Space<R> {
         self.word(self.shape().watch_at() + mixed % self.shape().watch_words)
     }
 
-    /// Makes commits that change one of `reads` wake `me`. False: one has changed since `snapshot` already.
+    /// Makes commits that change one of `reads` wake `me`. False: one has changed since `snapshot` already, or that is
+    /// so old that a change would not be seen.
     pub fn watch(&self, me: Participant, reads: &[u32], snapshot: u32) -> Result<bool> {
         let bit = 1 << (me.0 % BITS);
         for &lock in reads {
@@ -34,7 +35,8 @@ impl<R: Region> Space<R> {
         }
         // SeqCst pairs with the fence in `wake_watchers`.
         fence(SeqCst);
-        Ok(self.first_changed(reads, snapshot, None)?.is_none())
+        let is_sound = !is_old(snapshot, self.now()?);
+        Ok(is_sound && self.first_changed(reads, snapshot, None)?.is_none())
     }
 
     /// Wakes all that watch one of these locks, which were just released.
