@@ -114,7 +114,11 @@ class Limit {
         how();
       };
       this.#reject = (error) => settle(() => reject(error));
-      beginSleep(sleeper);
+      try {
+        beginSleep(sleeper);
+      } catch (error) {
+        settle(() => reject(error));
+      }
     });
   }
 

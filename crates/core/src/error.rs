@@ -12,8 +12,8 @@ pub enum CoreError {
     Unsupported { what: &'static str },
     /// A number in shared memory, or an argument that names shared memory, cannot be right.
     Corrupt { what: &'static str, value: u64 },
-    /// The segment belongs to another version.
-    Version { found: u32 },
+    /// `what`, in shared memory, has the layout of another version; `own`: that of this binary.
+    Version { what: &'static str, found: u32, own: u32 },
     /// No offset or no memory is left for a block.
     Full { size_bytes: u64 },
     /// A transaction is too large for a log.
@@ -63,10 +63,9 @@ impl fmt::Display for CoreError {
             CoreError::Corrupt { what, value } => {
                 write!(f, "{what} in shared memory is {value}, which cannot be right")
             }
-            CoreError::Version { found } => write!(
+            CoreError::Version { what, found, own } => write!(
                 f,
-                "the segment has version {found}, this binary {}: update both sides together",
-                crate::layout::VERSION
+                "{what} has version {found}, this binary {own}: update both sides together"
             ),
             CoreError::Full { size_bytes } => {
                 write!(f, "no shared memory is left for {size_bytes} bytes")

@@ -102,7 +102,8 @@ fn read_shape(mapping: &Mapping) -> Result<Shape> {
     }
     let version = read(constant::VERSION);
     if version != layout::VERSION {
-        return Err(CoreError::Version { found: version });
+        let own = layout::VERSION;
+        return Err(CoreError::Version { what: "the segment", found: version, own });
     }
     let shape = Shape {
         ring_bytes: read(constant::RING_BYTES),

@@ -59,13 +59,19 @@ export function dataBy(hook: AnyFunction, value: object, path: Path): unknown {
   }
 }
 
-/** Makes an instance on this side; `where`: its path on the other. Throws `TRANSFER_UNSUPPORTED`. */
+/**
+ * Makes an instance on this side; `where`: its path on the other. Throws `TRANSFER_UNSUPPORTED`, and errors of this
+ * package with their own codes: their texts have the way out.
+ */
 export function receiveBy(constructor: AnyFunction, data: unknown, where: string): unknown {
   const hook: unknown = Reflect.get(constructor, receive);
   if (typeof hook !== 'function') return undefined;
   try {
     return Reflect.apply(hook, constructor, [data]);
   } catch (cause) {
+    if (cause instanceof CodedError) {
+      throw new CodedError(cause.code, `${cause.message}\n  path: ${where}`, { cause });
+    }
     throw new CodedError(
       'TRANSFER_UNSUPPORTED',
       `an instance of ${constructor.name || 'a class'} cannot travel: its static ` +

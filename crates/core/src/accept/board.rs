@@ -133,7 +133,8 @@ impl Board {
             return Err(CoreError::Corrupt { what: "the magic number", value: magic.into() });
         }
         if version != VERSION {
-            return Err(CoreError::Version { found: version });
+            let own = VERSION;
+            return Err(CoreError::Version { what: "the scoreboard", found: version, own });
         }
         let (processes, loops) = (read(header::PROCESSES), read(header::LOOPS));
         if size_of_board(processes, loops)? as u64 != file_bytes {

@@ -118,10 +118,24 @@ impl<R: Region> Space<R> {
                 && is_fixed
                 && found != value
             {
-                return Err(CoreError::Version { found });
+                return Err(Self::refusal(at, found));
             }
         }
         Ok(space)
+    }
+
+    /// The error for a space with a constant that is none of this binary.
+    fn refusal(at: u32, found: u32) -> CoreError {
+        let what = match at {
+            constant::VERSION => {
+                let (what, own) = ("the transactional memory", layout::VERSION);
+                return CoreError::Version { what, found, own };
+            }
+            constant::MAGIC => "the magic number of TVars",
+            constant::SIZE_WORDS => "the number of words for TVars",
+            _ => "the number of threads for TVars",
+        };
+        CoreError::Corrupt { what, value: found.into() }
     }
 
     pub fn shape(&self) -> Shape {
