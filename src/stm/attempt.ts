@@ -294,9 +294,9 @@ export class Attempt {
     this.#desk[desk.readCount] = this.#readCount;
   }
 
-  /** Notes that it cannot commit; returns what is to be thrown. */
+  /** Notes that it cannot commit; returns what is to be thrown. A `retry` after a conflict that was caught is in vain. */
   end(how: Ending): Error {
-    this.ending = how;
+    if (this.ending !== 'conflict') this.ending = how;
     return leave;
   }
 
