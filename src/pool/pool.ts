@@ -251,6 +251,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   async #callOnEach<R>(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<R[]> {
+    refuseInTransaction('a call of a pool');
     checkForEach(options);
     if (this.#state === 'inline') return [await this.call<R>(fn, args, options)];
     if (this.#state !== 'open') throw closedError();

@@ -2,7 +2,7 @@
 // accessors, proxies and instances are refused by name.
 // Not here: the formats (kinds.ts), reading them (read-value.ts).
 
-import { isProxy } from 'node:util/types';
+import { isProxy, isUint8Array } from 'node:util/types';
 import { CodedError } from '../errors.js';
 import { descriptorOf, inWords } from '../lib/index.js';
 import {
@@ -48,6 +48,10 @@ const float = new Float64Array(1);
 const big = new BigInt64Array(float.buffer);
 const halves = new Int32Array(float.buffer);
 const wideCharacter = /[^\0-\xff]/;
+const lineBreaks = /[\p{Cc}\u2028\u2029]+/gu;
+/** Longest path, and longest reason, in a message. */
+const maxPartLength = 120;
+const lengthOfBytes = methodGetting('length');
 
 /** One value at a time. */
 export class ValueWriter {
@@ -179,7 +183,7 @@ export class ValueWriter {
     if (isProxy(value)) throw unstorable(path, 'is a proxy');
     const name = this.#nameOf(value);
     if (name !== undefined) this.#addName(name);
-    else if (value instanceof Uint8Array) this.#addBytes(value);
+    else if (isUint8Array(value)) this.#addBytes(value);
     else if (Array.isArray(value)) this.#addArray(value, path, depth);
     else this.#addFields(value, path, depth);
   }
@@ -204,12 +208,17 @@ export class ValueWriter {
   }
 
   #addBytes(value: Uint8Array): void {
-    this.#addCount(TAG_UINT8_ARRAY, value.length);
-    const at = this.#room(value.length);
+    const length: unknown = Reflect.apply(lengthOfBytes, value, []); // not a property of the program
+    if (typeof length !== 'number') throw new TypeError('no length of bytes');
+    this.#addCount(TAG_UINT8_ARRAY, length);
+    const at = this.#room(length);
     this.#bytes.set(value, at);
   }
 
   #addArray(value: readonly unknown[], path: string, depth: number): void {
+    if (!isPrototypeOfArrays(Object.getPrototypeOf(value))) {
+      throw unstorable(path, `is ${kindOf(value)}`);
+    }
     if (Reflect.ownKeys(value).length !== value.length + 1) {
       throw unstorable(path, 'is an array with holes or names');
     }
@@ -220,10 +229,31 @@ export class ValueWriter {
   }
 }
 
+/** The method behind a property that all typed arrays have. */
+function methodGetting(name: string): () => unknown {
+  const get = descriptorOf(Object.getPrototypeOf(Uint8Array.prototype), name)?.get;
+  if (get === undefined) throw new TypeError(`typed arrays have no ${name}`);
+  return get;
+}
+
 /** True: the prototype of plain objects, of this realm or another one. */
 function isOrdinary(prototype: unknown): boolean {
   if (prototype === null || prototype === Object.prototype) return true;
-  return typeof prototype === 'object' && Object.getPrototypeOf(prototype) === null;
+  if (typeof prototype !== 'object' || isProxy(prototype)) return false;
+  // A prototype that a program made of nothing has no such method.
+  return Object.getPrototypeOf(prototype) === null && hasMethod(prototype, 'propertyIsEnumerable');
+}
+
+/** True: the prototype of arrays, of this realm or another one. */
+function isPrototypeOfArrays(prototype: unknown): boolean {
+  if (prototype === Array.prototype) return true;
+  if (!Array.isArray(prototype) || isProxy(prototype)) return false;
+  const above: unknown = Object.getPrototypeOf(prototype);
+  return above !== null && isOrdinary(above) && hasMethod(prototype, 'copyWithin');
+}
+
+function hasMethod(object: object, name: string): boolean {
+  return typeof descriptorOf(object, name)?.value === 'function';
 }
 
 /** The value of a property that is plain data: no accessor runs. */
@@ -236,16 +266,37 @@ function dataAt(value: object, key: string, path: string): unknown {
 }
 
 function unstorable(path: string, why: string): CodedError {
-  const what = path === '' ? 'the value' : `value${path}`;
+  const what = path === '' ? 'the value' : `value${inOneLine(path)}`;
   return new CodedError(
     'STM_VALUE',
-    `${what} ${why}: a TVar holds primitives, plain objects, arrays, Uint8Arrays, TVars and collections`,
+    `${what} ${inOneLine(why)}: a TVar holds primitives, plain objects, arrays, Uint8Arrays, TVars and collections`,
   );
 }
 
+/** A part of a message, whatever names it has. */
+function inOneLine(text: string): string {
+  const line = text.replace(lineBreaks, ' ');
+  if (line.length <= maxPartLength) return line;
+  return `${line.slice(0, maxPartLength / 2)} … ${line.slice(-maxPartLength / 2)}`;
+}
+
 function kindOf(value: object): string {
-  const name: unknown = Reflect.get(value, 'constructor')?.name;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  const name = isPlainly(prototype) ? nameOfConstructor(prototype) : undefined;
   return typeof name === 'string' && name !== '' && name !== 'Object'
     ? `an instance of ${name}`
     : 'an object with a prototype of its own';
+}
+
+/** Not by `get`: no accessor runs. */
+function nameOfConstructor(prototype: object): unknown {
+  const constructor: unknown = descriptorOf(prototype, 'constructor')?.value;
+  return isPlainly(constructor) ? descriptorOf(constructor, 'name')?.value : undefined;
+}
+
+/** True: an object or a function whose properties can be read without a call. */
+function isPlainly(value: unknown): value is object {
+  return (
+    (typeof value === 'object' ? value !== null : typeof value === 'function') && !isProxy(value)
+  );
 }
