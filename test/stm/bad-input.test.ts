@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runInNewContext } from 'node:vm';
 import { type ErrorCode, hasCode } from '../../src/errors.js';
-import { bus, Pool, parallel, pmap, run } from '../../src/public.js';
+import { bus, Pool, pmap } from '../../src/public.js';
 import {
   atomically,
   atomicallyWhen,
@@ -24,6 +24,7 @@ import {
   tsortedMap,
   tvar,
 } from '../../src/stm/public.js';
+import { programFolder, runNode } from '../pool/programs.js';
 
 /** Throws when code of a value runs, which must not. */
 function trap(): never {
@@ -414,8 +415,6 @@ test('effects of this package are refused in a transaction, which has no effect 
   t.after(() => pool.destroy());
   const variable = tvar(0);
   const effects: Readonly<Record<string, () => unknown>> = {
-    run: () => run(trap),
-    parallel: () => parallel(trap)(),
     pmap: () => pmap([1], trap, { pool }),
     'pmap.filter': () => pmap.filter([1], trap, { pool }),
     'pool.run': () => pool.run(trap),
@@ -449,6 +448,26 @@ test('effects of this package are refused in a transaction, which has no effect 
     }
     assert.equal(variable.peek(), 0, name);
   }
+});
+
+test('calls of the pool of the program are refused, too', async (t) => {
+  // In a program of its own, whose pool ends with it.
+  const folder = programFolder(t, {
+    'main.mjs': `
+      import assert from 'node:assert/strict';
+      import { parallel, run } from 'manycore';
+      import { programFolder, runNode } from '../pool/programs.js';
+import { atomically, tvar } from 'manycore/stm';
+      const variable = tvar(0);
+      for (const call of [run, (fn) => parallel(fn)()]) {
+        let result;
+        atomically(() => { result = call(() => 1); });
+        await assert.rejects(result, { code: 'STM_SIDE_EFFECT' });
+      }
+      assert.equal(await run(() => 2), 2);`,
+  });
+  const { stderr, exitCode } = await runNode(folder, ['main.mjs']);
+  assert.equal(exitCode, 0, stderr);
 });
 
 test('a transaction that makes too many variables is refused, and their memory is used again', () => {

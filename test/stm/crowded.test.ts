@@ -13,7 +13,7 @@ const crowd = `
   const words = openWords();
   const stateAt = (number) => place.states + number * place.wordsOfThread;
   const fill = (left) => {
-    const part = new native.NativeTransactions(1, () => {});
+    const part = new native.NativeTransactions(1, 2 ** 26, 1000, () => {});
     const state = words[stateAt(0)]; // of this thread, which lives
     part.close();
     for (let number = 0; number < 1024 - left; number++) words[stateAt(number)] = state;

@@ -79,6 +79,51 @@ const collections = `
   for (let key = 0; key < count / 3 - 100; key += 1) maps[1].set(key, large);
   assert.equal(maps[1].get(1).length, large.length);`;
 
+/** A memory that values of one size fill after those of another were freed. */
+const sizes = `
+  import assert from 'node:assert/strict';
+  import { setImmediate as turn } from 'node:timers/promises';
+  import { atomically, free, tmap, tqueue, tvar } from 'manycore/stm';
+  const [queue, map] = [tqueue(), tmap()];
+  const ways = {
+    variables: {
+      add: (text, all) => all.push(tvar(text)),
+      empty: async (all) => { for (const each of all) atomically(() => free(each)); },
+    },
+    map: {
+      add: (text, all) => all.push(map.set(all.length, text)),
+      empty: async (all) => {
+        for (let key = 0; key < all.length; key += 1) {
+          map.delete(key);
+          if (key % 1000 === 0) await turn();
+        }
+      },
+    },
+    queue: {
+      add: (text, all) => { atomically(() => queue.put(text)); all.push(0); },
+      empty: async (all) => { for (const _ of all) atomically(() => queue.take()); },
+    },
+  };
+  const fill = async ({ add, empty }, bytes) => {
+    const [text, all] = ['x'.repeat(bytes), []];
+    for (;;) {
+      try {
+        add(text, all);
+      } catch (error) {
+        assert.equal(error.code, 'SHARED_MEMORY_FULL');
+        break;
+      }
+      if (all.length % 1000 === 0) await turn();
+    }
+    await empty(all);
+    return all.length * bytes;
+  };
+  const order = [['variables', 60_000], ['map', 100], ['queue', 5_000], ['map', 20_000], ['queue', 300], ['variables', 60_000]];
+  const filled = [];
+  for (const [way, bytes] of order) filled.push(await fill(ways[way], bytes));
+  // A value of 100 bytes takes 160 with its variable, and variables stay what they are.
+  for (const bytes of filled) assert.ok(bytes > filled[0] / 3, String(filled));`;
+
 /** Settings of the environment: a small memory, with the native core and without. */
 const memories = {
   'of the native core': 'process.env.MANYCORE_STM_MEMORY_MIB = 64;',
@@ -92,6 +137,10 @@ async function run(t: TestContext, text: string, settings: string): Promise<void
 }
 
 for (const [which, settings] of Object.entries(memories)) {
+  test(`a memory ${which} that one size has filled has room for every other size`, async (t) => {
+    await run(t, sizes, settings.replace('64', '32'));
+  });
+
   test(`collections that have filled the memory ${which} can be emptied`, async (t) => {
     await run(t, collections, settings);
   });

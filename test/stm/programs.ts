@@ -16,7 +16,7 @@ const head = `
   const native = requireNative();
   /** The words of the memory, by a participant that leaves it again. */
   const openWords = () => {
-    const part = new native.NativeTransactions(1, () => {});
+    const part = new native.NativeTransactions(1, 2 ** 26, 1000, () => {});
     const words = new Int32Array(part.words());
     part.close();
     return words;

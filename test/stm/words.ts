@@ -34,7 +34,7 @@ export function lockOf(variable: TVar<unknown>): number {
 
 /** Another participant, which commits while a transaction of this thread runs. */
 export class Other {
-  readonly #native = new (requireNative().NativeTransactions)(1, () => {});
+  readonly #native = new (requireNative().NativeTransactions)(1, 2 ** 26, 1000, () => {});
   readonly #desk = new Int32Array(this.#native.desk());
   readonly #commit = this.#native.committer();
 

@@ -12,6 +12,7 @@ mod codes;
 mod collected;
 mod collections;
 mod descriptors;
+mod desk;
 mod error;
 mod event_loop;
 mod file_sender;

@@ -10,6 +10,9 @@ use manycore_core::sys::{adopt, sealed_memfd, sealed_size};
 use napi_derive::napi;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+/// The smallest file that is a memory: there is room for the notes of all threads.
+const LEAST_BYTES: u64 = 1 << 24;
+
 struct File {
     /// Open from the first use to the end of the process.
     fd: Option<OwnedFd>,
@@ -67,6 +70,9 @@ pub(crate) fn map(size_bytes: u64) -> std::result::Result<Arc<Mapping>, CoreErro
     }
     let fd = file.fd(size_bytes)?.as_fd();
     let size = sealed_size(fd)?;
+    if size < LEAST_BYTES {
+        return Err(CoreError::Corrupt { what: "the size of the memory", value: size });
+    }
     let mapping = Arc::new(Mapping::of(fd, 0, size as usize)?);
     file.mapping = Arc::downgrade(&mapping);
     Ok(mapping)

@@ -3,6 +3,9 @@
 
 use crate::bare_function::bare_function;
 use crate::collected::Collected;
+use crate::desk::{
+    DESK_READS, DESK_WORDS, DESK_WRITES, Desk, FREES, MAX_READS, MAX_WRITES, RETIRES, WRITE_WORDS,
+};
 use crate::error::{Result, refused, to_js};
 use crate::segment::external_buffer;
 use crate::space_file;
@@ -36,37 +39,6 @@ fn shape_of(mapping: &Mapping) -> Shape {
         watch_words: 4096,
     }
 }
-
-/// Objects that one transaction may read and write.
-const MAX_READS: usize = 1 << 22;
-const MAX_WRITES: usize = 16_384;
-
-/// Words of the desk: the snapshot, the number of reads and of writes; then the locks that were read; then the
-/// writes: lock, header, kind, lo, hi, and what is done with the object.
-const DESK_READS: usize = 8;
-const DESK_WRITES: usize = DESK_READS + MAX_READS;
-const WRITE_WORDS: usize = 6;
-const DESK_WORDS: usize = DESK_WRITES + MAX_WRITES * WRITE_WORDS;
-/// The last word of a write: the object ends; a block that is no object is given back. Others set a value.
-const FREES: u32 = 1;
-const RETIRES: u32 = 2;
-
-/// Memory that JavaScript writes while no call of Rust runs.
-struct Desk(Box<[Cell<u32>]>);
-
-impl Desk {
-    fn new() -> Desk {
-        // Zeroed by the system: most of it is never touched.
-        let words = Box::into_raw(vec![0u32; DESK_WORDS].into_boxed_slice());
-        // SAFETY: from `into_raw`; a cell has the layout of what is in it.
-        Desk(unsafe { Box::from_raw(words as *mut [Cell<u32>]) })
-    }
-}
-
-// SAFETY: only the thread that made it uses the words; the buffer over them may be dropped on any thread.
-unsafe impl Send for Desk {}
-// SAFETY: as above.
-unsafe impl Sync for Desk {}
 
 /// The parts of a participant that a commit uses.
 pub struct Committer {

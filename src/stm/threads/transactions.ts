@@ -31,6 +31,8 @@ const deskWrites = deskReads + maxReads;
 const reserveWords = 2 ** 17;
 /** The longest time for which a serial transaction holds the others up, in ms. */
 const serialMs = 100;
+/** The age from which on versions cannot be compared with a snapshot: the clock wraps. */
+const oldAge = 2 ** 30;
 /** A lock that is held: versions are even. */
 const held = 1;
 
@@ -150,9 +152,10 @@ export class ThreadTransactions implements NativeTransactions {
     };
   }
 
-  /** True: nothing that the desk has as read has changed since its snapshot. */
+  /** True: nothing that the desk has as read has changed since its snapshot, which is not too old to say so. */
   #isUnchanged(): boolean {
     const snapshot = this.#desk[desk.snapshot] ?? 0;
+    if ((Atomics.load(this.#words, word.clock) - snapshot) >>> 0 >= oldAge) return false;
     const end = deskReads + (this.#desk[desk.readCount] ?? 0);
     for (let at = deskReads; at < end; at += 1) {
       const version = Atomics.load(this.#words, this.#desk[at] ?? 0);
@@ -214,8 +217,7 @@ export class ThreadTransactions implements NativeTransactions {
 
   extend(): boolean {
     const now = Atomics.load(this.#words, word.clock);
-    const age = (now - (this.#desk[desk.snapshot] ?? 0)) >>> 0;
-    const isExtended = age < 2 ** 30 && this.#isUnchanged();
+    const isExtended = this.#isUnchanged();
     if (isExtended) this.#desk[desk.snapshot] = now;
     else Atomics.add(this.#words, word.conflicts, 1);
     return isExtended;
