@@ -1,7 +1,7 @@
 // Values that no variable can hold, and effects that no transaction may have: each is one clear sentence with a code,
 // without an effect, in every place that takes a value. No code of the value runs.
 // Long (over 400 lines): two tables of everything that can be given.
-// Not here: paths in values (values.test.ts), a memory that is full (full.slow.test.ts), the limit of threads
+// Not here: paths in values (values.test.ts), a memory that is full (full.test.ts), the limit of threads
 // (crowded.test.ts), an owner that is stopped (test/death/stm.slow.test.ts).
 
 import assert from 'node:assert/strict';
@@ -456,13 +456,15 @@ test('calls of the pool of the program are refused, too', async (t) => {
     'main.mjs': `
       import assert from 'node:assert/strict';
       import { parallel, run } from 'manycore';
-      import { programFolder, runNode } from '../pool/programs.js';
 import { atomically, tvar } from 'manycore/stm';
       const variable = tvar(0);
       for (const call of [run, (fn) => parallel(fn)()]) {
-        let result;
-        atomically(() => { result = call(() => 1); });
-        await assert.rejects(result, { code: 'STM_SIDE_EFFECT' });
+        const refused = async () => {
+          let result;
+          atomically(() => { variable.set(2); result = call(() => 1); });
+          await result;
+        };
+        await assert.rejects(refused, { code: 'STM_SIDE_EFFECT' });
       }
       assert.equal(await run(() => 2), 2);`,
   });
