@@ -456,7 +456,7 @@ test('calls of the pool of the program are refused, too', async (t) => {
     'main.mjs': `
       import assert from 'node:assert/strict';
       import { parallel, run } from 'manycore';
-import { atomically, tvar } from 'manycore/stm';
+      import { atomically, tvar } from 'manycore/stm';
       const variable = tvar(0);
       for (const call of [run, (fn) => parallel(fn)()]) {
         const refused = async () => {
