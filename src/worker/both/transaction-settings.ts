@@ -3,7 +3,7 @@
 import { invalid } from '../../lib/index.js';
 
 const mib = 2 ** 20;
-/** Those that nobody has written take no memory. */
+/** Bytes that nobody has written take no memory. */
 const defaultMemoryMib = 1024;
 /** Room for the notes of all threads, and some values. */
 const minMemoryMib = 16;
