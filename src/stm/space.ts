@@ -79,8 +79,12 @@ function nativeOf(id: number): NativeTransactions {
   return callNative(() => new NativeTransactions(id, memoryBytes, patienceMs, () => wake()));
 }
 
-/** The memory that threads share without the native core. Throws `problem` in one of several processes. */
+/**
+ * The memory that threads share without the native core. Throws `problem` in one of several processes, and where the
+ * core is there: a refusal may be over when the next process starts, which would have another memory.
+ */
 function threadTransactions(problem: CodedError, id: number): NativeTransactions {
+  if (problem.code !== 'NATIVE_MISSING') throw problem;
   const words = threadSpace();
   if (words !== undefined) return new ThreadTransactions(words, id, () => wake());
   throw new CodedError(

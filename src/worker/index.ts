@@ -17,6 +17,7 @@ export {
   isEnding,
   leaveNumber,
   maxParticipants,
+  park,
   participantWord,
   placeOf,
   stuck,

@@ -8,6 +8,7 @@ import { getEnvironmentData, Worker } from 'node:worker_threads';
 import { hasCode } from '../../src/errors.js';
 import { atomically, named, stmStats, tmap, tvar } from '../../src/stm/index.js';
 import { nameOfVariable } from '../../src/stm/tvar.js';
+import { afterThreadEnds, beforeThreadEnds } from '../../src/worker/both/thread-space.js';
 import {
   maxParticipants,
   participantWord,
@@ -164,6 +165,33 @@ test('a thread is ended behind its turn, and takes none afterwards', async (t) =
   await ends;
   assert.equal(steps[finished], 1, 'it was ended in its turn');
   assert.equal(steps[later], 0, 'it took another turn');
+});
+
+test('a thread without a number is marked before it ends, and its mark ends with it', () => {
+  const words = memory();
+  const thread = 424_242;
+  const marks = () =>
+    Array.from({ length: maxParticipants }, (_, number) => placeOf(number)).filter(
+      (at) => words[at + participantWord.thread] === -1 - thread,
+    ).length;
+  beforeThreadEnds(thread);
+  beforeThreadEnds(thread);
+  assert.equal(marks(), 1);
+  afterThreadEnds(thread);
+  assert.equal(marks(), 0);
+});
+
+test('the turn of a thread that has ended is free again, unless it was writing a commit', () => {
+  const words = memory();
+  const thread = 424_242;
+  Atomics.store(words, threadWord.turn, thread + 1);
+  Atomics.store(words, threadWord.committing, 1);
+  afterThreadEnds(thread);
+  assert.equal(Atomics.load(words, threadWord.turn), thread + 1);
+  Atomics.store(words, threadWord.committing, 0);
+  afterThreadEnds(thread);
+  assert.equal(Atomics.load(words, threadWord.turn), 0);
+  afterThreadEnds(thread);
 });
 
 test('one thread more than there can be is refused, and accepted when another one has left', async () => {

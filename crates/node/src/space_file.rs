@@ -12,11 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The smallest file that is a memory: there is room for the notes of all threads.
 const LEAST_BYTES: u64 = 1 << 24;
+/// Beyond, indices of words would not fit the numbers of JavaScript's bit operations.
+const MOST_BYTES: u64 = 1 << 32;
 
 struct File {
     /// Open from the first use to the end of the process.
     fd: Option<OwnedFd>,
-    /// That of all threads of this process.
+    /// The mapping of all threads of this process.
     mapping: Weak<Mapping>,
 }
 
@@ -70,7 +72,7 @@ pub(crate) fn map(size_bytes: u64) -> std::result::Result<Arc<Mapping>, CoreErro
     }
     let fd = file.fd(size_bytes)?.as_fd();
     let size = sealed_size(fd)?;
-    if size < LEAST_BYTES {
+    if !(LEAST_BYTES..=MOST_BYTES).contains(&size) {
         return Err(CoreError::Corrupt { what: "the size of the memory", value: size });
     }
     let mapping = Arc::new(Mapping::of(fd, 0, size as usize)?);

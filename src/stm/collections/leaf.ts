@@ -131,7 +131,7 @@ export class Leaves {
 
   #text(base: number, at: number): string {
     const start = this.#bytesAt(base) + (this.#words[at] ?? 0);
-    const sizeBytes = this.#words[start >> 2] ?? 0;
+    const sizeBytes = this.#words[start >>> 2] ?? 0;
     if (sizeBytes < 0 || sizeBytes > 2 * MAX_KEY_UNITS || (start & 3) !== 0) throw damaged('a key');
     const isWide = this.#words[at + 1] === WIDE_KEY;
     const from = start + 4;
@@ -181,7 +181,7 @@ export class Leaves {
     const lo = this.#words[at + 1] ?? 0;
     const hi = this.#words[at + 2] ?? 0;
     if (kind !== KIND_BYTES) return reader.read(kind, lo, hi);
-    return reader.read(kind, (this.#bytesAt(base) + lo) >> 2, hi);
+    return reader.read(kind, (this.#bytesAt(base) + lo) >>> 2, hi);
   }
 
   #valueAt(base: number, index: number): number {
@@ -204,7 +204,7 @@ export class Leaves {
     const key = base + HEAD_WORDS + KEY_WORDS * index;
     const isText = Number.isNaN(this.#floats[key >> 1] ?? 0);
     const start = this.#bytesAt(base) + (this.#words[key] ?? 0);
-    const textSize = isText ? (this.#words[start >> 2] ?? 0) : 0;
+    const textSize = isText ? (this.#words[start >>> 2] ?? 0) : 0;
     const value = this.#valueAt(base, index);
     const size = this.#words[value] === KIND_BYTES ? (this.#words[value + 2] ?? 0) : 0;
     if (textSize < 0 || textSize > 2 * MAX_KEY_UNITS || size < 0 || size > MAX_INLINE_BYTES) {
@@ -255,7 +255,7 @@ export class Leaves {
     this.#words[at] = this.#end;
     this.#words[at + 1] = isWide ? WIDE_KEY : LATIN_KEY;
     const start = this.#bytesAt(base) + this.#end;
-    this.#words[start >> 2] = isWide ? 2 * key.length : key.length;
+    this.#words[start >>> 2] = isWide ? 2 * key.length : key.length;
     this.#bytes.write(key, start + 4, isWide ? 'utf16le' : 'latin1');
     this.#end += textBytes(key);
   }

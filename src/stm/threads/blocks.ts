@@ -73,12 +73,13 @@ export class Blocks {
       for (let at = words[word.free + each] ?? 0; at !== 0; at = words[at - headerWords] ?? 0) {
         smaller.push(at);
       }
-      words[word.free + each] = 0;
     }
-    smaller.sort((left, right) => left - right);
+    // Typed, so that it is sorted by numbers and at once: others wait for the turn.
+    const sorted = Int32Array.from(smaller).sort();
+    for (let each = 1; each < of; each += 1) words[word.free + each] = 0;
     let run: number[] = [];
     let total = 0;
-    for (const object of smaller) {
+    for (const object of sorted) {
       if (object !== (run[0] ?? 0) + total) {
         for (const each of run) this.free(each);
         [run, total] = [[], 0];

@@ -4,12 +4,13 @@
 // Not here: the memory and the turns of its threads (worker/both/thread-space.ts), the protocol of the core
 // (crates/core/src/stm/).
 
+import { CodedError } from '../../errors.js';
 import { setImmediate } from '../../lib/index.js';
 import type { NativeTransactions } from '../../native.js';
 import {
-  endTurn,
   isEnding,
   leaveNumber,
+  park,
   participantWord,
   placeOf,
   stuck,
@@ -22,8 +23,8 @@ import { KIND_BYTES } from '../kinds.js';
 import { Blocks } from './blocks.js';
 import { generation, headerWords, limbos, word } from './layout.js';
 
-/** The limits of the native core. */
-const maxReads = 2 ** 20;
+/** The limits of the native core (crates/node/src/desk.rs). */
+const maxReads = 2 ** 22;
 const maxWrites = 16_384;
 const deskReads = 8;
 const deskWrites = deskReads + maxReads;
@@ -45,6 +46,8 @@ export class ThreadTransactions implements NativeTransactions {
   readonly #close = (): void => this.close();
   /** Objects that the transaction took. */
   readonly #taken: number[] = [];
+  /** Objects that it gave back, and that are free with the next turn. */
+  readonly #givenBack: number[] = [];
   #sleepers = 0;
   #isWaiting = false;
   #isClosed = false;
@@ -89,13 +92,11 @@ export class ThreadTransactions implements NativeTransactions {
   /** Calls `work` while no other thread changes the memory. Throws `STM_STUCK`. */
   #inTurn<T>(work: () => T): T {
     const words = this.#words;
+    if (this.#isClosed) throw new CodedError('STM_GONE', 'this thread has left the memory');
     takeTurn(words);
     try {
       // The parent that ends this thread waits for no turn of it that comes later.
-      if (isEnding(words, this.#number)) {
-        endTurn(words);
-        Atomics.wait(words, 0, 0);
-      }
+      if (isEnding(words, this.#number)) park(words);
       return work();
     } finally {
       // `endTurn` without its call, for which the stack may have no room.
@@ -123,9 +124,11 @@ export class ThreadTransactions implements NativeTransactions {
   }
 
   giveBack(kept: number): void {
+    while (this.#taken.length > kept) this.#givenBack.push(this.#taken.pop() ?? 0);
+    if (this.#givenBack.length === 0) return;
     this.#inTurn(() => {
-      while (this.#taken.length > kept) {
-        const object = this.#taken.pop() ?? 0;
+      while (this.#givenBack.length > 0) {
+        const object = this.#givenBack.pop() ?? 0;
         // Handles that left the transaction fit no later object here.
         this.#words[object - 1] = (this.#words[object - 1] ?? 0) + generation;
         this.#blocks.free(object);
@@ -138,18 +141,24 @@ export class ThreadTransactions implements NativeTransactions {
       this.#awaitSerial();
       const isCommitted = this.#inTurn(() => {
         const isSound = this.#isUnchanged() && this.#hasHeaders();
-        if (isSound) this.#commit();
+        if (isSound) {
+          this.#commit();
+          this.#wake();
+        }
         return isSound;
       });
       Atomics.add(this.#words, isCommitted ? word.commits : word.conflicts, 1);
       if (!isCommitted) return 0;
       this.#taken.length = 0;
-      if (Atomics.exchange(this.#words, word.watched, 0) !== 0) {
-        Atomics.add(this.#words, word.bell, 1);
-        Atomics.notify(this.#words, word.bell);
-      }
       return 1;
     };
+  }
+
+  /** Wakes those that sleep; in the turn of the commit, so that no end of this thread comes between. */
+  #wake(): void {
+    if (Atomics.exchange(this.#words, word.watched, 0) === 0) return;
+    Atomics.add(this.#words, word.bell, 1);
+    Atomics.notify(this.#words, word.bell);
   }
 
   /** True: nothing that the desk has as read has changed since its snapshot, which is not too old to say so. */
@@ -186,6 +195,7 @@ export class ThreadTransactions implements NativeTransactions {
     const version = ((words[word.clock] ?? 0) + 2) | 0;
     const end = deskWrites + (notes[desk.writeCount] ?? 0) * desk.writeWords;
     const limbo = word.limbo + (((words[word.epoch] ?? 0) >>> 1) % limbos);
+    Atomics.store(words, threadWord.committing, 1);
     for (let at = deskWrites; at < end; at += desk.writeWords) {
       if (notes[at + 5] !== desk.retires) Atomics.store(words, notes[at] ?? 0, held);
     }
@@ -212,6 +222,7 @@ export class ThreadTransactions implements NativeTransactions {
     for (let at = deskWrites; at < end; at += desk.writeWords) {
       if (notes[at + 5] !== desk.retires) Atomics.store(words, notes[at] ?? 0, version);
     }
+    Atomics.store(words, threadWord.committing, 0);
     notes[desk.snapshot] = version;
   }
 
@@ -308,9 +319,13 @@ export class ThreadTransactions implements NativeTransactions {
 
   close(): void {
     if (this.#isClosed) return;
-    this.giveBack(0);
+    try {
+      this.giveBack(0);
+    } catch {
+      // Another thread has stopped in its turn: what this one took is lost.
+    }
     this.#isClosed = true;
     process.off('exit', this.#close);
-    leaveNumber(this.#words, placeOf(this.#number));
+    leaveNumber(this.#words, this.#number);
   }
 }

@@ -16,6 +16,8 @@ export const threadWord = {
   /** The thread that may change the memory; 0: any. */
   turn: 2,
   numbers: 3,
+  /** 1: the thread that has the turn is writing a commit. */
+  committing: 11,
   /** The first of the participants. */
   participants: 256,
 } as const;
@@ -38,20 +40,37 @@ export function refuseThreadSpace(): void {
   setEnvironmentData(environmentKey, false);
 }
 
-/** The memory that this thread shares with others, made if there is none; `undefined`: it may have none. */
+/**
+ * The memory that this thread shares with others, made if there is none; `undefined`: it may have none. Throws
+ * `SHARED_MEMORY_FULL`, `OPTION_INVALID`.
+ */
 export function threadSpace(): Int32Array | undefined {
   const found = getEnvironmentData(environmentKey);
   if (found === false) return undefined;
   if (found instanceof SharedArrayBuffer) return new Int32Array(found);
-  const made = new SharedArrayBuffer(transactionSettings().memoryBytes);
+  const { memoryBytes } = transactionSettings();
+  const made = allocate(memoryBytes);
   setEnvironmentData(environmentKey, made);
   return new Int32Array(made);
+}
+
+function allocate(sizeBytes: number): SharedArrayBuffer {
+  try {
+    return new SharedArrayBuffer(sizeBytes);
+  } catch (error) {
+    throw new CodedError(
+      'SHARED_MEMORY_FULL',
+      `the system has no room for a transactional memory of ${sizeBytes / 2 ** 20} MiB: set MANYCORE_STM_MEMORY_MIB`,
+      { cause: error },
+    );
+  }
 }
 
 /** The number of a participant for this thread. Throws `STM_CROWDED`, `STM_STUCK`. */
 export function takeNumber(words: Int32Array): number {
   takeTurn(words);
   try {
+    if (isMarked(words)) park(words);
     for (let number = 0; number < maxParticipants; number += 1) {
       const at = placeOf(number);
       if (words[at + participantWord.thread] !== 0) continue;
@@ -77,17 +96,22 @@ export function placeOf(number: number): number {
 /** Waits until this thread alone may change the memory, until `endTurn`. Throws `STM_STUCK`. */
 export function takeTurn(words: Int32Array): void {
   const mine = threadId + 1;
-  let deadline: number | undefined;
+  let waitsFor = 0;
+  let deadline = 0;
   for (let tries = 0; ; tries += 1) {
     const holder = Atomics.compareExchange(words, threadWord.turn, 0, mine);
     if (holder === 0) return;
     if (tries < spins) continue;
-    deadline ??= nowMs() + transactionSettings().patienceMs;
+    if (holder !== waitsFor) {
+      waitsFor = holder;
+      deadline = nowMs() + transactionSettings().patienceMs;
+    }
     if (nowMs() > deadline) throw stuck(holder - 1);
     Atomics.wait(words, threadWord.turn, holder, 1);
   }
 }
 
+/** Lets the next thread have the turn. */
 export function endTurn(words: Int32Array): void {
   Atomics.store(words, threadWord.turn, 0);
   Atomics.notify(words, threadWord.turn, 1);
@@ -101,17 +125,37 @@ export function stuck(thread?: number): CodedError {
   );
 }
 
-/** Keeps a thread that its parent is about to end from changing the memory: it cannot end in the middle of that. */
+/**
+ * Keeps a thread that its parent is about to end from changing the memory: it cannot end in the middle of that. Its
+ * place is marked, or a free one where it has none yet.
+ */
 export function beforeThreadEnds(thread: number): void {
   const words = knownSpace();
-  const at = words && placeOfThread(words, thread);
-  if (words === undefined || at === undefined) return;
+  if (words === undefined) return;
   try {
     takeTurn(words);
   } catch {
     return; // it has stopped in its turn: whoever waits for it gets the error
   }
-  Atomics.store(words, at + participantWord.thread, -1 - thread);
+  const at = placeOf(0) + participantWord.thread;
+  const last = at + (maxParticipants - 1) * participantWord.count;
+  let place = placeOfThread(words, thread);
+  for (let free = at; place === undefined && free <= last; free += participantWord.count) {
+    if (words[free] === 0) place = free - participantWord.thread;
+  }
+  // A parent that is itself about to end changes nothing.
+  if (place !== undefined && !isMarked(words)) {
+    const seen = Atomics.load(words, place + participantWord.thread);
+    if (seen === 0 || seen === thread + 1) {
+      Atomics.compareExchange(words, place + participantWord.thread, seen, -1 - thread);
+      const number = (place - threadWord.participants) / participantWord.count;
+      Atomics.store(
+        words,
+        threadWord.numbers,
+        Math.max(words[threadWord.numbers] ?? 0, number + 1),
+      );
+    }
+  }
   endTurn(words);
 }
 
@@ -120,17 +164,37 @@ export function isEnding(words: Int32Array, number: number): boolean {
   return Atomics.load(words, placeOf(number) + participantWord.thread) < 0;
 }
 
-/** Frees the number of a thread that has ended. */
-export function afterThreadEnds(thread: number): void {
-  const words = knownSpace();
-  const at = words && placeOfThread(words, thread);
-  if (words !== undefined && at !== undefined) leaveNumber(words, at);
+function isMarked(words: Int32Array): boolean {
+  const at = placeOfThread(words, threadId);
+  return at !== undefined && Atomics.load(words, at + participantWord.thread) < 0;
 }
 
-/** Frees the number of the participant at `at`. */
-export function leaveNumber(words: Int32Array, at: number): void {
+/** Waits for the end of this thread; it has the turn, and gives it back. */
+export function park(words: Int32Array): void {
+  endTurn(words);
+  Atomics.wait(words, 0, 0);
+}
+
+/** Frees the number of a thread that has ended, and its turn, unless it was writing a commit. */
+export function afterThreadEnds(thread: number): void {
+  const words = knownSpace();
+  if (words === undefined) return;
+  const at = placeOfThread(words, thread);
+  if (at !== undefined) {
+    Atomics.store(words, at + participantWord.epoch, 0);
+    Atomics.store(words, at + participantWord.thread, 0);
+  }
+  // The heap of a thread may be exhausted anywhere.
+  if (Atomics.load(words, threadWord.committing) === 0) {
+    Atomics.compareExchange(words, threadWord.turn, thread + 1, 0);
+  }
+}
+
+/** Frees the number of this thread. One that is marked stays marked until the thread has ended. */
+export function leaveNumber(words: Int32Array, number: number): void {
+  const at = placeOf(number);
   Atomics.store(words, at + participantWord.epoch, 0);
-  Atomics.store(words, at + participantWord.thread, 0);
+  Atomics.compareExchange(words, at + participantWord.thread, threadId + 1, 0);
 }
 
 /** The memory, if this thread has one. */

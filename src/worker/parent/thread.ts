@@ -39,8 +39,7 @@ export function startThread(
         resourceLimits: ownOf({ maxOldGenerationSizeMb: options.maxHeapMb }),
       }),
     };
-    // Before it starts: it shares the memory that there is then.
-    if (sharedMemoryProblem() !== undefined) threadSpace();
+    prepareThreadSpace();
     const worker = new Worker(entryPath, ownOf(threadOptions));
     worker.unref();
     const { onOutput } = options;
@@ -53,6 +52,16 @@ export function startThread(
       `a worker thread could not be started: ${messageOf(error)}`,
       { cause: error },
     );
+  }
+}
+
+/** Makes the memory that threads share without the native core, before one starts: it has what there is then. */
+function prepareThreadSpace(): void {
+  if (sharedMemoryProblem()?.code !== 'NATIVE_MISSING') return;
+  try {
+    threadSpace();
+  } catch {
+    // The first variable throws it: a program may have none.
   }
 }
 

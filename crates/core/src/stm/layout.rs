@@ -34,6 +34,8 @@ pub mod word {
     pub const ROOT: u32 = 6 * LINE_WORDS;
     /// Counts the ends of threads that somebody has noticed, for those that sleep (`registry`).
     pub const ENDS: u32 = ROOT + 1;
+    /// Claim of the participant that merges free blocks; 0: none.
+    pub const MERGER: u32 = ROOT + 2;
     /// Pairs of an object and a count (`contention`).
     pub const CONTENDED: u32 = 7 * LINE_WORDS;
 }

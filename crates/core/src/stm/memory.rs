@@ -1,28 +1,20 @@
 //! Blocks for objects. Each participant has lists of free blocks of its own, so that taking one costs no atomic
-//! operation that others see; lists that grow too long pass batches to lists that all share, by a commit.
+//! operation that others see; lists that grow too long pass batches to shared ones (`batches`).
 //!
-//! No block is lost when a participant ends, except one in the moment in which it comes from the heap or is divided. A
-//! block that is taken stands in the log until the transaction commits, and the same commit retires what it
-//! replaces. A retired block waits in limbo until no reader can see it any more (`epoch`).
+//! No block is lost when a participant ends, except one in the moment in which it comes from the heap, and what is
+//! divided or merged then (`resize`). A block that is taken stands in the log until the transaction commits, and the
+//! same commit retires what it replaces. A retired block waits in limbo until no reader can see it any more (`epoch`).
 
-use super::commit::{Commit, Outcome, Surroundings};
+use super::commit::Surroundings;
 use super::epoch::is_past;
 use super::layout::{
-    CHUNK_WORDS, CLASS_BITS, CLASS_WORDS, CLASSES, HEADER_WORDS, LIMBOS, Log, participant as field,
-    word,
+    CHUNK_WORDS, CLASS_BITS, CLASS_WORDS, HEADER_WORDS, LIMBOS, Log, participant as field, word,
 };
-use super::snapshot::Reading;
-use super::space::{Participant, Space, is_newer};
+use super::resize::Merge;
+use super::space::{Participant, Space};
 use crate::error::{CoreError, Result};
 use crate::region::Region;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
-
-/// Words of the blocks that pass between a list of a participant and a shared one at once.
-const BATCH_WORDS: u32 = CHUNK_WORDS;
-
-fn batch_blocks(class: u32) -> u32 {
-    BATCH_WORDS.div_ceil(CLASS_WORDS[class as usize])
-}
 
 impl<R: Region> Space<R> {
     /// Takes a block for an object of `words` words; the result is the place of the object. Its words have any
@@ -139,75 +131,21 @@ impl<R: Region> Space<R> {
         kept_words: u32,
         around: &impl Surroundings,
     ) -> Result<()> {
-        if self.take_batch(me, class, around)? {
-            return Ok(());
-        }
-        let full = match self.carve(me, class, kept_words) {
-            Err(full @ CoreError::Full { .. }) => full,
-            carved => return carved,
-        };
-        let is_resized = self.divide(me, class, around)? || self.merge(me, class, around)?;
-        if is_resized { Ok(()) } else { Err(full) }
-    }
-
-    /// Takes a batch from the shared list of a class. False: it is empty.
-    pub(super) fn take_batch(
-        &self,
-        me: Participant,
-        class: u32,
-        around: &impl Surroundings,
-    ) -> Result<bool> {
-        let lock = self.shape().shared_list(class);
-        let own = self.of(me, field::FREE + class)?.load(Relaxed);
-        let count =
-            if own == 0 { 0 } else { self.of(me, field::FREE_COUNT + class)?.load(Relaxed) };
-        let mut commit = Commit::default();
         loop {
-            commit.restart(self.now()?);
-            let first = self.read_alone(me, lock, lock + 1, &mut commit, around)?;
-            if first == 0 {
-                return Ok(false);
+            if self.take_batch(me, class, around)? {
+                return Ok(());
             }
-            self.class_of(first)?;
-            let next_batch = self.word(first)?.load(Relaxed);
-            commit.locks.push(lock);
-            if own != 0 {
-                let last = self.last_of_batch(first, class)?;
-                self.class_of(last)?;
-                commit.writes.push((last - HEADER_WORDS, own));
+            let full = match self.carve(me, class, kept_words) {
+                Err(full @ CoreError::Full { .. }) => full,
+                carved => return carved,
+            };
+            if self.divide(me, class, around)? {
+                return Ok(());
             }
-            commit.writes.extend([
-                (lock + 1, next_batch),
-                (self.field_at(me, field::FREE + class)?, first),
-                (self.field_at(me, field::FREE_COUNT + class)?, count + batch_blocks(class)),
-            ]);
-            if matches!(self.commit(me, &mut commit, around)?, Outcome::Committed(_)) {
-                return Ok(true);
-            }
-        }
-    }
-
-    /// Reads one word of one object, as the first read of `commit`.
-    fn read_alone(
-        &self,
-        me: Participant,
-        lock: u32,
-        at: u32,
-        commit: &mut Commit,
-        around: &impl Surroundings,
-    ) -> Result<u32> {
-        loop {
-            match self.read_once(lock, at)? {
-                Reading::Seen { version, .. } if is_newer(version, commit.snapshot) => {
-                    self.renew(lock, version)?;
-                    commit.restart(self.now()?);
-                }
-                Reading::Seen { value, .. } => {
-                    commit.reads.push(lock);
-                    return Ok(value);
-                }
-                Reading::Held(_) => self.await_lock(me, lock, around)?,
-                Reading::Changed => {}
+            match self.merge(me, class, around)? {
+                Merge::Made => return Ok(()),
+                Merge::NoneFits => return Err(full),
+                Merge::Waited => {} // another one has merged: there may be blocks now
             }
         }
     }
@@ -251,71 +189,6 @@ impl<R: Region> Space<R> {
             self.push_free(me, class, block)?;
         }
         Ok(())
-    }
-
-    /// Passes a batch of each list that is too long to the shared one. Call it between transactions.
-    pub fn share_free(&self, me: Participant, around: &impl Surroundings) -> Result<()> {
-        (0..CLASSES).try_for_each(|class| self.share_class(me, class, around))
-    }
-
-    pub(super) fn share_class(
-        &self,
-        me: Participant,
-        class: u32,
-        around: &impl Surroundings,
-    ) -> Result<()> {
-        let blocks = self.of(me, field::FREE_COUNT + class)?;
-        while blocks.load(Relaxed) >= 2 * batch_blocks(class) {
-            self.share_batch(me, class, around)?;
-        }
-        Ok(())
-    }
-
-    /// The last of so many blocks as a batch has; 0: the list has fewer.
-    fn last_of_batch(&self, first: u32, class: u32) -> Result<u32> {
-        let mut last = first;
-        for _ in 1..batch_blocks(class) {
-            if last == 0 {
-                break;
-            }
-            self.class_of(last)?;
-            last = self.word(last - HEADER_WORDS)?.load(Relaxed);
-        }
-        Ok(last)
-    }
-
-    fn share_batch(&self, me: Participant, class: u32, around: &impl Surroundings) -> Result<()> {
-        let own = self.of(me, field::FREE + class)?;
-        let first = own.load(Relaxed);
-        let last = self.last_of_batch(first, class)?;
-        if last == 0 {
-            // The number of blocks is a hint: it was too high.
-            self.of(me, field::FREE_COUNT + class)?.store(0, Relaxed);
-            return Ok(());
-        }
-        self.class_of(last)?;
-        let rest = self.word(last - HEADER_WORDS)?.load(Relaxed);
-        let lock = self.shape().shared_list(class);
-        let mut commit = Commit::default();
-        loop {
-            commit.restart(self.now()?);
-            let next_batch = self.read_alone(me, lock, lock + 1, &mut commit, around)?;
-            let count = self.of(me, field::FREE_COUNT + class)?.load(Relaxed);
-            commit.locks.push(lock);
-            commit.writes.extend([
-                (first, next_batch),
-                (last - HEADER_WORDS, 0),
-                (lock + 1, first),
-                (self.field_at(me, field::FREE + class)?, rest),
-                (
-                    self.field_at(me, field::FREE_COUNT + class)?,
-                    count.saturating_sub(batch_blocks(class)),
-                ),
-            ]);
-            if matches!(self.commit(me, &mut commit, around)?, Outcome::Committed(_)) {
-                return Ok(());
-            }
-        }
     }
 
     /// The limbo list for what is retired in the epoch of this transaction, emptied if it is an old one.

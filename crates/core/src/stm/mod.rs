@@ -9,6 +9,7 @@
 //! the blocks of objects, `watch` the sleep until something changes, `figures` and `contention` the
 //! statistics. `live` and `waiter` are for real processes.
 
+mod batches;
 pub mod commit;
 pub mod contention;
 pub mod epoch;

@@ -2,14 +2,15 @@
 //! merge. Blocks of the smallest class never merge: variables are of that class, and a handle of one that has ended
 //! finds its end by the header, which must stay one. Larger blocks are bytes of values, and no handle leads to them.
 //!
-//! A thread that ends in the middle loses what it was merging, `MERGED_WORDS` and some more.
+//! One thread at a time merges. One that ends in the middle loses what it was merging, `MERGED_WORDS` and some more;
+//! what else it has taken for that is in its lists, which the next thread with its number inherits.
 
 use super::commit::Surroundings;
-use super::layout::{CLASS_WORDS, CLASSES, HEADER_WORDS, participant as field};
-use super::space::{Participant, Space};
+use super::layout::{CLASS_WORDS, CLASSES, HEADER_WORDS, participant as field, word};
+use super::space::{Claim, Participant, Space};
 use crate::error::{CoreError, Result};
 use crate::region::Region;
-use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -19,6 +20,15 @@ const MERGED_WORDS: u32 = 1 << 18;
 const FIRST_CLASS: u32 = 1;
 /// The class of 24 words.
 const ODD_CLASS: u32 = 2;
+
+/// The end of a merge.
+pub(super) enum Merge {
+    Made,
+    /// No blocks lie side by side that have so many words.
+    NoneFits,
+    /// Another one has merged meanwhile.
+    Waited,
+}
 
 impl<R: Region> Space<R> {
     /// Makes free blocks of a larger one. No handle of what was in it fits one of a smaller class. False: there is no
@@ -30,7 +40,12 @@ impl<R: Region> Space<R> {
         around: &impl Surroundings,
     ) -> Result<bool> {
         let larger = class + 1..CLASSES;
-        let tries: Vec<u32> = if class == 0 { larger.rev().collect() } else { larger.collect() };
+        let tries: Vec<u32> = match class {
+            0 => larger.rev().collect(),
+            // The next one would leave a rest of 8 words.
+            FIRST_CLASS | ODD_CLASS => (class + 2..CLASSES).chain([class + 1]).collect(),
+            _ => larger.collect(),
+        };
         for larger in tries {
             let is_free = self.of(me, field::FREE + larger)?.load(Relaxed) != 0;
             if is_free || self.take_batch(me, larger, around)? {
@@ -54,15 +69,45 @@ impl<R: Region> Space<R> {
         self.divide_run(me, class, at..at + CLASS_WORDS[larger as usize])
     }
 
-    /// Makes blocks of `class` from smaller ones that are free. False: no such ones lie side by side.
+    /// Makes blocks of `class` from smaller ones that are free, unless another one merges: waits for that.
     pub(super) fn merge(
+        &self,
+        me: Participant,
+        class: u32,
+        around: &impl Surroundings,
+    ) -> Result<Merge> {
+        let merger = self.word(word::MERGER)?;
+        let mine = self.claim_of(me)?;
+        for tries in 0.. {
+            let found = Claim(merger.load(Acquire));
+            if found.holder().is_none() {
+                // What another one has taken for its merge is back.
+                if tries > 0 {
+                    return Ok(Merge::Waited);
+                }
+                if merger.compare_exchange(0, mine.0, AcqRel, Relaxed).is_ok() {
+                    break;
+                }
+            }
+            self.await_claim(word::MERGER, found, tries, around)?;
+        }
+        let made = self.merge_claimed(me, class, around);
+        let _ = merger.compare_exchange(mine.0, 0, AcqRel, Relaxed);
+        Ok(if made? { Merge::Made } else { Merge::NoneFits })
+    }
+
+    fn merge_claimed(
         &self,
         me: Participant,
         class: u32,
         around: &impl Surroundings,
     ) -> Result<bool> {
         for smaller in FIRST_CLASS..class {
-            while self.take_batch(me, smaller, around)? {}
+            // A list that leads back to itself has more batches than there is memory for.
+            let mut left = self.shape().size_words / CLASS_WORDS[smaller as usize];
+            while self.take_batch(me, smaller, around)? {
+                left = left.checked_sub(1).ok_or_else(|| forged(0))?;
+            }
         }
         let free = self.free_blocks(me, class)?;
         // Blocks of 24 words come in pairs.
@@ -94,7 +139,8 @@ impl<R: Region> Space<R> {
         for smaller in FIRST_CLASS..class {
             let mut block = self.of(me, field::FREE + smaller)?.load(Acquire);
             while block != 0 {
-                if self.class_of(block)? != smaller || free.len() as u32 > self.shape().size_words {
+                let most = self.shape().size_words / CLASS_WORDS[FIRST_CLASS as usize];
+                if self.class_of(block)? != smaller || free.len() as u32 > most {
                     return Err(forged(block));
                 }
                 free.push((block - HEADER_WORDS, CLASS_WORDS[smaller as usize]));
@@ -112,6 +158,7 @@ impl<R: Region> Space<R> {
         loop {
             let mut block = self.word(link)?.load(Relaxed);
             while merged.contains(&block) {
+                self.class_of(block)?;
                 block = self.word(block - HEADER_WORDS)?.load(Relaxed);
             }
             // The list is whole before and after each of these.
@@ -119,6 +166,7 @@ impl<R: Region> Space<R> {
             if block == 0 {
                 break;
             }
+            self.class_of(block)?;
             left += 1;
             link = block - HEADER_WORDS;
         }

@@ -90,7 +90,7 @@ pub struct Space<R> {
 impl<R: Region> Space<R> {
     /// True: nobody has opened a space in this region.
     pub fn is_unused(region: &R) -> bool {
-        region.word(constant::MAGIC as usize * 4).load(Acquire) == 0
+        region.word(constant::ID as usize * 4).load(Acquire) == 0 // written last
     }
 
     /// Opens the space of this shape, in a region whose words are 0 until somebody opens it. `id`: the number of

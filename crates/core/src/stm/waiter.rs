@@ -10,7 +10,7 @@ use crate::region::Mapping;
 use crate::sync::Ordering::{AcqRel, Acquire, Release};
 use crate::sys;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The space as a process sees it.
 pub type MappedSpace = Space<Arc<Mapping>>;
@@ -124,19 +124,18 @@ impl Waiter {
     fn run(&self) {
         let around = Live::new();
         let mut ends = self.ends();
-        let mut is_due = false;
+        let mut checked = Instant::now();
         // The own number is in range, so the words exist.
         while let Ok(bell) = self.space.of(self.me, field::BELL) {
             let seen = bell.load(Acquire);
             let is_endless = self.notify();
             let ends_now = self.ends();
-            if !is_endless && (is_due || ends != ends_now) {
-                ends = ends_now;
+            if !is_endless && (checked.elapsed() >= ROUND || ends != ends_now) {
+                (ends, checked) = (ends_now, Instant::now());
                 // A participant that is stuck, or forged words: the next round tries again.
                 let _ = self.space.recover_ended(self.me, is_alive, &around);
             }
             sys::futex_wait(bell, seen, if is_endless { ENDLESS } else { ROUND });
-            is_due = bell.load(Acquire) == seen;
         }
     }
 
