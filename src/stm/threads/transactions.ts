@@ -322,7 +322,7 @@ export class ThreadTransactions implements NativeTransactions {
     try {
       this.giveBack(0);
     } catch {
-      // Another thread has stopped in its turn: what this one took is lost.
+      // A thread has stopped in its turn: the objects that this one took are lost.
     }
     this.#isClosed = true;
     process.off('exit', this.#close);

@@ -81,7 +81,7 @@ impl<R: Region> Space<R> {
         for tries in 0.. {
             let found = Claim(merger.load(Acquire));
             if found.holder().is_none() {
-                // What another one has taken for its merge is back.
+                // The blocks that another one has taken for its merge are back.
                 if tries > 0 {
                     return Ok(Merge::Waited);
                 }
