@@ -37,7 +37,7 @@ impl<R: Region> Space<R> {
             }
             let (next_batch, last) = match self.walk_batch(first, class, own != 0) {
                 Ok(walked) => walked,
-                // Another one has taken the batch since, and uses its words.
+                // The batch has another owner since, who uses its words.
                 Err(_) if self.first_changed(&commit.reads, commit.snapshot, None)?.is_some() => {
                     continue;
                 }

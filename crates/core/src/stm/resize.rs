@@ -26,7 +26,7 @@ pub(super) enum Merge {
     Made,
     /// No blocks lie side by side that have so many words.
     NoneFits,
-    /// Another one has merged meanwhile.
+    /// A merge of somebody else has ended meanwhile.
     Waited,
 }
 
