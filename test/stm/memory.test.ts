@@ -21,10 +21,10 @@ import {
   tsortedMap,
   tvar,
 } from '../../src/stm/public.js';
-import { openPool, ways } from '../pool/calls/ways.js';
+import { openPool } from '../pool/calls/ways.js';
 import { random } from '../support/index.js';
+import { sharingWays } from './sharing.js';
 
-const shared = ways.filter(({ channel }) => channel !== 'socket');
 const rounds = Number(process.env['MANYCORE_ROUNDS'] ?? 200_000);
 /** The share of the rounds after which the memory is what it stays. */
 const firstPart = 0.2;
@@ -110,7 +110,7 @@ interface World {
   readonly count: TCounter;
 }
 
-for (const way of shared) {
+for (const way of sharingWays) {
   test(`the memory stays flat where one inserts and another one deletes; ${way.name}`, async (t) => {
     const pool = openPool(t, { size: 2 }, way);
     const world: World = {

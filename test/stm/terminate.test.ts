@@ -107,7 +107,7 @@ test('threads that are terminated in transactions leave all of each or nothing',
     assert.equal(steps.peek(), after + 1);
     most = Math.max(most, stmStats().threads);
   }
-  // Those of one round may still be ending.
+  // Threads of one round may still be ending.
   assert.ok(most <= 6, `${most} threads after ${rounds} rounds`);
   await waitFor(() => stmStats().threads <= 2);
 });

@@ -51,7 +51,7 @@ test('a process is refused, with the way out', async (t) => {
   const variable = tvar(1);
   const received = pool.run((given: typeof variable) => given.peek(), variable);
   await assert.rejects(received, (error) => hasCode(error, 'NATIVE_MISSING'));
-  // Its threads, too: they would share a memory with each other alone.
+  // A process's threads are refused, too: they would share a memory with each other alone.
   const inner = pool.run(async () => {
     const { Pool } = await import('../../src/public.js');
     await using threads = new Pool({ size: 1, worker: 'thread' });

@@ -1,4 +1,4 @@
-// Settings of the transactional memory, which a program has before its first line: variables of the environment.
+// Settings of the transactional memory: variables of the environment, read when it is made and when a thread joins.
 
 import { invalid } from '../../lib/index.js';
 
