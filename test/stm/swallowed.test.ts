@@ -19,11 +19,10 @@ import {
   tsortedMap,
   tvar,
 } from '../../src/stm/public.js';
-import { deadlineMs, openPool, ways } from '../pool/calls/ways.js';
+import { deadlineMs, openPool } from '../pool/calls/ways.js';
 import { withDeadline } from '../support/index.js';
+import { sharingWays } from './sharing.js';
 import { Other } from './words.js';
-
-const shared = ways.filter(({ channel }) => channel !== 'socket');
 
 /** Calls `call`; returns what it throws, if it does. */
 function swallow(call: () => unknown): unknown {
@@ -176,7 +175,7 @@ test('a transaction whose retry was caught commits nothing, and waits', async ()
   assert.equal(await waits, 'nothing');
 });
 
-for (const way of shared) {
+for (const way of sharingWays) {
   test(`conflicts of workers that are caught never commit; ${way.name}`, async (t) => {
     const pool = openPool(t, { size: 2 }, way);
     const [one, two, stop, seen] = [tvar(0), tvar(0), tvar(false), tvar<unknown>([])];

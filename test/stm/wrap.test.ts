@@ -18,11 +18,11 @@ import {
   tvar,
 } from '../../src/stm/public.js';
 import { threadState } from '../../src/stm/tvar.js';
-import { deadlineMs, openPool, ways } from '../pool/calls/ways.js';
+import { deadlineMs, openPool } from '../pool/calls/ways.js';
 import { random } from '../support/index.js';
+import { sharingWays } from './sharing.js';
 import { clock, lockOf, Other, passCommits, passUntil, versionsPerCommit } from './words.js';
 
-const shared = ways.filter(({ channel }) => channel !== 'socket');
 /** All versions, and what is between two at which a comparison flips. */
 const [allVersions, quarter] = [2 ** 32, 2 ** 30];
 const allCommits = allVersions / versionsPerCommit;
@@ -42,7 +42,7 @@ function assertIsBehind(border: number): void {
 }
 
 for (const border of borders) {
-  for (const way of shared) {
+  for (const way of sharingWays) {
     test(`transactions and waits of workers go on behind version ${border}; ${way.name}`, async (t) => {
       const pool = openPool(t, { size: 3 }, way);
       const cells = Array.from({ length: 4 }, () => tvar(0));
@@ -193,7 +193,7 @@ function use({ variable, sorted, map, list, queue, counter }: Things, round: num
   return found;
 }
 
-for (const way of shared) {
+for (const way of sharingWays) {
   test(`variables and collections that are ancient are read and changed; ${way.name}`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const things = makeThings();
