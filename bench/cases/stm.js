@@ -264,7 +264,8 @@ const timeWakes = {
   },
   async call(rounds) {
     const pool = new Pool({ size: 1 });
-    const call = () => pool.run(() => 1);
+    const one = () => 1;
+    const call = () => pool.run(one);
     await call();
     return await timeEach(rounds, call);
   },

@@ -71,12 +71,9 @@ export function takeNumber(words: Int32Array): number {
   takeTurn(words);
   try {
     if (isMarked(words)) park(words);
-    for (let number = 0; number < maxParticipants; number += 1) {
-      const at = placeOf(number);
-      if (words[at + participantWord.thread] !== 0) continue;
-      Atomics.store(words, at + participantWord.thread, threadId + 1);
-      const numbers = Math.max(Atomics.load(words, threadWord.numbers), number + 1);
-      Atomics.store(words, threadWord.numbers, numbers);
+    const number = freeNumber(words);
+    if (number !== undefined) {
+      occupy(words, number, threadId + 1);
       return number;
     }
   } finally {
@@ -86,6 +83,20 @@ export function takeNumber(words: Int32Array): number {
     'STM_CROWDED',
     `${maxParticipants} threads make transactions already, and no more can: end some workers`,
   );
+}
+
+function freeNumber(words: Int32Array): number | undefined {
+  for (let number = 0; number < maxParticipants; number += 1) {
+    if (words[placeOf(number) + participantWord.thread] === 0) return number;
+  }
+  return undefined;
+}
+
+/** Writes `owner` into the place of a participant; its thread has the turn. */
+function occupy(words: Int32Array, number: number, owner: number): void {
+  Atomics.store(words, placeOf(number) + participantWord.thread, owner);
+  const numbers = Math.max(Atomics.load(words, threadWord.numbers), number + 1);
+  Atomics.store(words, threadWord.numbers, numbers);
 }
 
 /** The place of a participant. */
@@ -137,26 +148,20 @@ export function beforeThreadEnds(thread: number): void {
   } catch {
     return; // it has stopped in its turn: whoever waits for it gets the error
   }
-  const at = placeOf(0) + participantWord.thread;
-  const last = at + (maxParticipants - 1) * participantWord.count;
-  let place = placeOfThread(words, thread);
-  for (let free = at; place === undefined && free <= last; free += participantWord.count) {
-    if (words[free] === 0) place = free - participantWord.thread;
-  }
   // A parent that is itself about to end changes nothing.
-  if (place !== undefined && !isMarked(words)) {
-    const seen = Atomics.load(words, place + participantWord.thread);
-    if (seen === 0 || seen === thread + 1) {
-      Atomics.compareExchange(words, place + participantWord.thread, seen, -1 - thread);
-      const number = (place - threadWord.participants) / participantWord.count;
-      Atomics.store(
-        words,
-        threadWord.numbers,
-        Math.max(words[threadWord.numbers] ?? 0, number + 1),
-      );
-    }
-  }
+  if (!isMarked(words)) mark(words, thread);
   endTurn(words);
+}
+
+/** Marks the place of a thread, which may leave it meanwhile, or a free one. */
+function mark(words: Int32Array, thread: number): void {
+  const at = placeOfThread(words, thread);
+  if (at !== undefined) {
+    Atomics.compareExchange(words, at + participantWord.thread, thread + 1, -1 - thread);
+    return;
+  }
+  const number = freeNumber(words);
+  if (number !== undefined) occupy(words, number, -1 - thread);
 }
 
 /** True: the parent of this participant's thread ends it. */

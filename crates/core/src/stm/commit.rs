@@ -4,7 +4,7 @@
 //! 6 commit, 7 write the values, 8 release the locks with the version, 9 wake those that wait for them, 10 end.
 
 use super::layout::{CLASS_BITS, HEADER_WORDS, Log, counter, participant as field, phase, word};
-use super::space::{Claim, Life, Participant, Space, Status, is_old};
+use super::space::{Claim, Life, Participant, Space, Status};
 use super::value;
 use crate::error::{CoreError, Result};
 use crate::region::Region;
@@ -255,11 +255,10 @@ impl<R: Region> Space<R> {
         let version = self.word(word::CLOCK)?.fetch_add(2, AcqRel).wrapping_add(2);
         around.pass(5)?;
         let Commit { held, reads, snapshot, .. } = commit;
-        if version != snapshot.wrapping_add(2) {
-            let is_sound = !is_old(*snapshot, version);
-            if !is_sound || !self.is_unchanged(reads, *snapshot, Some((me, held)))? {
-                return Ok(None);
-            }
+        if version != snapshot.wrapping_add(2)
+            && !self.is_unchanged(reads, *snapshot, version, Some((me, held)))?
+        {
+            return Ok(None);
         }
         around.pass(6)?;
         self.of(me, field::VERSION)?.store(version, Relaxed);

@@ -46,14 +46,19 @@ impl<R: Region> Space<R> {
         Ok(Reading::Seen { value, version: before })
     }
 
-    /// True: no object of `reads` has changed since `snapshot`; one that has is noted. `own`: the participant whose
-    /// locks are no change, with the version that each had.
+    /// True: no object of `reads` has changed between `snapshot` and `now`; one that has is noted. A snapshot so old
+    /// that versions cannot be compared with it counts as changed. `own`: the participant whose locks are no change,
+    /// with the version that each had.
     pub fn is_unchanged(
         &self,
         reads: &[u32],
         snapshot: u32,
+        now: u32,
         own: Option<(Participant, &[(u32, u32)])>,
     ) -> Result<bool> {
+        if is_old(snapshot, now) {
+            return Ok(false);
+        }
         let changed = self.first_changed(reads, snapshot, own)?;
         if let Some(at) = changed {
             self.note_conflict(at)?;
@@ -93,8 +98,7 @@ impl<R: Region> Space<R> {
     /// versions cannot be compared with it.
     pub fn extend(&self, reads: &[u32], snapshot: u32) -> Result<Option<u32>> {
         let now = self.now()?;
-        let is_sound = !is_old(snapshot, now);
-        Ok((is_sound && self.is_unchanged(reads, snapshot, None)?).then_some(now))
+        Ok(self.is_unchanged(reads, snapshot, now, None)?.then_some(now))
     }
 
     /// Sets an ancient version to the present one: the clock has wrapped since, and it would be a future one
