@@ -27,6 +27,8 @@ declare const errorCodes: {
     readonly WORKER_EXITED: "the worker ended while it ran the task";
     readonly WORKER_START_FAILED: "a worker could not be started";
     readonly WORKER_PROTOCOL: "a worker sent an unknown message";
+    readonly PARTITION_CODE: "a worker in a partition sent what is no data";
+    readonly PARTITION_UNAVAILABLE: "a partition cannot be made here as it was asked for";
     readonly POOL_QUEUE_FULL: "the queue is full";
     readonly POOL_BUSY: "no worker is idle, and the call must not wait";
     readonly POOL_CLOSED: "the pool is closed";
@@ -333,6 +335,21 @@ interface OutputSource {
     readonly stream: "stdout" | "stderr";
 }
 type OutputListener = (text: string, from: OutputSource) => void;
+type MissingLayer = "no-cgroup" | "no-landlock" | "no-seccomp";
+interface SandboxOptions {
+    readonly kind: "sandbox";
+    readonly read?: readonly (string | URL)[] | undefined;
+    readonly write?: readonly (string | URL)[] | undefined;
+    readonly network?: "none" | "host" | undefined;
+    readonly env?: Readonly<Record<string, string>> | undefined;
+    readonly memoryMb?: number | undefined;
+    readonly maxProcesses?: number | undefined;
+    readonly cpuPercent?: number | undefined;
+    readonly fileMb?: number | undefined;
+    readonly resultMb?: number | undefined;
+    readonly outputMb?: number | undefined;
+    readonly allow?: readonly MissingLayer[] | undefined;
+}
 type WorkerKind = "process" | "thread";
 interface WorkerExit {
     readonly exitCode: number | null;
@@ -340,10 +357,11 @@ interface WorkerExit {
     readonly error: Error | undefined;
     readonly isUncaught?: boolean;
 }
+declare function partitionProblem(allow?: readonly MissingLayer[]): CodedError | undefined;
 type ByPlace<T> = T | ((place: number) => T);
 type Environment = Readonly<Record<string, string | undefined>>;
 interface PoolOptions {
-    readonly worker?: WorkerKind | undefined;
+    readonly worker?: WorkerKind | SandboxOptions | undefined;
     readonly size?: number | {
         readonly min?: number;
         readonly max?: number;
@@ -767,5 +785,5 @@ declare class Loops implements AsyncDisposable {
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
 }
-export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, afterCommit, atomically, atomicallyWhen, bus, check, cluster, deploy, errorCodes, free, hasCode, hasItemIndex, isInsideWorker, named, nested, orElse, parallel, parallelEvents, perWorker, pmap, propagate, report, retry, run, shared, task, taskSignal, tcounter, tlist, tmap, tqueue, tsortedMap, tvar, warm, workerNumber };
-export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, NatsOptions, OnReport, OutputListener, OutputSource, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, QueueOptions, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SendOptions, Shared, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };
+export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, afterCommit, atomically, atomicallyWhen, bus, check, cluster, deploy, errorCodes, free, hasCode, hasItemIndex, isInsideWorker, named, nested, orElse, parallel, parallelEvents, partitionProblem, perWorker, pmap, propagate, report, retry, run, shared, task, taskSignal, tcounter, tlist, tmap, tqueue, tsortedMap, tvar, warm, workerNumber };
+export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutputListener, OutputSource, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, QueueOptions, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SandboxOptions, SendOptions, Shared, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };

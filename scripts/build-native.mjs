@@ -25,7 +25,7 @@ if (probe.error !== undefined || probe.status !== 0) skip('cargo is not on PATH'
 const crates = [
   '-p',
   'manycore-node',
-  ...(process.platform === 'linux' ? ['-p', 'manycore-preload'] : []),
+  ...(process.platform === 'linux' ? ['-p', 'manycore-preload', '-p', 'manycore-enter'] : []),
 ];
 const build = spawnSync('cargo', ['build', '--release', '--locked', ...crates], {
   cwd: root,
@@ -43,4 +43,7 @@ function install(built, name) {
   renameSync(fresh, join(folder, name));
 }
 install(libraryName, 'manycore.node');
-if (process.platform === 'linux') install('libmanycore_preload.so', 'manycore-preload.so');
+if (process.platform === 'linux') {
+  install('libmanycore_preload.so', 'manycore-preload.so');
+  install('manycore-enter', 'manycore-enter');
+}

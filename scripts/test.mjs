@@ -6,10 +6,10 @@
 //   --no-build   test dist/ as it is      --no-cargo   skip cargo's tests
 import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { delimiter, dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compileTypeScript, isSound, isStale } from './lib/compile.mjs';
-import { natsServer } from './lib/nats-server.mjs';
+import { bubblewrap, natsServer } from './lib/debian-program.mjs';
 import { hasCommand, run } from './lib/run.mjs';
 import { compiledName, typeScriptFiles } from './lib/sources.mjs';
 
@@ -75,6 +75,9 @@ async function testTypeScript() {
   const name = randomUUID();
   const isCluster = files.some((file) => file.includes('/cluster/'));
   const nats = isCluster ? await natsServer() : undefined;
+  const isPartitions = files.some((file) => file.includes('/partitions/'));
+  const bwrap = isPartitions ? await bubblewrap() : undefined;
+  const path = bwrap === undefined ? [] : [dirname(bwrap)];
   const { status, isTimedOut } = await run(
     process.execPath,
     [
@@ -84,7 +87,11 @@ async function testTypeScript() {
       ...files,
     ],
     {
-      env: { [runVariable]: name, [natsVariable]: nats ?? '' },
+      env: {
+        [runVariable]: name,
+        [natsVariable]: nats ?? '',
+        PATH: [process.env.PATH, ...path].join(delimiter),
+      },
       limitMs: fileLimitMs * files.length,
     },
   );

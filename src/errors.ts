@@ -35,6 +35,9 @@ export const errorCodes = {
   WORKER_EXITED: 'the worker ended while it ran the task',
   WORKER_START_FAILED: 'a worker could not be started',
   WORKER_PROTOCOL: 'a worker sent an unknown message',
+  // partitions
+  PARTITION_CODE: 'a worker in a partition sent what is no data',
+  PARTITION_UNAVAILABLE: 'a partition cannot be made here as it was asked for',
   // pool
   POOL_QUEUE_FULL: 'the queue is full',
   POOL_BUSY: 'no worker is idle, and the call must not wait',

@@ -581,6 +581,11 @@ export function preloadPath(): string {
   return builtFile('manycore-preload.so');
 }
 
+/** The program that starts a partition (crates/enter); it may be missing. */
+export function enterPath(): string {
+  return builtFile('manycore-enter');
+}
+
 /** The path of the binary that this thread loaded. */
 export function nativePath(): string | undefined {
   loaded ??= load();

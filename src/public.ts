@@ -138,9 +138,12 @@ export {
 export {
   type GrantedCores,
   isInsideWorker,
+  type MissingLayer,
   type OutputListener,
   type OutputSource,
+  partitionProblem,
   report,
+  type SandboxOptions,
   shared,
   taskSignal,
   type WorkerExit,

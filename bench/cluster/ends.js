@@ -4,7 +4,7 @@ import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { natsServer } from '../../scripts/lib/nats-server.mjs';
+import { natsServer } from '../../scripts/lib/debian-program.mjs';
 
 const self = fileURLToPath(import.meta.url);
 const secret = 'a secret of the benchmark';

@@ -12,6 +12,8 @@ export interface ExporterOptions {
    * from this side, and one that comes back is the one of this side.
    */
   readonly ownsCode?: boolean;
+  /** True: values with code in them are refused (`PARTITION_CODE`). */
+  readonly isDataOnly?: boolean;
 }
 
 export class ExporterState {

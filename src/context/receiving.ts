@@ -1,5 +1,6 @@
 // The context part without its sending half: all that a worker starts with. The index has the rest as well.
 
+export { createDataImporter } from './decode/data-only.js';
 export { createImporter, type ImporterOptions } from './decode/importer.js';
 export { moduleOf } from './decode/modules.js';
 export { exportError, reduceError } from './encode/error.js';

@@ -3,7 +3,7 @@
 // its process must not take the program along.
 
 import type { AnyFunction } from '../context/index.js';
-import { type Pool, poolFor } from '../pool/index.js';
+import { inlineError, type Pool, poolFor } from '../pool/index.js';
 import { parentRelay } from '../worker/index.js';
 import type { FilledMapOptions } from './options.js';
 import { RelayRunner } from './relay.js';
@@ -15,6 +15,7 @@ import { type ChunkRunner, InlineRunner, PoolRunner } from './runner.js';
  */
 export function chooseRunner(mapper: AnyFunction, options: FilledMapOptions): ChunkRunner {
   const { channel } = options;
+  if (channel === 'inline' && options.pool?.isOfPartitions === true) throw inlineError();
   if (channel === 'inline') return new InlineRunner(mapper, 'set by the option channel');
   const pool = options.pool ?? poolFor(channel);
   if (pool === undefined || pool.maxWorkers === 0) return insideWorker(mapper);

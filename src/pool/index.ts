@@ -4,6 +4,7 @@ export { type ChunkCall, ChunkFailure, type PinnedFunction } from './calls/pinne
 export type { HistogramSummary } from './histogram.js';
 export { type CallOptions, callDefaults, type OnReport, type PoolOptions } from './options.js';
 export { type Caller, type CloseOptions, Pool, type PoolEvents, type TaskResult } from './pool.js';
+export { inlineError } from './refusals.js';
 export type { PoolSample, PoolStats, WorkerSample, WorkerStats } from './stats.js';
 export type { TaskStream } from './tasks/stream.js';
 export { type CallTrace, traceCalls, traceMap } from './trace.js';

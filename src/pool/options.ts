@@ -18,6 +18,7 @@ import {
   invalid,
   isMainRealm,
   numberOption,
+  oneOf,
   ownOf,
   ownOptions,
   type Read,
@@ -28,11 +29,14 @@ import {
   strings,
 } from '../lib/index.js';
 import {
+  type FilledSandbox,
+  fillSandbox,
   grantedCores,
   isInsideWorker,
   type OutputListener,
   type RemoteWorkers,
   type ReportListener,
+  type SandboxOptions,
   type WorkerKind,
 } from '../worker/index.js';
 import { atPlace, type ByPlace, isByPlace } from './workers/options-by-place.js';
@@ -41,8 +45,11 @@ import { atPlace, type ByPlace, isByPlace } from './workers/options-by-place.js'
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface PoolOptions {
-  /** `process` (default): own memory, own collector, a crash stays there. `thread`: starts faster. */
-  readonly worker?: WorkerKind | undefined;
+  /**
+   * `process` (default): own memory, own collector, a crash stays there. `thread`: starts faster. The options of a
+   * sandbox: processes whose code is not trusted.
+   */
+  readonly worker?: WorkerKind | SandboxOptions | undefined;
   /**
    * Workers: a fixed number, started as calls come, or a range that follows the load: `min` workers start
    * with the pool and stay; one that ends is replaced. Default: the granted cores.
@@ -201,7 +208,7 @@ const concurrentTasksPerWorker = integerOption(1, 1, 1_000);
 const remoteSize = Object.freeze({ min: 0, max: 64 });
 
 const poolReaders = {
-  worker: choiceOption(['process', 'thread']),
+  worker: (name, worker = 'process', given) => fillWorker(name, worker, given),
   size: (_, size, { cluster }) =>
     fillSize(size === undefined && cluster !== undefined ? remoteSize : size),
   cluster: (_, cluster, given) => (cluster === undefined ? undefined : fillRemote(given)),
@@ -233,7 +240,13 @@ const poolReaders = {
 } satisfies Readers<PoolOptions>;
 hintAt('pool', Object.keys(poolReaders));
 
-export interface FilledPoolOptions extends Omit<Read<typeof poolReaders>, 'size'>, PoolSize {}
+export interface FilledPoolOptions
+  extends Omit<Read<typeof poolReaders>, 'size' | 'worker'>,
+    PoolSize {
+  readonly worker: WorkerKind;
+  /** Set: the workers are processes in partitions. */
+  readonly partition: FilledSandbox | undefined;
+}
 
 /** Readers of the options of a call; see `readGiven`. */
 export const callReaders = {
@@ -268,8 +281,31 @@ export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
   if (element !== undefined) {
     throw new CodedError('WORKER_START_FAILED', `no worker can be started: ${element}`);
   }
-  const { size, ...others } = readOptions('the pool options', options, poolReaders);
-  return { ...others, ...size };
+  const { size, worker, ...others } = readOptions('the pool options', options, poolReaders);
+  return { ...others, ...size, ...worker };
+}
+
+/** Options that would reach into a partition past its own, or that need what it does not share. */
+const notForPartitions = ['cluster', 'channel', 'env', 'affinity', 'niceIncrement'] as const;
+
+function fillWorker(
+  name: string,
+  worker: WorkerKind | SandboxOptions,
+  given: PoolOptions,
+): Pick<FilledPoolOptions, 'worker' | 'partition'> {
+  if (typeof worker !== 'object' || worker === null) {
+    return { worker: oneOf(name, worker, ['process', 'thread']), partition: undefined };
+  }
+  for (const each of notForPartitions) {
+    if (given[each] !== undefined) {
+      throw invalid(
+        each,
+        given[each],
+        'left out for workers in a sandbox, which have options of their own',
+      );
+    }
+  }
+  return { worker: 'process', partition: fillSandbox(worker) };
 }
 
 /** Checks and fills the options of one call, as `fillPoolOptions`. */

@@ -7,7 +7,7 @@ import { EventEmitter } from 'node:events';
 import { addSource } from '../agent/index.js';
 import type { ChannelKind } from '../channels/index.js';
 import { type AnyFunction, type FunctionSnapshot, receive, send } from '../context/index.js';
-import type { CodedError } from '../errors.js';
+import { CodedError } from '../errors.js';
 import {
   abortError,
   announcements,
@@ -62,6 +62,7 @@ import {
   closeTimedOutError,
   destroyedError,
   fullError,
+  inlineError,
 } from './refusals.js';
 import { type PoolSample, type PoolStats, poolSample, poolStats } from './stats.js';
 import { type Estimate, Task } from './task.js';
@@ -208,6 +209,12 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
 
   /** A pool travels, but its workers do not. */
   [send](): null {
+    if (this.isOfPartitions) {
+      throw new CodedError(
+        'TRANSFER_UNSUPPORTED',
+        'a pool of sandboxes would run its calls in the worker that it is sent to: make it there',
+      );
+    }
     return null;
   }
 
@@ -305,6 +312,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
         throw notFunction('what should run', fn, 'a function, and its arguments follow');
       if (this.#state !== 'open' && this.#state !== 'inline') throw closedError();
       if (options.signal?.aborted) throw abortError(options.signal);
+      if (options.whenBusy === 'inline' && this.isOfPartitions) throw inlineError();
       if (options.durable !== undefined) return this.#durable.run(fn, args, options);
       if (this.#state === 'inline') return this.#callInline(fn, args, options);
       if (options.whenBusy !== 'queue' && !this.#manager.hasIdleWorker) {
@@ -395,6 +403,11 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     }
     if (this.#dispatcher.admit(task)) return;
     this.#dispatcher.settleRefused(task, fullError(this.#options.maxWaitingTasks));
+  }
+
+  /** @internal True: its workers are sandboxes. */
+  get isOfPartitions(): boolean {
+    return this.#options.partition !== undefined;
   }
 
   /** @internal Maximum number of its workers; 0: its calls run where they are made. */

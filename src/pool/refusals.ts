@@ -34,6 +34,14 @@ export function busyError(workers: number): CodedError {
   );
 }
 
+/** For calls and maps that would run code of a sandbox in the program. */
+export function inlineError(): CodedError {
+  return new CodedError(
+    'OPTION_INVALID',
+    'code of a sandbox never runs in the program: leave "inline" out for a pool of sandboxes',
+  );
+}
+
 export function fullError(maxWaitingTasks: number): CodedError {
   return new CodedError(
     'POOL_QUEUE_FULL',

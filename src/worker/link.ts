@@ -49,6 +49,8 @@ export interface LinkOptions {
   readonly importer: Importer;
   /** Set if the peer is a thread of this process. */
   readonly parcels?: Parcels | undefined;
+  /** Frames that the peer may send: another one ends the channel. Default: all. */
+  readonly frames?: ReadonlySet<number> | undefined;
   /** Prefix of the path in errors about values sent from here: "an argument", "the result". */
   readonly what: string;
   readonly events: LinkEvents;
@@ -85,6 +87,7 @@ export class Link {
   readonly importer: Importer;
   readonly #exporter: Exporter;
   readonly #parcels: Parcels | undefined;
+  readonly #frames: ReadonlySet<number> | undefined;
   readonly #known = new Set<number>();
   readonly #events: LinkEvents;
   readonly #outbox: { readonly send: () => SendOutcome; readonly sizeBytes: number }[] = [];
@@ -98,8 +101,9 @@ export class Link {
   readonly #writePacked: BodyWriter<Packed>;
   readonly #writeCall: BodyWriter<Call>;
 
-  constructor({ end, exporter, importer, parcels, what, events }: LinkOptions) {
+  constructor({ end, exporter, importer, parcels, frames, what, events }: LinkOptions) {
     this.#parcels = parcels;
+    this.#frames = frames;
     this.#end = end;
     this.#channel = end.channel;
     this.#exporter = exporter;
@@ -147,6 +151,15 @@ export class Link {
   }
 
   #receive(kind: number, task: number, target: number, body: ByteReader): void {
+    if (this.#frames?.has(kind) === false) {
+      this.fail(
+        new CodedError(
+          'PARTITION_CODE',
+          `it sent a frame of kind ${kind}, which no partition may send`,
+        ),
+      );
+      return;
+    }
     if (this.#held !== undefined && !this.#passesHeld(kind)) {
       const bytes = rest(body);
       holdFrame(this.#held, { kind, task, target }, (to) =>
@@ -351,6 +364,12 @@ export class Link {
 
   close(): void {
     this.#channel.close();
+  }
+
+  /** Ends the channel at once, because of what the peer has sent. */
+  fail(error: CodedError): void {
+    this.#channel.destroy();
+    this.#closed(error);
   }
 
   destroy(): void {

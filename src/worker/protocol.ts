@@ -1,6 +1,7 @@
 // The messages between a worker and its parent, and the one place that parses them. Frames travel on a
 // channel: three int32 (`kind`, `task`, `target`) and a body; the table has the contents of each. `task` is
-// a slot of the worker's table of tasks in flight, not a number of the pool.
+// a slot of the worker's table of tasks in flight, not a number of the pool. Long (over 400 lines), because each kind
+// of message stands with its parser.
 
 import type { MessagePort as Port } from 'node:worker_threads';
 import type { ProgramFiles } from '../context/receiving.js';
@@ -76,6 +77,24 @@ export const frame = Object.freeze({
   report: 30,
 });
 
+/**
+ * Frames that a worker in a partition may send: answers, and facts about itself. Others would bring code, name memory,
+ * or use other workers.
+ */
+export const framesOfPartition: ReadonlySet<number> = new Set([
+  frame.ready,
+  frame.result,
+  frame.error,
+  frame.stream,
+  frame.item,
+  frame.startFailed,
+  frame.retire,
+  frame.failedAt,
+  frame.memory,
+  frame.uncaught,
+  frame.report,
+]);
+
 /** Replaces a definition id: the pool has no set-up function. */
 export const noSetup = -1;
 
@@ -115,6 +134,8 @@ export interface WorkerTicket {
   readonly loads: SharedArrayBuffer | undefined;
   /** A thread's end of the path for `Parcels`. */
   readonly parcels?: Port | undefined;
+  /** True: it is in a partition, where process numbers are others, and sends nothing but data. */
+  readonly isPartition?: boolean;
 }
 
 /** Parses the body of `program`. */
@@ -146,6 +167,7 @@ export function parseTicket(value: unknown): WorkerTicket {
     niceIncrement: numberField(fields, 'niceIncrement'),
     loads: loadsField(fields),
     parcels: parcelsField(fields),
+    isPartition: fields.get('isPartition') === true,
   };
 }
 

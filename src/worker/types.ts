@@ -7,6 +7,7 @@ import type { AnyFunction, FunctionSnapshot } from '../context/receiving.js';
 import type { NestedOwner } from './parent/nested.js';
 import type { OutputListener } from './parent/output.js';
 import type { SharedWorkers } from './parent/shared-workers.js';
+import type { FilledSandbox } from './partition/options.js';
 import type { WorkerTicket } from './protocol.js';
 
 export type WorkerKind = 'process' | 'thread';
@@ -72,6 +73,8 @@ export interface WorkerOptions {
   readonly maxHeapMb: number;
   /** Gets the output of the worker; `undefined`: it goes to this process's own. */
   readonly onOutput: OutputListener | undefined;
+  /** The partition of a process whose code is not trusted. */
+  readonly partition: FilledSandbox | undefined;
 }
 
 /** Start settings of a worker. */

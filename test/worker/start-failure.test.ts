@@ -14,6 +14,7 @@ const options: WorkerOptions = {
   env: {},
   maxHeapMb: 0,
   onOutput: undefined,
+  partition: undefined,
 };
 
 function withCode(code: string, cause?: unknown): Error {

@@ -243,5 +243,6 @@ function startWorker({
     execArgv,
     env,
     onOutput: undefined,
+    partition: undefined,
   });
 }

@@ -31,7 +31,8 @@ import {
 import { type Path, refusalFor, transferError } from '../values/refuse.js';
 import { type Format, format, type Written, write } from '../wire.js';
 import { type Captured, sharesAny } from './alias.js';
-import { changeable, Graph, notNow } from './encode.js';
+import { dataOnly } from './data-only.js';
+import { changeable, type FunctionEncoder, Graph, notNow } from './encode.js';
 import { Functions } from './functions.js';
 import {
   clearFixed,
@@ -87,6 +88,8 @@ export class ContextExporter implements OwnExporter {
   readonly #bytes: (Uint8Array | undefined)[] = [];
   readonly #interned = new Map<string, number>();
   readonly #functions: Functions;
+  /** The same for values, unless they must be data. */
+  readonly #encoder: FunctionEncoder;
   readonly #kept = new WeakMap<AnyFunction, Kept>();
   /** Functions of definitions that are kept. */
   readonly #inKept = new WeakSet<AnyFunction>();
@@ -112,7 +115,7 @@ export class ContextExporter implements OwnExporter {
   readonly #needs = new Map<number, readonly number[]>();
 
   constructor(
-    { buffers, ownsCode = false }: ExporterOptions,
+    { buffers, ownsCode = false, isDataOnly = false }: ExporterOptions,
     state: ExporterState = new ExporterState(ownsCode),
   ) {
     this.state = state;
@@ -125,6 +128,7 @@ export class ContextExporter implements OwnExporter {
       this.state,
       (fn, described, carrier) => this.#keep(fn, described, carrier),
     );
+    this.#encoder = isDataOnly ? dataOnly : this.#functions;
   }
 
   exportFunction(fn: AnyFunction, buffers = this.#buffers): FunctionSnapshot {
@@ -560,7 +564,7 @@ export class ContextExporter implements OwnExporter {
   #graph(what: string, buffers: Buffers, write: (graph: Graph) => void): Graph {
     const copied = new Set<string>();
     for (;;) {
-      const graph = new Graph(this.#functions, what, false, buffers);
+      const graph = new Graph(this.#encoder, what, false, buffers);
       this.#path = graph.path;
       copying(copied, () => write(graph));
       this.#functions.settle(graph);

@@ -37,7 +37,8 @@ function prepareProcess(ticket: WorkerTicket): void {
     process.on('SIGINT', () => {});
     process.title = `manycore worker ${ticket.workerId}`;
     process.argv.splice(2, 1);
-    nativeBinding()?.watchParent(ticket.parentPid, ticket.parentThread, orphanMs);
+    // The parent of a partition has no number in it; the partition ends with it.
+    if (!isPartition) nativeBinding()?.watchParent(ticket.parentPid, ticket.parentThread, orphanMs);
     adoptSpace(ticket.spaceFd);
   }
   if (ticket.niceIncrement > 0) yieldCores(ticket.niceIncrement, isProcess);
@@ -51,6 +52,7 @@ function start(ticket: WorkerTicket): void {
     concurrencyLimit: new ConcurrencyLimit(ticket.concurrentTasks),
     maxRssBytes: ticket.maxRssBytes,
     isThread: !isProcess,
+    isPartition,
     parcels: ticket.parcels && new Parcels(ticket.parcels),
     onLearn: (loading) => {
       if (loads !== undefined) countLoad(loads, loading);
@@ -75,6 +77,7 @@ function countLoad(loads: Loads, loading: Promise<void> | undefined): void {
 }
 
 const ticket = readTicket();
+const isPartition = ticket.isPartition === true;
 await loadSendingHalf();
 markAsWorker({ number: ticket.workerId, taskSignal, report });
 prepareProcess(ticket);

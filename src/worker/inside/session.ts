@@ -27,6 +27,8 @@ export interface SessionOptions {
   /** Resident memory above which the worker requests its replacement, in bytes; 0: never. */
   readonly maxRssBytes: number;
   readonly isThread: boolean;
+  /** True: it may send data alone. */
+  readonly isPartition?: boolean;
   /** For a thread. */
   readonly parcels?: Parcels | undefined;
   /** A definition was read; `loading` while it loads modules. */
@@ -44,14 +46,15 @@ export class Session {
   readonly #importer: Importer;
   readonly #runner: Runner;
   readonly #relay: Relay;
+  readonly #isPartition: boolean;
   readonly #fail: (error: unknown) => void;
   #setup: ((isEnd?: boolean) => unknown) | undefined;
 
   constructor(options: SessionOptions) {
-    const { end, concurrencyLimit, maxRssBytes, isThread, parcels, onLearn, onTurn, onClose } =
-      options;
+    const { end, concurrencyLimit, maxRssBytes, isThread, isPartition = false } = options;
+    const { parcels, onLearn, onTurn, onClose } = options;
     const carrier = bufferCarrier(() => end.blocks, parcels);
-    const exporter = createLateExporter({ buffers: carrier });
+    const exporter = createLateExporter({ buffers: carrier, isDataOnly: isPartition });
     const importer = createImporter({ exporter, buffers: carrier });
     const link = new Link({
       end,
@@ -73,6 +76,7 @@ export class Session {
         onLearn,
       },
     });
+    this.#isPartition = isPartition;
     this.#end = end;
     this.#exporter = exporter;
     this.#importer = importer;
@@ -98,7 +102,7 @@ export class Session {
 
   /** Makes this parent the one of the code that runs from now on: for its nested maps and its memory. */
   takeTurn(): void {
-    relayTo(this.#relay);
+    if (!this.#isPartition) relayTo(this.#relay); // without it, its maps run in it
     allocateFrom(this.#end.blocks);
   }
 

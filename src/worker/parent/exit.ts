@@ -67,6 +67,8 @@ export function isUnreadable(channelError: Error | undefined): boolean {
     hasCode(channelError, 'SEGMENT_CORRUPT') ||
     hasCode(channelError, 'CHANNEL_FRAME_CORRUPT') ||
     hasCode(channelError, 'NATIVE_REFUSED') || // no mapping for a large frame
-    hasCode(channelError, 'WORKER_PROTOCOL')
+    hasCode(channelError, 'WORKER_PROTOCOL') ||
+    hasCode(channelError, 'PARTITION_CODE') ||
+    hasCode(channelError, 'TRANSFER_CORRUPT') // by a partition, which is not trusted any more
   );
 }

@@ -106,6 +106,9 @@ export function startFailure(
 ): StartFailure {
   const text = known?.text ?? exit.error?.message ?? describeEarlyExit(exit, options);
   const cause = known === undefined ? exit.error : known.thrown?.error;
+  if (cause instanceof CodedError && cause.code === 'PARTITION_UNAVAILABLE') {
+    return { error: cause, startsToBeSure: atOnce, signature: cause.message };
+  }
   const error = new CodedError('WORKER_START_FAILED', `${label} did not start: ${text}`, { cause });
   if (known !== undefined) {
     const startsToBeSure = known.thrown === undefined ? mayPass : ofSetup(known.thrown.error);

@@ -8,14 +8,26 @@
 // Long (over 400 lines), because life, slots and frames of a worker change together.
 
 import { isMainThread, MessageChannel } from 'node:worker_threads';
-import { type ByteReader, type ChannelEnd, offerChannel } from '../../channels/index.js';
-import { createImporter, moduleOf, programFiles } from '../../context/index.js';
+import {
+  type ByteReader,
+  type ChannelEnd,
+  type ChannelOffer,
+  offerChannel,
+} from '../../channels/index.js';
+import {
+  createDataImporter,
+  createImporter,
+  moduleOf,
+  type ProgramFiles,
+  programFiles,
+} from '../../context/index.js';
 import { CodedError } from '../../errors.js';
 import {
   clearTimeout,
   Lifecycle,
   messageOf,
   nowMs,
+  setImmediate,
   setTimeout,
   startTimer,
 } from '../../lib/index.js';
@@ -25,8 +37,10 @@ import { type Call, isOneWay, needs } from '../both/call.js';
 import { Loads } from '../both/loads.js';
 import { Parcels } from '../both/parcels.js';
 import { Link, readError, rest } from '../link.js';
+import { startSandbox } from '../partition/sandbox.js';
 import {
   frame,
+  framesOfPartition,
   noSetup,
   parseMemory,
   parseReady,
@@ -83,7 +97,9 @@ type WorkerState = 'starting' | 'ready' | 'closing' | 'ended';
 let lastWorkerId = 0;
 /** Maximum time for a channel to end after its process has, in ms. */
 const channelEndMs = 2_000;
+const mib = 2 ** 20;
 const noBytes = new Uint8Array(0);
+const noProgram: ProgramFiles = { urls: [], main: '' };
 const noSetUp = { id: noSetup, definitions: [], state: undefined, buffers: [] };
 
 export class Worker<C extends Call> implements EndingWorker {
@@ -160,7 +176,9 @@ export class Worker<C extends Call> implements EndingWorker {
       closing: ['ended'],
       ended: [],
     });
-    const offer = offerChannel(settings.channel, { worker: settings.kind, spin: settings.spin });
+    const { channel, kind, spin, partition } = settings;
+    const maxFrameBytes = partition && partition.resultMb * mib;
+    const offer = offerChannel(channel, { worker: kind, spin }, maxFrameBytes);
     const loads = settings.kind === 'thread' ? new Loads() : undefined;
     const beside = settings.kind === 'thread' ? new MessageChannel() : undefined;
     this.#parcels = beside && new Parcels(beside.port1);
@@ -180,8 +198,7 @@ export class Worker<C extends Call> implements EndingWorker {
       if (settings.remote !== undefined) {
         this.#handle = settings.remote.start(ticket, settings, () => this.retire());
       } else if (settings.shared === undefined) {
-        const start = settings.kind === 'process' ? startProcess : startThread;
-        this.#handle = start(ticket, offer, settings);
+        this.#handle = startHere(ticket, offer, settings);
       } else {
         this.#lease = settings.shared.acquire(offer.stdio.filter(isDescriptor));
         this.#handle = this.#lease;
@@ -198,8 +215,12 @@ export class Worker<C extends Call> implements EndingWorker {
     this.#link = new Link({
       end: this.#end,
       exporter: parentExporter(),
-      importer: createImporter({ exporter: parentExporter(), buffers }),
+      importer:
+        settings.partition === undefined
+          ? createImporter({ exporter: parentExporter(), buffers })
+          : createDataImporter(),
       parcels: this.#parcels,
+      frames: settings.partition && framesOfPartition,
       what: 'the arguments',
       events: {
         onFrame: (kind, slot, target, body) => this.#receive(kind, slot, target, body),
@@ -227,7 +248,8 @@ export class Worker<C extends Call> implements EndingWorker {
 
   #begin(settings: WorkerSettings): void {
     this.#link.ref();
-    this.#link.post(frame.program, 0, 0, programFiles());
+    const isOpen = settings.partition === undefined; // names of files are no affair of a partition
+    this.#link.post(frame.program, 0, 0, isOpen ? programFiles() : noProgram);
     const { id, state: bytes = noBytes, ...needs } = settings.setup ?? noSetUp;
     this.#link.postSnapshot(frame.setup, 0, id, { ...needs, bytes });
     if (settings.hasTeardown) this.#link.post(frame.teardown, 0, 0, undefined);
@@ -565,9 +587,11 @@ export class Worker<C extends Call> implements EndingWorker {
       case frame.uncaught:
         this.#uncaught ??= uncaughtError(this.#readThrown(body));
         break;
-      case frame.memory:
-        this.#memory.answered(parseMemory(this.#link.codec.read(body)));
+      case frame.memory: {
+        const memory = this.#parsed(() => parseMemory(this.#link.codec.read(body)));
+        if (memory !== undefined) this.#memory.answered(memory);
         break;
+      }
       case frame.retire:
         this.retire();
         break;
@@ -587,6 +611,7 @@ export class Worker<C extends Call> implements EndingWorker {
       value = this.#link.codec.read(body); // also without a listener: its blocks go back
     } catch (error) {
       if (call !== undefined) this.#tasks.onItemLost(this, call, readError(error));
+      this.#distrust(error);
       return;
     }
     if (call === undefined) taken();
@@ -599,6 +624,7 @@ export class Worker<C extends Call> implements EndingWorker {
       item = this.#link.codec.read(body);
     } catch (error) {
       this.#tasks.onItemLost(this, call, readError(error));
+      this.#distrust(error);
       return;
     }
     this.#tasks.onItem(call, item);
@@ -614,6 +640,7 @@ export class Worker<C extends Call> implements EndingWorker {
     } catch (error) {
       value = error;
       isError = true;
+      this.#distrust(error);
     }
     this.#free(slot);
     this.tasksDone += 1;
@@ -623,8 +650,26 @@ export class Worker<C extends Call> implements EndingWorker {
     if (this.isRetiring || this.tasksDone >= this.#maxTasks) this.retire();
   }
 
+  /** `undefined`: a partition has sent what cannot be parsed, and ends for it. */
+  #parsed<T>(parse: () => T): T | undefined {
+    try {
+      return parse();
+    } catch (error) {
+      if (this.#settings.partition === undefined) throw error;
+      this.#distrust(error);
+      return undefined;
+    }
+  }
+
+  /** Ends a partition that sends what no honest one does: its other values are no better. */
+  #distrust(error: unknown): void {
+    if (this.#settings.partition === undefined) return;
+    const known = readError(error);
+    setImmediate(() => this.#link.fail(known)); // behind the answer of the call
+  }
+
   #becomeReady(body: ByteReader): void {
-    parseReady(this.#link.codec.read(body));
+    if (this.#parsed(() => parseReady(this.#link.codec.read(body))) === undefined) return;
     if (!this.#life.tryTransition('ready')) return; // closed while it started
     clearTimeout(this.#startTimer);
     this.#owner.onReady(this);
@@ -692,6 +737,17 @@ export class Worker<C extends Call> implements EndingWorker {
     this.#parcels?.close();
     this.#link.destroy(); // last: until here the claims are needed
   }
+}
+
+function startHere(
+  ticket: WorkerTicket,
+  offer: ChannelOffer,
+  settings: WorkerSettings,
+): WorkerHandle {
+  if (settings.kind === 'thread') return startThread(ticket, offer, settings);
+  const { partition } = settings;
+  if (partition === undefined) return startProcess(ticket, offer, settings);
+  return startSandbox(ticket, offer, settings, partition);
 }
 
 function isDescriptor(entry: number | 'pipe'): entry is number {

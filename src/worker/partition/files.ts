@@ -1,0 +1,73 @@
+// The files that a partition gets beside those of its options: node with its libraries, and manycore itself.
+
+import { existsSync, lstatSync, readFileSync, realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { nativePath } from '../../native.js';
+
+/** A file or folder of this system, and its place in the partition. */
+export interface Binding {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Loaders that a program names by a path of its own (psABI of each architecture). */
+const loaders = ['/lib64/ld-linux-x86-64.so.2', '/lib/ld-linux-aarch64.so.1'];
+
+/** The text of classes is parsed where one of their instances is to travel. */
+const dependencies = ['acorn'];
+
+/** Returns what node needs to start, and the program of a worker at `entry`. */
+export function ownFiles(entry: string): readonly Binding[] {
+  const native = nativePath();
+  return [
+    at(process.execPath),
+    ...libraryFolders().flatMap(withAlias),
+    ...loaders
+      .filter((path) => existsSync(path))
+      .map((path) => ({ from: realpathSync(path), to: path })),
+    ...[...packageFiles(entry), ...dependencyFolders(entry)].map(at),
+    ...(native === undefined ? [] : [at(native)]),
+  ];
+}
+
+/** Returns the `package.json` files by which Node finds out how modules in a folder are written. */
+export function packageFilesAbove(path: string): readonly string[] {
+  const found: string[] = [];
+  for (let folder = path; folder !== dirname(folder); folder = dirname(folder)) {
+    const file = join(folder, 'package.json');
+    if (existsSync(file)) found.push(file);
+  }
+  return found;
+}
+
+function at(path: string): Binding {
+  return { from: realpathSync(path), to: path };
+}
+
+/** The folders of the libraries that this process has loaded: node's own, and the C library. */
+function libraryFolders(): readonly string[] {
+  const maps = readFileSync('/proc/self/maps', 'utf8');
+  const files = [...maps.matchAll(/ (\/\S+\.so(?:\.\S+)?)$/gm)].map(([, path = '']) => path);
+  return [...new Set(files.map((path) => dirname(path)))];
+}
+
+/** The loader looks in /lib, which may be another name of /usr/lib. */
+function withAlias(folder: string): readonly Binding[] {
+  const isAliased = folder.startsWith('/usr/lib') && lstatSync('/lib').isSymbolicLink();
+  const own = { from: folder, to: folder };
+  return isAliased ? [own, { from: folder, to: folder.slice('/usr'.length) }] : [own];
+}
+
+/** The packages that manycore imports in a worker. */
+function dependencyFolders(entry: string): readonly string[] {
+  return dependencies.map((name) => dirname(createRequire(entry).resolve(`${name}/package.json`)));
+}
+
+/** The compiled files of manycore, and the file that says how they are written. */
+function packageFiles(entry: string): readonly string[] {
+  const [own] = packageFilesAbove(dirname(entry));
+  if (own === undefined) return [dirname(entry)];
+  const [folder = ''] = entry.slice(dirname(own).length + 1).split('/');
+  return [own, join(dirname(own), folder)];
+}

@@ -1,0 +1,126 @@
+// What this machine offers to partitions, and why it cannot have one. A partition is never weaker than asked for:
+// each layer that is missing is an error, unless the program allows it by name.
+
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { CodedError } from '../../errors.js';
+import { ownOf } from '../../lib/index.js';
+import { enterPath } from '../../native.js';
+import type { MissingLayer } from './options.js';
+
+/** Programs without which there is no partition. */
+export interface PartitionTools {
+  /** `manycore-enter` (crates/enter). */
+  readonly enter: string;
+  readonly bubblewrap: string;
+}
+
+/** The layers of this kernel. */
+export interface KernelLayers {
+  /** The version of Landlock's interface; 0: none. */
+  readonly landlock: number;
+  readonly seccomp: boolean;
+  /** The version of control groups; 0: none can be made. */
+  readonly groups: number;
+  readonly groupsProblem: string;
+}
+
+const leastLandlock = 2;
+let known: { readonly tools: PartitionTools; readonly layers: KernelLayers } | undefined;
+
+/** Returns the programs for partitions. Throws `PARTITION_UNAVAILABLE` with what is missing, and its package. */
+export function partitionTools(allow: readonly MissingLayer[]): PartitionTools {
+  known ??= find();
+  const { tools, layers } = known;
+  const problem = problemOf(layers, allow);
+  if (problem !== undefined) throw problem;
+  return tools;
+}
+
+/** Returns why there can be no sandbox here; `undefined`: there can. */
+export function partitionProblem(allow: readonly MissingLayer[] = []): CodedError | undefined {
+  try {
+    partitionTools(allow);
+    return undefined;
+  } catch (error) {
+    if (error instanceof CodedError) return error;
+    throw error;
+  }
+}
+
+function find(): NonNullable<typeof known> {
+  if (process.platform !== 'linux') {
+    throw unavailable(`partitions need Linux, and this is ${process.platform}`);
+  }
+  const enter = enterPath();
+  if (!isProgram(enter)) {
+    throw unavailable(
+      `${enter} is not there: install manycore's package for this platform, or build it with "npm run build:native"`,
+    );
+  }
+  const bubblewrap = inPath('bwrap');
+  if (bubblewrap === undefined) {
+    throw unavailable('bwrap is not on PATH: install the package bubblewrap');
+  }
+  const answer = spawnSync(enter, ['probe'], ownOf({ encoding: 'utf8', timeout: 10_000 }));
+  return { tools: { enter, bubblewrap }, layers: parseLayers(answer.stdout) };
+}
+
+function problemOf(layers: KernelLayers, allow: readonly MissingLayer[]): CodedError | undefined {
+  if (layers.landlock < leastLandlock && !allow.includes('no-landlock')) {
+    return unavailable(
+      `this kernel has no Landlock of version ${leastLandlock} (Linux 5.19): allow: ['no-landlock'] goes on without`,
+    );
+  }
+  if (!layers.seccomp && !allow.includes('no-seccomp')) {
+    return unavailable("this kernel has no seccomp: allow: ['no-seccomp'] goes on without");
+  }
+  if (layers.groups === 0 && !allow.includes('no-cgroup')) {
+    return unavailable(
+      `no control group can be made (${layers.groupsProblem}): run with Delegate=yes of systemd, or allow: ['no-cgroup'] goes on without limits of memory, processes and time`,
+    );
+  }
+  return undefined;
+}
+
+export function unavailable(reason: string, options?: ErrorOptions): CodedError {
+  return new CodedError('PARTITION_UNAVAILABLE', `no partition can be made: ${reason}`, options);
+}
+
+function inPath(name: string): string | undefined {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  return folders.map((folder) => join(folder, name)).find(isProgram);
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function parseLayers(text: unknown): KernelLayers {
+  const value = parsed(text);
+  const fields = new Map(typeof value === 'object' && value !== null ? Object.entries(value) : []);
+  const number = (name: string): number => {
+    const field: unknown = fields.get(name);
+    return typeof field === 'number' ? field : 0;
+  };
+  return {
+    landlock: number('landlock'),
+    seccomp: fields.get('seccomp') === true,
+    groups: number('groups'),
+    groupsProblem: String(fields.get('groupsProblem') ?? 'manycore-enter does not answer'),
+  };
+}
+
+function parsed(text: unknown): unknown {
+  try {
+    return JSON.parse(String(text));
+  } catch {
+    return undefined;
+  }
+}

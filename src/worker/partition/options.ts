@@ -1,0 +1,112 @@
+// Options of a worker in a partition: what its code may reach, and how much of the machine it may use.
+
+import { existsSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  choiceOption,
+  integerOption,
+  invalid,
+  inWords,
+  type Read,
+  type Readers,
+  readOptions,
+} from '../../lib/index.js';
+
+/** A layer of a partition that may be missing, where `allow` names it. */
+export type MissingLayer = 'no-cgroup' | 'no-landlock' | 'no-seccomp';
+
+/** A worker whose code is not trusted: a process in namespaces, with Landlock, seccomp and a control group. */
+export interface SandboxOptions {
+  readonly kind: 'sandbox';
+  /** Files and folders that it may read, as absolute paths or file URLs. Default: none of the program's. */
+  readonly read?: readonly (string | URL)[] | undefined;
+  /** Folders in which it may also write. Default: none but its own /tmp, which ends with it. */
+  readonly write?: readonly (string | URL)[] | undefined;
+  /** `none` (default): it has no network. `host`: it may connect as the program may. */
+  readonly network?: 'none' | 'host' | undefined;
+  /** All variables of its environment beside HOME, PATH and TZ. Default: none. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Memory, files in /tmp included, in MiB. Default 256. */
+  readonly memoryMb?: number | undefined;
+  /** Processes that its code may start. Default 0. */
+  readonly maxProcesses?: number | undefined;
+  /** Processor time, in percent of one core. Default 100. */
+  readonly cpuPercent?: number | undefined;
+  /** Size of each file that it writes, and of its /tmp, in MiB. Default 64. */
+  readonly fileMb?: number | undefined;
+  /** Size of each result and of other values that it sends, in MiB; a larger one ends it. Default 64. */
+  readonly resultMb?: number | undefined;
+  /** Output that it may write before it is ended, in MiB. Default 16. */
+  readonly outputMb?: number | undefined;
+  /** Layers that may be missing; by default a partition without one of them is `PARTITION_UNAVAILABLE`. */
+  readonly allow?: readonly MissingLayer[] | undefined;
+}
+
+const layers: readonly MissingLayer[] = ['no-cgroup', 'no-landlock', 'no-seccomp'];
+const noPaths: readonly string[] = Object.freeze([]);
+
+/** Errors name an option as the program has written it. */
+const inWorker =
+  <Value, Filled>(read: (name: string, value: Value) => Filled) =>
+  (name: string, value: Value): Filled =>
+    read(`worker.${name}`, value);
+
+const sandboxReaders = {
+  kind: inWorker(choiceOption(['sandbox'])),
+  read: inWorker(pathsOf),
+  write: inWorker(pathsOf),
+  network: inWorker(choiceOption(['none', 'host'])),
+  env: inWorker(variables),
+  memoryMb: inWorker(integerOption(256, 64, 2 ** 20)),
+  maxProcesses: inWorker(integerOption(0, 0, 1000)),
+  cpuPercent: inWorker(integerOption(100, 1, 100_000)),
+  fileMb: inWorker(integerOption(64, 1, 2 ** 20)),
+  resultMb: inWorker(integerOption(64, 1, 1024)),
+  outputMb: inWorker(integerOption(16, 1, 2 ** 20)),
+  allow: inWorker(missing),
+} satisfies Readers<SandboxOptions>;
+
+export type FilledSandbox = Read<typeof sandboxReaders>;
+
+/** Checks and fills the options of a partition. Throws `OPTION_INVALID`. */
+export function fillSandbox(options: SandboxOptions): FilledSandbox {
+  return readOptions('the options of worker', options, sandboxReaders);
+}
+
+function pathsOf(name: string, paths: readonly unknown[] = noPaths): readonly string[] {
+  if (!Array.isArray(paths)) throw invalid(name, paths, 'an array of paths');
+  return paths.map((path: unknown, at) => pathOf(`${name}[${at}]`, path));
+}
+
+function pathOf(name: string, given: unknown): string {
+  const isUrl = given instanceof URL || (typeof given === 'string' && given.startsWith('file:'));
+  const path = isUrl ? fileURLToPath(given) : given;
+  if (typeof path !== 'string' || !isAbsolute(path)) {
+    throw invalid(name, given, 'an absolute path or a file URL');
+  }
+  if (!existsSync(path)) throw invalid(name, given, 'a file or folder that exists');
+  return path;
+}
+
+function variables(name: string, env: unknown = {}): Readonly<Record<string, string>> {
+  if (typeof env !== 'object' || env === null) throw invalid(name, env, 'an object of texts');
+  const read: Record<string, string> = {};
+  for (const [key, value] of Object.entries(env)) {
+    if (typeof value !== 'string' || value.includes('\0')) {
+      throw invalid(`${name}.${key}`, value, 'a text without zeros');
+    }
+    if (key === '' || /[=\0]/.test(key)) throw invalid(name, env, `without ${inWords(key)}`);
+    read[key] = value;
+  }
+  return read;
+}
+
+function missing(name: string, allowed: unknown = noPaths): readonly MissingLayer[] {
+  if (!Array.isArray(allowed)) throw invalid(name, allowed, 'an array of layers');
+  return allowed.map((given: unknown, at) => {
+    const layer = layers.find((each) => each === given);
+    if (layer === undefined) throw invalid(`${name}[${at}]`, given, `one of ${layers.join(', ')}`);
+    return layer;
+  });
+}
