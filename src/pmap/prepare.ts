@@ -2,7 +2,14 @@
 // is sent here, and a call that throws leaves nothing pinned or open behind.
 
 import type { AnyFunction, CallSite } from '../context/index.js';
-import { abortError, functionName, invalid, notFunction, ownOf } from '../lib/index.js';
+import {
+  abortError,
+  functionName,
+  invalid,
+  notFunction,
+  ownOf,
+  refuseInTransaction,
+} from '../lib/index.js';
 import { traceMap } from '../pool/index.js';
 import type { Cells } from '../worker/index.js';
 import { chooseRunner } from './choose.js';
@@ -69,6 +76,7 @@ export const statsOfNone: MapStats = Object.freeze({
 
 /** Starts the run that `prepareRun` prepares, at once, and promises its result. */
 export function settle<R>(mapper: AnyFunction, prepareRun: () => Prepared<R>): MapPromise<R> {
+  refuseInTransaction('a map');
   let prepared: Prepared<R> | undefined;
   const work = async (): Promise<R> => {
     prepared = prepareRun();

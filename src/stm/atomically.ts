@@ -2,7 +2,7 @@
 // read has changed. Semantics of Harris, Marlow, Peyton Jones, Herlihy 2005: composable memory transactions.
 // Not here: one attempt (attempt.ts), sleeping (sleep.ts).
 
-import { isPromise } from 'node:util/types';
+import { isGeneratorObject, isPromise } from 'node:util/types';
 import { CodedError, hasCode } from '../errors.js';
 import { notFunction, setTransactionRunning } from '../lib/index.js';
 import { callNative } from '../native.js';
@@ -35,7 +35,7 @@ export function atomically<T>(fn: () => T): T {
   if (run.how === 'committed') return finish(run.result, run.effects);
   throw new CodedError(
     'STM_WOULD_BLOCK',
-    'retry() was called in atomically(): use atomicallyWhen() to wait for a change',
+    'the transaction would wait, by retry() or by an empty or full queue: use atomicallyWhen() to wait for a change',
   );
 }
 
@@ -114,12 +114,15 @@ function isThenable(value: unknown): boolean {
   );
 }
 
-/** Returns the result of a function of a transaction. Throws `STM_ASYNC` for a promise. */
+/** Returns the result of a function of a transaction. Throws `STM_ASYNC` for a promise or a generator. */
 function synchronous<T>(result: T): T {
-  if (!isThenable(result)) return result;
+  const isGenerator = isGeneratorObject(result);
+  if (!isGenerator && !isThenable(result)) return result;
+  // Its later failure, outside of the transaction, is a consequence of this one.
+  if (isPromise(result)) Promise.prototype.then.call(result, undefined, () => {});
   throw new CodedError(
     'STM_ASYNC',
-    'the function of a transaction returned a promise: it must be synchronous; await before or after it',
+    `the function of a transaction returned a ${isGenerator ? 'generator' : 'promise'}: it must be synchronous; await before or after it`,
   );
 }
 

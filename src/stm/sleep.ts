@@ -63,6 +63,12 @@ export async function atomicallyWhen<T>(fn: () => T, options: WhenOptions = {}):
     for (;;) {
       const run = runUntilDone(fn);
       if (run.how === 'committed') return finish(run.result, run.effects);
+      if (run.watched.reads.length === 0 && signal === undefined && timeoutMs === Infinity) {
+        throw new CodedError(
+          'STM_WOULD_BLOCK',
+          'the transaction waits for ever: it has read no variable that could change',
+        );
+      }
       await limit.beforeEnd(run.watched);
     }
   } finally {

@@ -400,6 +400,19 @@ test('bodies that are asynchronous are refused in each place, and have no effect
       variable.set(1);
       return Object.create(thenable);
     },
+    // Goes on after the refusal, and fails there: nobody is to hear of that.
+    async () => {
+      variable.set(1);
+      await null;
+      variable.set(2);
+    },
+    async () => {
+      await null;
+      throw new Error('after the refusal');
+    },
+    function* () {
+      yield variable.get();
+    },
   ];
   for (const body of bodies) {
     for (const call of [atomically, nested, orElse]) {

@@ -110,3 +110,11 @@ test('a change between the run and the sleep is not lost', async () => {
     await withDeadline(waits, deadlineMs, `round ${round}`);
   }
 });
+
+test('a wait that nothing can end is refused', async () => {
+  const plain = { isReady: false };
+  const waits = (): Promise<unknown> => atomicallyWhen(() => check(plain.isReady));
+  await assert.rejects(waits(), (error) => hasCode(error, 'STM_WOULD_BLOCK'));
+  const limited = atomicallyWhen(() => check(plain.isReady), { timeoutMs: 1 });
+  await assert.rejects(limited, (error) => hasCode(error, 'STM_TIMED_OUT'));
+});

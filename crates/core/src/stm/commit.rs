@@ -139,8 +139,16 @@ impl<R: Region> Space<R> {
             Ok(Some(version)) => version,
             Err(error) if around.has_ended() => return Err(error),
             undecided => {
+                // Pairs with the release fence of `write_back`: whoever has seen a word of the next owner of a lock
+                // sees that this commit was aborted before. What it made of such words is no error.
+                fence(Acquire);
+                let is_stolen = self.of(me, field::STATUS)?.load(Relaxed) != status.0;
                 self.give_up(me, status, commit, around)?;
-                return undecided.map(|_| Outcome::Conflict);
+                return if is_stolen {
+                    Ok(Outcome::Conflict)
+                } else {
+                    undecided.map(|_| Outcome::Conflict)
+                };
             }
         };
         around.pass(7)?;
@@ -297,7 +305,8 @@ impl<R: Region> Space<R> {
         }
     }
 
-    /// Step 3. All locks are held, so what is replaced changes no more.
+    /// Step 3. All locks are held, so what is replaced changes no more, unless they were stolen meanwhile: then this
+    /// may read a half of what the next owner writes.
     fn log_writes(&self, me: Participant, commit: &mut Commit, limbo: u32) -> Result<()> {
         let log = self.log(me)?;
         let mut count = 0;

@@ -5,6 +5,7 @@ use super::super::contention::MAX_CONFLICTS;
 use super::super::layout::{counter, word};
 use super::super::snapshot::Reading;
 use super::super::space::{Participant, Space, is_newer};
+use super::super::value;
 use super::{CELLS, Calm, ENDED, SHAPE, Words, World, cell, space};
 use crate::error::Result;
 use crate::region::Region;
@@ -276,4 +277,53 @@ fn what_is_fought_over_is_found_among_other_conflicts() {
     }
     assert_eq!(most(&space).object, cell(0).0);
     assert!(most(&space).conflicts <= MAX_CONFLICTS);
+}
+
+/// Lets another participant steal the locks of a commit once it has them, and write something else.
+struct Theft<'space> {
+    space: &'space Space<Words>,
+    thief: Participant,
+    lock: u32,
+    writes: [(u32, u32); 2],
+}
+
+impl Surroundings for Theft<'_> {
+    fn pass(&self, step: u8) -> Result<()> {
+        if step == 3 {
+            let mut commit = Commit::default();
+            commit.restart(self.space.now()?);
+            commit.locks.push(self.lock);
+            commit.writes.extend(self.writes);
+            let outcome = self.space.commit(self.thief, &mut commit, &Calm)?;
+            assert!(matches!(outcome, Outcome::Committed(_)));
+        }
+        Ok(())
+    }
+
+    fn wait(&self, tries: u32, on: Peer) -> Result<bool> {
+        Calm.wait(tries, on)
+    }
+}
+
+#[test]
+fn a_commit_whose_locks_were_stolen_is_a_conflict_whatever_it_reads_then() {
+    let space = space();
+    let [me, thief] = [1, 2].map(|owner| space.attach(owner, |_| true, &Calm).expect("room"));
+    space.enter(me).expect("sound");
+    let (lock, at) = cell(0);
+    // A half of what the thief writes: bytes, and not yet where.
+    let theft = Theft { space: &space, thief, lock, writes: [(at, value::BYTES), (at + 1, 0)] };
+    let mut commit = Commit::default();
+    commit.restart(space.now().expect("sound"));
+    commit.locks.push(lock);
+    commit.replaced.push(at);
+    commit.writes.push((at, 5));
+    let outcome = space.commit(me, &mut commit, &theft).expect("a conflict is no error");
+    assert!(matches!(outcome, Outcome::Conflict));
+    // Without a theft the same words are damage.
+    commit.restart(space.now().expect("sound"));
+    commit.locks.push(lock);
+    commit.replaced.push(at);
+    commit.writes.push((at, 5));
+    assert!(space.commit(me, &mut commit, &Calm).is_err());
 }
