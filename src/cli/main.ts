@@ -13,6 +13,7 @@ import type { DashboardFlags } from './commands/dashboard/dashboard.js';
 import { type DoctorOptions, doctor } from './commands/doctor/doctor.js';
 import { runFile } from './commands/run/run.js';
 import { hasUnitFlags, runUnit, takeUnitFlags } from './commands/run/run-unit.js';
+import type { SandboxFlags } from './commands/sandbox/sandbox.js';
 import { addServe, addServerCommands } from './commands/serve/serve-flags.js';
 import type { TopFlags } from './commands/top/top.js';
 import { type TraceFlags, traceProgram } from './commands/trace/trace.js';
@@ -43,6 +44,7 @@ function program(): Command {
   addServe(root);
   addServerCommands(root);
   addWorker(root);
+  addSandbox(root);
   root.commandsGroup('Observe and tune:');
   addTop(root);
   addDashboard(root);
@@ -98,6 +100,33 @@ function addWorker(root: Command): void {
       runWorker(nats, flags),
     );
   addClusterFlags(worker);
+}
+
+function addSandbox(root: Command): void {
+  root
+    .command('sandbox')
+    .description('run a program whose code is not trusted')
+    .argument('<file>', 'file of the program, which can read its folder and nothing else')
+    .argument('[args...]', 'arguments of the program; after -- all of them')
+    .option('--read <path...>', 'files and folders that it may read')
+    .option('--write <path...>', 'folders in which it may also write')
+    .option('--env <name=value...>', 'variables of its environment (default: none)')
+    .addOption(
+      new Option('--network <which>', 'none, or that of this machine (default: none)').choices([
+        'none',
+        'host',
+      ]),
+    )
+    .option('--memory-mb <count>', 'memory in MiB (default: 256)', wholeNumber)
+    .option('--cpu-percent <count>', 'percent of one core (default: 100)', wholeNumber)
+    .option('--max-processes <count>', 'processes that it may start (default: 0)', wholeNumber)
+    .option('--file-mb <count>', 'size of its files in MiB (default: 64)', wholeNumber)
+    .option('--allow <layer...>', 'go on without no-cgroup, no-landlock or no-seccomp')
+    .passThroughOptions()
+    .action(async (file: string, args: string[], flags: SandboxFlags) => {
+      const { runSandboxed } = await import('./commands/sandbox/sandbox.js');
+      process.exitCode = await runSandboxed(file, args, flags);
+    });
 }
 
 function addTop(root: Command): void {

@@ -373,7 +373,12 @@ export class Dispatcher implements TaskOwner {
     task.resolveWithStream(stream);
   }
 
-  onReport(worker: TaskWorker, task: Task, value: unknown, taken: () => void): void {
+  onReport(
+    worker: TaskWorker,
+    task: Task,
+    value: unknown,
+    taken: (answer?: unknown) => void,
+  ): void {
     void this.#reported(worker, task, value, taken);
   }
 
@@ -400,10 +405,11 @@ export class Dispatcher implements TaskOwner {
     worker: TaskWorker,
     task: Task,
     value: unknown,
-    taken: () => void,
+    taken: (answer?: unknown) => void,
   ): Promise<void> {
     try {
-      if (task.state !== 'settled') await task.options.onReport?.(value);
+      taken(task.state === 'settled' ? undefined : await task.options.onReport?.(value));
+      return;
     } catch (error) {
       if (task.state === 'settled') throw error; // without a caller: an unhandled rejection
       this.#abandon(task, worker, error);

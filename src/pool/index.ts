@@ -1,6 +1,13 @@
 export { parallel, poolFor, poolOption, type RunOptions, run, warm } from './calls/default.js';
 export { parallelEvents } from './calls/parallel-events.js';
 export { type ChunkCall, ChunkFailure, type PinnedFunction } from './calls/pinned.js';
+export {
+  runSource,
+  type SandboxedFunction,
+  type SandboxedOptions,
+  type SourceOptions,
+  sandboxed,
+} from './calls/sandboxed.js';
 export type { HistogramSummary } from './histogram.js';
 export { type CallOptions, callDefaults, type OnReport, type PoolOptions } from './options.js';
 export { type Caller, type CloseOptions, Pool, type PoolEvents, type TaskResult } from './pool.js';

@@ -52,13 +52,14 @@ export {
 export { failureOfStart, type StartFailure } from './parent/start-failure.js';
 export { startChild, WiredProcess, type WireTicket } from './parent/wired-process.js';
 export { type TaskListener, Worker, type WorkerOwner } from './parent/worker.js';
-export { partitionProblem } from './partition/layers.js';
+export { partitionLayers, partitionProblem } from './partition/layers.js';
 export {
   type FilledSandbox,
   fillSandbox,
   type MissingLayer,
   type SandboxOptions,
 } from './partition/options.js';
+export { runInSandbox } from './partition/program.js';
 export type { WorkerMemory, WorkerTicket } from './protocol.js';
 export {
   type Cells,

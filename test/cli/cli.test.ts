@@ -142,7 +142,7 @@ test('--help names the commands, --version is that of the package', async (t) =>
   const help = await runCommand(t, [...command, '--help']);
   assert.equal(help.status, 0);
   const names = [...help.stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
-  const run = ['run', 'serve', 'status', 'reload', 'scale', 'worker'];
+  const run = ['run', 'serve', 'status', 'reload', 'scale', 'worker', 'sandbox'];
   assert.deepEqual(names, [...run, 'top', 'dashboard', 'doctor', 'trace', 'tune', 'help']);
   for (const line of help.stdout.split('\n')) assert.ok(line.length <= 80, line);
   const { version } = JSON.parse(readRepositoryFile('package.json')) as { version: string };

@@ -11,8 +11,8 @@ export interface Failure {
   readonly error: unknown;
 }
 
-/** Sends a value to the caller of `task`; resolves when it was taken. */
-export type Reporter = (task: RunningTask, value: unknown) => Promise<void>;
+/** Sends a value to the caller of `task`; resolves when it was taken, in a partition with the answer. */
+export type Reporter = (task: RunningTask, value: unknown) => Promise<unknown>;
 
 /** One task in the worker, from its call to its answer. */
 export class RunningTask {

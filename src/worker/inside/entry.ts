@@ -17,7 +17,7 @@ import { taskSignal } from './current-task.js';
 import { markAsWorker } from './inside.js';
 import { beforeFatal, beforeLeaving, leave, teardownMs } from './leave.js';
 import { yieldCores } from './priority.js';
-import { report } from './report.js';
+import { ask, report } from './report.js';
 import { Session } from './session.js';
 
 /** Maximum time to leave in order after the end of the parent's process, in ms. */
@@ -79,6 +79,6 @@ function countLoad(loads: Loads, loading: Promise<void> | undefined): void {
 const ticket = readTicket();
 const isPartition = ticket.isPartition === true;
 await loadSendingHalf();
-markAsWorker({ number: ticket.workerId, taskSignal, report });
+markAsWorker({ number: ticket.workerId, taskSignal, report, ...(isPartition && { ask }) });
 prepareProcess(ticket);
 start(ticket);

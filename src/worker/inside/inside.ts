@@ -12,6 +12,8 @@ export interface WorkerFacade {
   taskSignal(): AbortSignal | undefined;
   /** Sends a value to the caller of the task that calls this. */
   report(value: unknown): Promise<void>;
+  /** The same, and resolves with the answer of the caller. Only in a partition. */
+  ask?(value: unknown): Promise<unknown>;
 }
 
 const name = Symbol.for('manycore.worker');

@@ -65,3 +65,9 @@ export async function report(value: unknown): Promise<void> {
   if (task === undefined) await workerOfOtherCopy()?.report(value);
   else if (!task.isOver) await task.reporter(task, value);
 }
+
+/** In a partition: sends `value` as `report`, and resolves with what the caller's `onReport` returns. */
+export async function ask(value: unknown): Promise<unknown> {
+  const task = runningTask();
+  return task === undefined || task.isOver ? undefined : await task.reporter(task, value);
+}

@@ -59,7 +59,7 @@ export class Runner {
   /** Calls that wait for a running one. */
   readonly #waiting: WaitingCall[] = [];
   /** Reports that were not taken yet, by number. */
-  readonly #reports = new Map<number, () => void>();
+  readonly #reports = new Map<number, (answer: unknown) => void>();
   #lastReport = 0;
   #memoryCheckedAtMs = 0;
   #hasEnded = false;
@@ -90,7 +90,7 @@ export class Runner {
         this.#streams.get(task)?.grant(target);
         break;
       case frame.reported:
-        this.#reports.get(target)?.();
+        this.#reports.get(target)?.(this.#link.codec.read(body));
         this.#reports.delete(target);
         break;
       case frame.teardown:

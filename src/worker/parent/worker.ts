@@ -66,8 +66,8 @@ export interface TaskListener<C extends Call> {
   /** The call answers with a stream: `onItem` follows, then `onResult` or `onError`. */
   onStream(worker: Worker<C>, call: C, slot: number): void;
   onItem(call: C, item: unknown): void;
-  /** The task reports a value before its answer; `taken` lets it go on. */
-  onReport(worker: Worker<C>, call: C, value: unknown, taken: () => void): void;
+  /** The task reports a value before its answer; `taken` lets it go on, in a partition with an answer. */
+  onReport(worker: Worker<C>, call: C, value: unknown, taken: (answer?: unknown) => void): void;
   /** An item came that cannot be read here: the stream has a hole, and its worker goes on with it. */
   onItemLost(worker: Worker<C>, call: C, error: CodedError): void;
   /** There is room in the channel again. */
@@ -602,8 +602,10 @@ export class Worker<C extends Call> implements EndingWorker {
   }
 
   #reported(slot: number, number: number, body: ByteReader): void {
-    const taken = (): void => {
-      if (!this.#hasChannelEnded) this.#link.post(frame.reported, slot, number, undefined);
+    const isAnswered = this.#settings.partition !== undefined;
+    const taken = (answer?: unknown): void => {
+      if (this.#hasChannelEnded) return;
+      this.#link.post(frame.reported, slot, number, isAnswered ? answer : undefined, 'the answer');
     };
     let value: unknown;
     const call = this.#calls[slot];

@@ -17,15 +17,22 @@ const loaders = ['/lib64/ld-linux-x86-64.so.2', '/lib/ld-linux-aarch64.so.1'];
 /** The text of classes is parsed where one of their instances is to travel. */
 const dependencies = ['acorn'];
 
-/** Returns what node needs to start, and the program of a worker at `entry`. */
-export function ownFiles(entry: string): readonly Binding[] {
-  const native = nativePath();
+/** Returns what node needs to start. */
+export function nodeFiles(): readonly Binding[] {
   return [
     at(process.execPath),
     ...libraryFolders().flatMap(withAlias),
     ...loaders
       .filter((path) => existsSync(path))
       .map((path) => ({ from: realpathSync(path), to: path })),
+  ];
+}
+
+/** Returns the same with the program of a worker, at `entry`. */
+export function workerFiles(entry: string): readonly Binding[] {
+  const native = nativePath();
+  return [
+    ...nodeFiles(),
     ...[...packageFiles(entry), ...dependencyFolders(entry)].map(at),
     ...(native === undefined ? [] : [at(native)]),
   ];

@@ -33,8 +33,10 @@ let known: { readonly tools: PartitionTools; readonly layers: KernelLayers } | u
 export function partitionTools(allow: readonly MissingLayer[]): PartitionTools {
   known ??= find();
   const { tools, layers } = known;
-  const problem = problemOf(layers, allow);
-  if (problem !== undefined) throw problem;
+  for (const layer of layersOf(layers)) {
+    if (layer.problem === undefined || allow.includes(layer.allow)) continue;
+    throw unavailable(`${layer.problem}; allow: ['${layer.allow}'] goes on without`);
+  }
   return tools;
 }
 
@@ -67,21 +69,48 @@ function find(): NonNullable<typeof known> {
   return { tools: { enter, bubblewrap }, layers: parseLayers(answer.stdout) };
 }
 
-function problemOf(layers: KernelLayers, allow: readonly MissingLayer[]): CodedError | undefined {
-  if (layers.landlock < leastLandlock && !allow.includes('no-landlock')) {
-    return unavailable(
-      `this kernel has no Landlock of version ${leastLandlock} (Linux 5.19): allow: ['no-landlock'] goes on without`,
-    );
-  }
-  if (!layers.seccomp && !allow.includes('no-seccomp')) {
-    return unavailable("this kernel has no seccomp: allow: ['no-seccomp'] goes on without");
-  }
-  if (layers.groups === 0 && !allow.includes('no-cgroup')) {
-    return unavailable(
-      `no control group can be made (${layers.groupsProblem}): run with Delegate=yes of systemd, or allow: ['no-cgroup'] goes on without limits of memory, processes and time`,
-    );
-  }
-  return undefined;
+/** A part of a sandbox, for reports. */
+export interface PartitionLayer {
+  readonly what: string;
+  /** `undefined`: it is there. */
+  readonly problem: string | undefined;
+  readonly detail: string;
+  readonly allow: MissingLayer;
+}
+
+function layersOf({ landlock, seccomp, groups, groupsProblem }: KernelLayers): PartitionLayer[] {
+  return [
+    {
+      what: 'Landlock',
+      problem:
+        landlock < leastLandlock
+          ? `this kernel has no Landlock of version ${leastLandlock} (Linux 5.19)`
+          : undefined,
+      detail: `version ${landlock}`,
+      allow: 'no-landlock',
+    },
+    {
+      what: 'seccomp',
+      problem: seccomp ? undefined : 'this kernel has no seccomp',
+      detail: 'works',
+      allow: 'no-seccomp',
+    },
+    {
+      what: 'control groups',
+      problem:
+        groups === 0
+          ? `no control group can be made (${groupsProblem}): systemd's Delegate=yes gives the right to`
+          : undefined,
+      detail: `version ${groups}`,
+      allow: 'no-cgroup',
+    },
+  ];
+}
+
+/** Returns the layers of a sandbox here. Throws `PARTITION_UNAVAILABLE` where a program of it is missing. */
+export function partitionLayers(): readonly PartitionLayer[] {
+  known ??= find();
+  return layersOf(known.layers);
 }
 
 export function unavailable(reason: string, options?: ErrorOptions): CodedError {

@@ -5,10 +5,10 @@
 import { accessSync, constants, statfsSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
-import { packageVersion } from '../../../lib/index.js';
+import { messageOf, packageVersion } from '../../../lib/index.js';
 import { missingTraceRights, textOf } from '../../../proc/index.js';
 import { hasOuterPids } from '../../../syscalls/index.js';
-import { type GrantedCores, grantedCores } from '../../../worker/index.js';
+import { type GrantedCores, grantedCores, partitionLayers } from '../../../worker/index.js';
 import { counted, type Finding } from './doctor-report.js';
 
 export function machineFindings(): Finding[] {
@@ -23,6 +23,7 @@ export function machineFindings(): Finding[] {
     ...memoryFinding(process.constrainedMemory() ?? 0, getHeapStatistics().heap_size_limit),
     ...traceFinding(rightsHere()),
     ...debuggingFinding(textOf('/proc/sys/kernel/yama/ptrace_scope')),
+    ...sandboxes(),
   ];
 }
 
@@ -208,5 +209,18 @@ function isReadable(path: string): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/** The layers of sandboxes. Who needs none has no problem without them. */
+function sandboxes(): Finding[] {
+  try {
+    return partitionLayers().map(({ what, problem, detail }) => ({
+      what: `sandbox: ${what}`,
+      state: problem === undefined ? 'ok' : 'info',
+      detail: problem ?? detail,
+    }));
+  } catch (error) {
+    return [{ what: 'sandbox', state: 'info', detail: messageOf(error) }];
   }
 }

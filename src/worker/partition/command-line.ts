@@ -1,0 +1,99 @@
+// The command line that puts a program into a sandbox: `manycore-enter run` makes control groups and stays outside,
+// bubblewrap makes the namespaces, `manycore-enter enter` sets Landlock and seccomp, and becomes the program.
+// Not here: the limits themselves (crates/enter), the start of a worker (sandbox.ts).
+
+import { type Binding, packageFilesAbove } from './files.js';
+import { partitionTools } from './layers.js';
+import type { FilledSandbox } from './options.js';
+
+/** The channel of a worker, the only descriptor that it gets beside its output. */
+export const channelFd = 3;
+/** Descriptor to which `run` writes why the kernel has ended something. */
+export const statusFd = 4;
+const mib = 2 ** 20;
+/** Threads of node and of its code; a process that the code starts has as many. */
+const threadsPerProcess = 64;
+/** The part of the memory that V8's old generation may have: the rest is for buffers and node itself. */
+const heapShare = 0.75;
+const user = '65534';
+const home = '/tmp';
+
+export interface SandboxedProgram {
+  readonly sandbox: FilledSandbox;
+  /** The files that it gets beside those of its options. */
+  readonly bindings: readonly Binding[];
+  /** The last descriptor that it gets. */
+  readonly lastFd: number;
+  /** The program and its arguments. */
+  readonly command: readonly string[];
+}
+
+/** The limit of V8's old generation that fits into the memory of a sandbox, in MiB. */
+export function heapMb({ memoryMb }: FilledSandbox): number {
+  return Math.floor(memoryMb * heapShare);
+}
+
+/** Returns the program to start, and its arguments. Throws `PARTITION_UNAVAILABLE`. */
+export function commandLine(program: SandboxedProgram): string[] {
+  const { sandbox, command } = program;
+  const { enter, bubblewrap } = partitionTools(sandbox.allow);
+  const bindings = [...program.bindings, ...given(sandbox.read)];
+  return [
+    ...[enter, 'run', ...limits(program), '--'],
+    ...[bubblewrap, ...namespaces(sandbox)],
+    ...[...bindings, { from: enter, to: enter }].flatMap(({ from, to }) => ['--ro-bind', from, to]),
+    ...given(sandbox.write).flatMap(({ from, to }) => ['--bind', from, to]),
+    ...['--', enter, 'enter', ...rights(sandbox, bindings), '--'],
+    ...command,
+  ];
+}
+
+function limits({ sandbox, lastFd }: SandboxedProgram): string[] {
+  const { memoryMb, maxProcesses, cpuPercent, allow } = sandbox;
+  const ofRun = ['--parent', `${process.pid}`, '--status', `${statusFd}`, '--keep', `${lastFd}`];
+  if (allow.includes('no-cgroup')) return [...ofRun, '--no-cgroup'];
+  const tasks = threadsPerProcess * (1 + maxProcesses);
+  const values = { memory: memoryMb * mib, tasks, cpu: cpuPercent };
+  return [
+    ...ofRun,
+    ...Object.entries(values).flatMap(([name, value]) => [`--${name}`, `${value}`]),
+  ];
+}
+
+function namespaces({ network, env, fileMb }: FilledSandbox): string[] {
+  const variables = {
+    ...env,
+    HOME: home,
+    PATH: '',
+    TZ: Intl.DateTimeFormat().resolvedOptions().timeZone,
+  };
+  return [
+    '--unshare-all',
+    ...(network === 'host' ? ['--share-net'] : []),
+    '--die-with-parent',
+    '--new-session',
+    ...['--uid', user, '--gid', user, '--hostname', 'partition', '--cap-drop', 'ALL'],
+    '--clearenv',
+    ...Object.entries(variables).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...['--proc', '/proc', '--dev', '/dev', '--size', `${fileMb * mib}`, '--tmpfs', home],
+    ...['--chdir', home],
+  ];
+}
+
+function rights(sandbox: FilledSandbox, bindings: readonly Binding[]): string[] {
+  const { write, fileMb, maxProcesses, network, allow } = sandbox;
+  return [
+    ...['/proc', ...bindings.map(({ to }) => to)].flatMap((path) => ['--read', path]),
+    ...[home, '/dev', ...write].flatMap((path) => ['--write', path]),
+    ...['--file-bytes', `${fileMb * mib}`],
+    ...(maxProcesses > 0 ? ['--fork'] : []),
+    ...(network === 'host' ? ['--network'] : []),
+    ...allow.filter((layer) => layer !== 'no-cgroup').map((layer) => `--${layer}`),
+  ];
+}
+
+/** What the user's options name, and the files that say how its modules are written. */
+function given(paths: readonly string[]): Binding[] {
+  const all = paths.flatMap((path) => [path, ...packageFilesAbove(path)]);
+  return [...new Set(all)].map((path) => ({ from: path, to: path }));
+}

@@ -1,0 +1,65 @@
+// A program of the user in a sandbox, with this process's input and output: `manycore sandbox`.
+
+import { type SpawnOptions, spawn } from 'node:child_process';
+import { dirname } from 'node:path';
+import { defer, ownOf } from '../../lib/index.js';
+import { commandLine, heapMb, statusFd } from './command-line.js';
+import { causeOf, printable, textOf } from './ends.js';
+import { nodeFiles, packageFilesAbove } from './files.js';
+import { fillSandbox, type SandboxOptions } from './options.js';
+
+export interface ProgramEnd {
+  /** As of a shell: 128 and the number of a signal that has ended it. */
+  readonly exitCode: number;
+  /** The limit that has ended it. */
+  readonly cause: Error | undefined;
+}
+
+/** Descriptor of stderr: the program gets none behind it. */
+const lastFd = 2;
+
+/**
+ * Runs the module in `file` with `args`; it can read the folder of that file. SIGINT and SIGTERM end it. Throws
+ * `OPTION_INVALID`, `PARTITION_UNAVAILABLE`.
+ */
+export async function runInSandbox(
+  file: string,
+  args: readonly string[],
+  options: SandboxOptions,
+): Promise<ProgramEnd> {
+  const folder = dirname(file);
+  const sandbox = fillSandbox(options);
+  const own = [folder, ...packageFilesAbove(folder)].map((path) => ({ from: path, to: path }));
+  const [program = '', ...words] = commandLine({
+    sandbox,
+    bindings: [...nodeFiles(), ...own],
+    lastFd,
+    command: [process.execPath, `--max-old-space-size=${heapMb(sandbox)}`, file, ...args],
+  });
+  const spawnOptions: SpawnOptions = {
+    stdio: ['inherit', 'pipe', 'pipe', 'ignore', 'pipe'],
+    env: {},
+  };
+  const child = spawn(program, words, ownOf(spawnOptions));
+  const status = textOf(child.stdio[statusFd]);
+  print(child.stdout, process.stdout);
+  print(child.stderr, process.stderr);
+  const end = (): void => void child.kill('SIGTERM');
+  process.on('SIGINT', end).on('SIGTERM', end);
+  const { promise, resolve, reject } = defer<number>();
+  child.once('error', reject);
+  child.once('close', (code) => resolve(code ?? 1));
+  try {
+    const exitCode = await promise;
+    return { exitCode, cause: causeOf(await status, sandbox) };
+  } finally {
+    process.off('SIGINT', end).off('SIGTERM', end);
+  }
+}
+
+/** Passes output on; a terminal gets no characters that it would obey. */
+function print(from: NodeJS.ReadableStream | null, to: NodeJS.WriteStream): void {
+  if (to.isTTY) {
+    from?.setEncoding('utf8').on('data', (text: string) => to.write(printable(text)));
+  } else from?.pipe(to, { end: false });
+}

@@ -1,0 +1,90 @@
+// `manycore sandbox FILE`: a program of its own in a sandbox.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { skip } from './support.js';
+
+const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+
+function folder(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), 'manycore-sandbox-'));
+  t.after(() => rmSync(path, { recursive: true }));
+  return path;
+}
+
+/** Runs `text` as a program; `flags` of the command, and `args` of the program. */
+function run(t: TestContext, text: string, flags: readonly string[], args: readonly string[] = []) {
+  const file = join(folder(t), 'program.mjs');
+  writeFileSync(file, text);
+  const words = [command, 'sandbox', ...flags, '--', file, ...args];
+  return spawnSync(process.execPath, words, { encoding: 'utf8', input: 'typed' });
+}
+
+test('it has its arguments, input, output, environment and exit code', { skip }, (t) => {
+  const program = `
+    import { readFileSync } from 'node:fs';
+    console.log(JSON.stringify([process.argv.slice(2), process.env.NAME, readFileSync(0, 'utf8')]));
+    console.error('a line');
+    process.exitCode = 3;
+  `;
+  const { status, stdout, stderr } = run(t, program, ['--env', 'NAME=a=b'], ['one', '--two']);
+  assert.deepEqual(JSON.parse(stdout), [['one', '--two'], 'a=b', 'typed']);
+  assert.equal(stderr, 'a line\n');
+  assert.equal(status, 3);
+});
+
+test('it reads and writes what the flags name, and nothing else', { skip }, (t) => {
+  const [read, write] = [folder(t), folder(t)];
+  writeFileSync(join(read, 'text'), 'content');
+  const program = `
+    import { readFileSync, writeFileSync } from 'node:fs';
+    const [read, write] = process.argv.slice(2);
+    const codes = [];
+    const attempt = (what) => { try { what(); codes.push('done') } catch (error) { codes.push(error.code) } };
+    attempt(() => readFileSync(read + '/text'));
+    attempt(() => writeFileSync(read + '/text', ''));
+    attempt(() => writeFileSync(write + '/made', 'here'));
+    attempt(() => readFileSync('/etc/passwd'));
+    console.log(codes.join(' '));
+  `;
+  const flags = ['--read', read, '--write', write];
+  const { stdout } = run(t, program, flags, [read, write]);
+  assert.equal(stdout, 'done EROFS done ENOENT\n');
+  assert.equal(readFileSync(join(write, 'made'), 'utf8'), 'here');
+  assert.equal(readFileSync(join(read, 'text'), 'utf8'), 'content');
+});
+
+test('a limit that ends it is named', { skip }, (t) => {
+  const bomb = 'const all = []; for (;;) all.push(Buffer.alloc(2 ** 20, 1));';
+  const { status, stderr } = run(t, bomb, ['--memory-mb', '128']);
+  assert.equal(status, 137);
+  assert.match(stderr, /the sandbox was ended: memory limit of 128 MiB/);
+});
+
+const wrong: readonly [flags: readonly string[], said: RegExp][] = [
+  [['--memory-mb', '1'], /memoryMb is 1: .* \(OPTION_INVALID\)/],
+  [['--read', '/no/such/folder'], /read\[0\] .* \(OPTION_INVALID\)/],
+  [['--env', 'NAME'], /--env is "NAME": it must be NAME=VALUE \(OPTION_INVALID\)/],
+  [['--allow', 'all'], /allow\[0\] is "all"/],
+  [['--network', 'some'], /--network/],
+];
+for (const [flags, said] of wrong) {
+  test(`it refuses ${flags.join(' ')} in one line`, { skip }, (t) => {
+    const { status, stderr } = run(t, '', flags);
+    assert.equal(status, 2);
+    assert.match(stderr, said);
+  });
+}
+
+test('a file that is not there is named', { skip }, () => {
+  const { status, stderr } = spawnSync(process.execPath, [command, 'sandbox', '/no/such.mjs'], {
+    encoding: 'utf8',
+  });
+  assert.equal(status, 2);
+  assert.match(stderr, /there is no file \/no\/such\.mjs/);
+});

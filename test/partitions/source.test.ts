@@ -1,0 +1,107 @@
+// Functions in sandboxes of their own, and code that arrives as text.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hasCode } from '../../src/errors.js';
+import { runSource, sandboxed } from '../../src/public.js';
+import { skip } from './support.js';
+
+test('a function runs in a sandbox of its own, with its captures', { skip }, async () => {
+  const rate = 0.25;
+  await using tax = sandboxed((sum: number) => sum * rate);
+  assert.deepEqual(await Promise.all([tax(100), tax(8)]), [25, 2]);
+  await using where = sandboxed(() => [process.pid, process.getuid?.()]);
+  assert.deepEqual(await where(), [2, 65_534]);
+});
+
+test('a call that takes too long ends its sandbox, and the next one works', { skip }, async () => {
+  await using loop = sandboxed(
+    (most: number) => {
+      for (let at = 0; at < most; at += 1) Math.sqrt(at);
+      return most;
+    },
+    { timeoutMs: 200 },
+  );
+  await assert.rejects(loop(Number.POSITIVE_INFINITY), (error) => hasCode(error, 'TASK_TIMED_OUT'));
+  assert.equal(await loop(3), 3);
+});
+
+const sources: readonly [source: string, expected: unknown][] = [
+  ['a * b + 1', 43],
+  ['const sum = a + b; return sum', 13],
+  ['({ a, list: [b] })', { a: 6, list: [7] }],
+  ['await Promise.resolve(a)', 6],
+  ['return await twice(a) + await twice(b)', 26],
+  ['Math.max(a, b) // a comment', 7],
+  ['typeof require', 'undefined'],
+  ['process.getuid()', 65_534],
+  ['(await import("node:fs")).existsSync("/etc/passwd")', false],
+  ['', undefined],
+  ['// nothing', undefined],
+  ['new Date(5)', new Date(5)],
+];
+for (const [source, expected] of sources) {
+  test(`the source ${JSON.stringify(source)} is run`, { skip }, async () => {
+    const args = { a: 6, b: 7 };
+    const functions = { twice: (value: number) => value * 2 };
+    assert.deepEqual(await runSource(source, { args, functions }), expected);
+  });
+}
+
+test('each source has a sandbox to itself', { skip }, async () => {
+  const count = 'globalThis.count = (globalThis.count ?? 0) + 1';
+  const counts = [];
+  for (let round = 0; round < 3; round += 1) counts.push(await runSource(count));
+  assert.deepEqual(counts, [1, 1, 1]);
+});
+
+test('a given function gets data, and its failure is an error there', { skip }, async () => {
+  const got: unknown[] = [];
+  const functions = {
+    save: (...given: unknown[]) => {
+      got.push(...given);
+      if (given.length > 1) throw Object.assign(new RangeError('too many'), { code: 'MANY' });
+      return new Map([['saved', given.length]]);
+    },
+  };
+  assert.deepEqual(await runSource('save({ a: [1n] })', { functions }), new Map([['saved', 1]]));
+  const failure =
+    'try { await save(1, 2) } catch (error) { return [error.name, error.message, error.code] }';
+  assert.deepEqual(await runSource(failure, { functions }), ['RangeError', 'too many', 'MANY']);
+  assert.deepEqual(got, [{ a: [1n] }, 1, 2]);
+  await assert.rejects(runSource('save(() => 1)', { functions }), (error) =>
+    hasCode(error, 'PARTITION_CODE'),
+  );
+});
+
+test('a failure of the code is that of the call', { skip }, async () => {
+  await assert.rejects(runSource('throw new TypeError("as thrown")'), {
+    name: 'TypeError',
+    message: 'as thrown',
+  });
+  await assert.rejects(runSource('a +'), { name: 'SyntaxError' });
+  await assert.rejects(runSource('() => 1'), (error) => hasCode(error, 'PARTITION_CODE'));
+  await assert.rejects(runSource('for (;;);', { timeoutMs: 100 }), (error) =>
+    hasCode(error, 'TASK_TIMED_OUT'),
+  );
+});
+
+const wrong: readonly [options: object, named: RegExp][] = [
+  [{ timeoutMs: -1 }, /timeoutMs/],
+  [{ args: 5 }, /args/],
+  [{ args: { 'a b': 1 } }, /args/],
+  [{ functions: { f: 1 } }, /functions\.f/],
+  [{ functions: { f: () => 1 }, args: { f: 1 } }, /args/],
+  [{ memory: 5 }, /memory/],
+  [{ memoryMb: 1 }, /memoryMb/],
+  [{ read: ['x'] }, /read/],
+];
+for (const [options, named] of wrong) {
+  test(`runSource refuses ${JSON.stringify(options)}`, { skip }, async () => {
+    await assert.rejects(runSource('1', options), (error) => {
+      assert.ok(hasCode(error, 'OPTION_INVALID'));
+      assert.match(String(error), named);
+      return true;
+    });
+  });
+}
