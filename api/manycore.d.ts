@@ -512,6 +512,18 @@ declare function runWithOptions(options: RunOptions): typeof run;
 declare function parallel<A extends unknown[], R>(fn: (...args: A) => R, options?: RunOptions): (...args: A) => Promise<TaskResult<R>>;
 declare function warm(workers?: number): Promise<void>;
 declare function parallelEvents(emitter: EventEmitter, names?: string | symbol | readonly (string | symbol)[], options?: RunOptions): Disposable;
+interface SandboxedOptions extends Omit<SandboxOptions, "kind">, Pick<CallOptions, "timeoutMs" | "signal"> {
+}
+interface SandboxedFunction<A extends unknown[], R> extends AsyncDisposable {
+    (...args: A): Promise<TaskResult<R>>;
+    close(): Promise<void>;
+}
+interface SourceOptions extends SandboxedOptions {
+    readonly args?: Readonly<Record<string, unknown>> | undefined;
+    readonly functions?: Readonly<Record<string, (...args: never[]) => unknown>> | undefined;
+}
+declare function sandboxed<A extends unknown[], R>(fn: (...args: A) => R, options?: SandboxedOptions): SandboxedFunction<A, R>;
+declare function runSource(source: string, options?: SourceOptions): Promise<unknown>;
 declare function hasItemIndex(error: unknown): error is Error & {
     readonly itemIndex: number;
 };
@@ -785,5 +797,5 @@ declare class Loops implements AsyncDisposable {
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
 }
-export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, afterCommit, atomically, atomicallyWhen, bus, check, cluster, deploy, errorCodes, free, hasCode, hasItemIndex, isInsideWorker, named, nested, orElse, parallel, parallelEvents, partitionProblem, perWorker, pmap, propagate, report, retry, run, shared, task, taskSignal, tcounter, tlist, tmap, tqueue, tsortedMap, tvar, warm, workerNumber };
-export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutputListener, OutputSource, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, QueueOptions, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SandboxOptions, SendOptions, Shared, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };
+export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, afterCommit, atomically, atomicallyWhen, bus, check, cluster, deploy, errorCodes, free, hasCode, hasItemIndex, isInsideWorker, named, nested, orElse, parallel, parallelEvents, partitionProblem, perWorker, pmap, propagate, report, retry, run, runSource, sandboxed, shared, task, taskSignal, tcounter, tlist, tmap, tqueue, tsortedMap, tvar, warm, workerNumber };
+export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutputListener, OutputSource, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, QueueOptions, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, Shared, SourceOptions, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };

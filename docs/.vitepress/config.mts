@@ -43,6 +43,7 @@ export default defineConfig({
           guide('The parallel map', 'pmap'),
           guide('What travels', 'what-travels'),
           guide('Shared state', 'stm'),
+          guide('Code that is not trusted', 'sandbox'),
           guide('When workers fail', 'failing-workers'),
           guide('Test runners, compilers, bundlers', 'runners'),
           guide('Coming from other pools', 'from-other-pools'),

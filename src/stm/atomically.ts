@@ -118,7 +118,7 @@ function isThenable(value: unknown): boolean {
 function synchronous<T>(result: T): T {
   const isGenerator = isGeneratorObject(result);
   if (!isGenerator && !isThenable(result)) return result;
-  // Its later failure, outside of the transaction, is a consequence of this one.
+  // A later failure of the promise, outside of the transaction, is a consequence of this one.
   if (isPromise(result)) Promise.prototype.then.call(result, undefined, () => {});
   throw new CodedError(
     'STM_ASYNC',

@@ -1,4 +1,4 @@
-//! What this kernel offers to partitions, as one line of JSON: the version of Landlock, of control groups, and reasons
+//! Prints, as one line of JSON, the offers of this kernel to partitions: the version of Landlock, of control groups, and reasons
 //! where there is none.
 
 use crate::groups::{Groups, Limits};

@@ -1,4 +1,4 @@
-// What may come from a peer whose code is not trusted: data. A value that would bring code to this side (a function,
+// Takes data alone, from a peer whose code is not trusted. A value that would bring code to this side (a function,
 // a class, an instance of one, a module, a built-in function) is refused before any part of it is made.
 // Not here: the refusal on the side of the peer, with a better message for honest code (session.ts).
 

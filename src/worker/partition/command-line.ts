@@ -92,7 +92,7 @@ function rights(sandbox: FilledSandbox, bindings: readonly Binding[]): string[] 
   ];
 }
 
-/** What the user's options name, and the files that say how its modules are written. */
+/** Binds files of the user's options, and those that say how modules there are written. */
 function given(paths: readonly string[]): Binding[] {
   const all = paths.flatMap((path) => [path, ...packageFilesAbove(path)]);
   return [...new Set(all)].map((path) => ({ from: path, to: path }));

@@ -1,4 +1,4 @@
-// What a sandbox says of itself to those outside: its output, and why it ended.
+// Reads the output of a sandbox, and the reasons of its end.
 
 import { Socket } from 'node:net';
 import type { CodedError } from '../../errors.js';

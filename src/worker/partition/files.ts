@@ -59,7 +59,7 @@ function libraryFolders(): readonly string[] {
   return [...new Set(files.map((path) => dirname(path)))];
 }
 
-/** The loader looks in /lib, which may be another name of /usr/lib. */
+/** The loader searches /lib, which may be another name of /usr/lib. */
 function withAlias(folder: string): readonly Binding[] {
   const isAliased = folder.startsWith('/usr/lib') && lstatSync('/lib').isSymbolicLink();
   const own = { from: folder, to: folder };

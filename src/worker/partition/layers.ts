@@ -1,4 +1,4 @@
-// What this machine offers to partitions, and why it cannot have one. A partition is never weaker than asked for:
+// Finds the layers that this machine has for partitions, and why it can have none. A partition is never weaker than asked for:
 // each layer that is missing is an error, unless the program allows it by name.
 
 import { spawnSync } from 'node:child_process';
