@@ -146,6 +146,7 @@ export {
   type MissingLayer,
   type OutputListener,
   type OutputSource,
+  partitionNeeds,
   partitionProblem,
   report,
   type SandboxOptions,

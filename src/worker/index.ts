@@ -53,6 +53,7 @@ export { failureOfStart, type StartFailure } from './parent/start-failure.js';
 export { startChild, WiredProcess, type WireTicket } from './parent/wired-process.js';
 export { type TaskListener, Worker, type WorkerOwner } from './parent/worker.js';
 export { partitionLayers, partitionProblem } from './partition/layers.js';
+export { partitionNeeds } from './partition/needs.js';
 export {
   type FilledSandbox,
   fillSandbox,

@@ -70,22 +70,34 @@ function exportsOfNode(value: unknown, isRequired: boolean): Exports {
   return isRequired ? exports : (name) => (name === 'default' ? value : exports(name));
 }
 
+let remedy =
+  'a worker imports again what a function imported, so the module must load there as well';
+
+/** Sets the end of the message for a module that does not load in this worker. */
+export function setImportRemedy(text: string): void {
+  remedy = text;
+}
+
 function failed({ specifier, parent }: ModuleDefinition, cause: unknown): CodedError {
   const from = parent === '' ? '' : ` (imported by ${parent})`;
   return new CodedError(
     'TRANSFER_IMPORT_FAILED',
-    `${specifier}${from} cannot be imported in the worker: ${messageOf(cause)}; a worker imports again what a ` +
-      'function imported, so the module must load there as well',
+    `${specifier}${from} cannot be imported in the worker: ${messageOf(cause)}; ${remedy}`,
     { cause },
   );
 }
 
-/** The specifier of the module that a definition loads; `undefined`: it is none, or there is none. */
-export function moduleOf(exporter: Exporter, id: number): string | undefined {
+/** The module that a definition loads; `undefined`: it is none, or there is none. */
+export function moduleDefinition(exporter: Exporter, id: number): ModuleDefinition | undefined {
   try {
     const definition = parseDefinition(read(exporter.definition(id), undefined).value);
-    return definition.kind === 'module' ? definition.specifier : undefined;
+    return definition.kind === 'module' ? definition : undefined;
   } catch {
     return undefined; // the number comes from the peer
   }
+}
+
+/** The specifier of that module. */
+export function moduleOf(exporter: Exporter, id: number): string | undefined {
+  return moduleDefinition(exporter, id)?.specifier;
 }

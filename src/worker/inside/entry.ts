@@ -5,7 +5,7 @@
 // Loaded at every start of a worker: its imports decide how fast a pool answers from cold.
 
 import { acceptChannel } from '../../channels/index.js';
-import { disposePerWorker, loadSendingHalf } from '../../context/receiving.js';
+import { disposePerWorker, loadSendingHalf, setImportRemedy } from '../../context/receiving.js';
 import { takeWorkerData } from '../../lib/index.js';
 import { nativeBinding } from '../../native.js';
 import { ConcurrencyLimit } from '../both/concurrency-limit.js';
@@ -37,6 +37,11 @@ function prepareProcess(ticket: WorkerTicket): void {
     process.on('SIGINT', () => {});
     process.title = `manycore worker ${ticket.workerId}`;
     process.argv.splice(2, 1);
+    if (isPartition) {
+      setImportRemedy(
+        'a sandbox has no files but those below `read`: partitionNeeds(fn) names the folders of what a function imports',
+      );
+    }
     // The parent of a partition has no number in it; the partition ends with it.
     if (!isPartition) nativeBinding()?.watchParent(ticket.parentPid, ticket.parentThread, orphanMs);
     adoptSpace(ticket.spaceFd);
