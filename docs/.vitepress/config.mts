@@ -95,6 +95,7 @@ export default defineConfig({
           design('Shared memory', 'shared-memory'),
           design('Large results', 'large-results'),
           design('Transactional memory', 'stm'),
+          design('Partitions', 'partitions'),
           design('Serving', 'serve'),
           design('Without the native core', 'without-core'),
           design('Units and the bus', 'loops'),

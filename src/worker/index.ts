@@ -60,6 +60,7 @@ export {
   type MissingLayer,
   type SandboxOptions,
 } from './partition/options.js';
+export { passOutput } from './partition/own-output.js';
 export { runInSandbox } from './partition/program.js';
 export type { WorkerMemory, WorkerTicket } from './protocol.js';
 export {

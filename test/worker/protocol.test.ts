@@ -13,6 +13,7 @@ const ticket = {
   niceIncrement: 0,
   loads: undefined,
   parcels: undefined,
+  isPartition: false,
   spaceFd: 7,
 };
 

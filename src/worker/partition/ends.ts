@@ -1,4 +1,4 @@
-// Reads the output of a sandbox, and the reasons of its end.
+// The reasons of a sandbox's end.
 
 import { Socket } from 'node:net';
 import type { CodedError } from '../../errors.js';
@@ -9,15 +9,6 @@ import type { FilledSandbox } from './options.js';
 const refusedExitCode = 125;
 /** More than `manycore-enter` writes. */
 const maxStatusChars = 1000;
-/** All but tabs and ends of lines: a terminal obeys other control characters. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it finds
-const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
-
-/** Returns `text` without characters that a terminal would obey. */
-export function printable(text: string): string {
-  return text.replace(controls, '\ufffd');
-}
-
 /** Resolves to the first part of what comes, at its end. */
 export function textOf(stream: unknown): Promise<string> {
   if (!(stream instanceof Socket)) return Promise.resolve('');

@@ -4,7 +4,7 @@ import { type SpawnOptions, spawn } from 'node:child_process';
 import { dirname } from 'node:path';
 import { defer, ownOf } from '../../lib/index.js';
 import { commandLine, heapMb, statusFd } from './command-line.js';
-import { causeOf, printable, textOf } from './ends.js';
+import { causeOf, textOf } from './ends.js';
 import { nodeFiles, packageFilesAbove } from './files.js';
 import { fillSandbox, type SandboxOptions } from './options.js';
 
@@ -26,6 +26,7 @@ export async function runInSandbox(
   file: string,
   args: readonly string[],
   options: SandboxOptions,
+  onOutput: (text: string, stream: 'stdout' | 'stderr') => void,
 ): Promise<ProgramEnd> {
   const folder = dirname(file);
   const sandbox = fillSandbox(options);
@@ -42,8 +43,8 @@ export async function runInSandbox(
   };
   const child = spawn(program, words, ownOf(spawnOptions));
   const status = textOf(child.stdio[statusFd]);
-  print(child.stdout, process.stdout);
-  print(child.stderr, process.stderr);
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => onOutput(text, 'stdout'));
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => onOutput(text, 'stderr'));
   const end = (): void => void child.kill('SIGTERM');
   process.on('SIGINT', end).on('SIGTERM', end);
   const { promise, resolve, reject } = defer<number>();
@@ -55,11 +56,4 @@ export async function runInSandbox(
   } finally {
     process.off('SIGINT', end).off('SIGTERM', end);
   }
-}
-
-/** Passes output on; a terminal gets no characters that it would obey. */
-function print(from: NodeJS.ReadableStream | null, to: NodeJS.WriteStream): void {
-  if (to.isTTY) {
-    from?.setEncoding('utf8').on('data', (text: string) => to.write(printable(text)));
-  } else from?.pipe(to, { end: false });
 }

@@ -10,10 +10,11 @@ import { afterOutput, listenToOutput, type OutputListener } from '../parent/outp
 import type { WorkerTicket } from '../protocol.js';
 import type { WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
 import { channelFd, commandLine, heapMb, statusFd } from './command-line.js';
-import { causeOf, printable, refusalOf, textOf } from './ends.js';
+import { causeOf, refusalOf, textOf } from './ends.js';
 import { workerFiles } from './files.js';
 import { unavailable } from './layers.js';
 import type { FilledSandbox } from './options.js';
+import { passOn } from './own-output.js';
 
 const mib = 2 ** 20;
 /** Time in which `run` ends the partition and removes its groups, in ms. */
@@ -64,7 +65,7 @@ class SandboxHandle implements WorkerHandle {
     this.pipe = pipe instanceof Duplex ? pipe : undefined;
     const status = textOf(stdio[statusFd]);
     const limit = new OutputLimit(sandbox.outputMb, () => this.#endFor(limit.error));
-    const listener = limit.around(options.onOutput ?? printOutput);
+    const listener = limit.around(options.onOutput ?? passOn);
     const output = listenToOutput(child.stdout, child.stderr, worker, listener);
     const { promise, resolve } = defer<WorkerExit>();
     this.exited = promise;
@@ -139,7 +140,3 @@ class OutputLimit {
 function lastLine(text: string): string | undefined {
   return text.split('\n').findLast((line) => line.trim() !== '');
 }
-
-const printOutput: OutputListener = (text, { stream }) => {
-  process[stream].write(printable(text));
-};

@@ -3,7 +3,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CodedError } from '../../../errors.js';
-import { runInSandbox, type SandboxOptions } from '../../../worker/index.js';
+import { passOutput, runInSandbox, type SandboxOptions } from '../../../worker/index.js';
 
 export interface SandboxFlags
   extends Pick<
@@ -29,13 +29,18 @@ export async function runSandboxed(
   if (!existsSync(path) || !statSync(path).isFile()) {
     throw new CodedError('CLI_FILE_NOT_FOUND', `there is no file ${path}: give the program to run`);
   }
-  const { exitCode, cause } = await runInSandbox(path, args, {
-    ...limits,
-    kind: 'sandbox',
-    read: read.map((each) => resolve(each)),
-    write: write.map((each) => resolve(each)),
-    env: Object.fromEntries(env.map(variable)),
-  });
+  const { exitCode, cause } = await runInSandbox(
+    path,
+    args,
+    {
+      ...limits,
+      kind: 'sandbox',
+      read: read.map((each) => resolve(each)),
+      write: write.map((each) => resolve(each)),
+      env: Object.fromEntries(env.map(variable)),
+    },
+    passOutput,
+  );
   if (cause !== undefined) console.error(`manycore: the sandbox was ended: ${cause.message}`);
   return exitCode;
 }

@@ -1,0 +1,15 @@
+// Passes the output of a sandbox on to that of this process, as a trusted worker writes there itself. A terminal obeys
+// control characters, so none gets through.
+
+import type { OutputListener } from '../parent/output.js';
+
+/** All but tabs and ends of lines: a terminal obeys other control characters. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it finds
+const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
+
+export const passOn: OutputListener = (text, { stream }) => passOutput(text, stream);
+
+export function passOutput(text: string, stream: 'stdout' | 'stderr'): void {
+  const to = stream === 'stdout' ? process.stdout : process.stderr;
+  to.write(text.replace(controls, '\ufffd'));
+}
