@@ -45,7 +45,7 @@ const viewTypes: readonly { name: string; bytesPerElement: number }[] = [
 ];
 
 /** Kinds of a view's memory. `shared`: bytes that other views of this value lie on, too. */
-const memory = { bytes: 0, shared: 1, seen: 2, named: 3 } as const;
+export const memory = { bytes: 0, shared: 1, seen: 2, named: 3 } as const;
 /** In place of a size: the view extends to the end of its buffer, which can change its size. */
 const tracksLength = 0xffff_ffff;
 

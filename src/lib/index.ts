@@ -115,4 +115,5 @@ export { Patience, patienceDefaults } from './restart/patience.js';
 export { type RestartOptions, RestartPolicy, restartDefaults } from './restart/restart.js';
 export { median, quantile } from './statistics.js';
 export { refuseInTransaction, setTransactionRunning } from './transaction.js';
+export { memoryLimit } from './untrusted.js';
 export { packageVersion } from './version.js';

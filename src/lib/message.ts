@@ -10,7 +10,7 @@ function isError(thrown: unknown): thrown is Error {
 /** Never throws. */
 export function messageOf(thrown: unknown): string {
   try {
-    return isError(thrown) ? thrown.message : String(thrown);
+    return String(isError(thrown) ? thrown.message : thrown);
   } catch {
     return 'a value that has no text';
   }

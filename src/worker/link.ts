@@ -49,7 +49,7 @@ export interface LinkOptions {
   readonly importer: Importer;
   /** Set if the peer is a thread of this process. */
   readonly parcels?: Parcels | undefined;
-  /** Frames that the peer may send: another one ends the channel. Default: all. */
+  /** Frames that a peer which is not trusted may send: another one ends the channel. Default: all. */
   readonly frames?: ReadonlySet<number> | undefined;
   /** Prefix of the path in errors about values sent from here: "an argument", "the result". */
   readonly what: string;
@@ -110,6 +110,7 @@ export class Link {
     this.importer = importer;
     this.codec = new Codec({
       blocks: end.blocks,
+      isTrusted: frames === undefined,
       slow: {
         encode: (value, given = what) => encodedOf(exporter.exportValue(value, given)),
         decode: (bytes) => importer.importValue(bytes),

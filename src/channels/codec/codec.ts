@@ -42,6 +42,8 @@ export interface CodecOptions {
   readonly slow: SlowCodec;
   /** Smallest copy that goes into a block; `Infinity`: none does. Absent: the limit of `blocks`. */
   readonly thresholdBytes?: number;
+  /** False: forged values must not take much more memory than their bytes. Default: true. */
+  readonly isTrusted?: boolean;
 }
 
 const noBlocks: readonly Block[] = [];
@@ -60,7 +62,11 @@ export class Codec {
     this.#blocks = options.blocks;
     this.#slow = options.slow;
     this.#values = new ValueWriter(options.blocks, ownOf(options).thresholdBytes);
-    this.#reader = new ValueReader(options.blocks, (bytes) => options.slow.decode(bytes));
+    this.#reader = new ValueReader(
+      options.blocks,
+      (bytes) => options.slow.decode(bytes),
+      ownOf(options).isTrusted !== false,
+    );
     this.#lent = noBlocks;
     this.#packWriter = undefined;
   }
@@ -131,7 +137,7 @@ export class Codec {
 
   /** Reads the next value. Input: throws CHANNEL_FRAME_CORRUPT, or what the slow codec throws. */
   read(reader: ByteReader): unknown {
-    return this.#reader.read(reader, 0);
+    return this.#reader.readWhole(reader);
   }
 }
 

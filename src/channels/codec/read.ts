@@ -4,6 +4,7 @@
 // Not here: the format (tags.ts), objects that come often (shapes.ts).
 
 import { CodedError } from '../../errors.js';
+import { memoryLimit } from '../../lib/index.js';
 import type { ByteReader } from '../bytes.js';
 import type { BlockStore } from '../types.js';
 import { defineField, readKeys, ShapeTable } from './shapes.js';
@@ -36,6 +37,11 @@ const maxShapeBytes = 1024;
 const pooledBytes = 1024;
 /** V8's limit is 2^30 bits; the sign counts as well. */
 const maxBigIntDigits = 2 ** 28 + 1;
+/** Estimates for 64 bits, in bytes. */
+const objectBytes = 64;
+const bareBytes = 220;
+const viewBytes = 220;
+const elementBytes = 8;
 const bigIntDigits = /^-?[0-9a-f]+$/;
 
 const shapes = new ShapeTable();
@@ -46,14 +52,35 @@ function corrupt(what: string): CodedError {
 
 /** One per codec. */
 export class ValueReader {
+  readonly #isTrusted: boolean;
+  /** Memory that the rest of a value may take, from a peer that is not trusted. */
+  #freeBytes: number;
   readonly #blocks: BlockStore | undefined;
   readonly #decodeSlow: (bytes: Uint8Array) => unknown;
   readonly #readValue: (reader: ByteReader, depth: number) => unknown;
 
-  constructor(blocks: BlockStore | undefined, decodeSlow: (bytes: Uint8Array) => unknown) {
+  /** `isTrusted` as of `CodecOptions`. */
+  constructor(
+    blocks: BlockStore | undefined,
+    decodeSlow: (bytes: Uint8Array) => unknown,
+    isTrusted: boolean,
+  ) {
+    this.#isTrusted = isTrusted;
+    this.#freeBytes = 0;
     this.#blocks = blocks;
     this.#decodeSlow = decodeSlow;
     this.#readValue = (reader, depth) => this.read(reader, depth);
+  }
+
+  /** Reads a value that is in none. Throws as `read`. */
+  readWhole(reader: ByteReader): unknown {
+    if (!this.#isTrusted) this.#freeBytes = memoryLimit(reader.limit - reader.position);
+    return this.read(reader, 0);
+  }
+
+  #take(sizeBytes: number): void {
+    this.#freeBytes -= sizeBytes;
+    if (this.#freeBytes < 0) throw corrupt('a value has too many parts for its size');
   }
 
   /** Reads the next value. Throws CHANNEL_FRAME_CORRUPT, or what the slow codec throws. */
@@ -89,10 +116,13 @@ export class ValueReader {
       case TAG_OBJECT_BARE:
         return this.#readBareObject(reader, depth + 1);
       case TAG_BYTES:
+        if (!this.#isTrusted) this.#take(viewBytes);
         return readBytes(reader);
       case TAG_BLOCK:
         return this.#readReference(reader);
       case TAG_SLOW:
+        // Each has a limit of its own, and none is written inside of another value.
+        if (!this.#isTrusted && depth > 0) throw corrupt('a value inside of another is of no kind');
         return this.#decodeSlow(reader.copy(reader.u32()));
       default:
         throw corrupt(`no value begins with tag ${tag}`);
@@ -104,6 +134,7 @@ export class ValueReader {
     const count = reader.u32();
     // Each value has at least one byte.
     if (count > reader.limit - reader.position) throw corrupt(`${count} items in too few bytes`);
+    if (!this.#isTrusted) this.#take(objectBytes + count * elementBytes);
     const items: unknown[] = [];
     for (let index = 0; index < count; index += 1) items.push(this.read(reader, depth));
     return items;
@@ -111,6 +142,7 @@ export class ValueReader {
 
   #readObject(reader: ByteReader, depth: number): Record<string, unknown> {
     checkDepth(depth);
+    if (!this.#isTrusted) this.#take(objectBytes);
     const keyBytes = reader.u32();
     if (keyBytes <= maxShapeBytes) {
       return shapes.find(reader, keyBytes).read(this.#readValue, reader, depth);
@@ -126,6 +158,7 @@ export class ValueReader {
 
   #readBareObject(reader: ByteReader, depth: number): Record<string, unknown> {
     checkDepth(depth);
+    if (!this.#isTrusted) this.#take(bareBytes);
     const object: Record<string, unknown> = Object.create(null);
     for (const key of splitKeys(reader, reader.u32())) object[key] = this.read(reader, depth);
     return object;

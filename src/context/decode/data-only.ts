@@ -3,36 +3,49 @@
 // Not here: the refusal on the side of the peer, with a better message for honest code (session.ts).
 
 import { CodedError } from '../../errors.js';
-import { parsePayload, special } from '../protocol.js';
+import {
+  listAt,
+  numberAt,
+  type Payload,
+  parsePayload,
+  propertyFlags,
+  special,
+} from '../protocol.js';
 import type { Importer } from '../types.js';
 import { asCorrupt, corrupt, format, read } from '../wire.js';
 import { decode } from './decode.js';
 import type { Memory } from './peer-memory.js';
+import { scan } from './scan.js';
 
 /** Makes the receiving half for a peer that may send data alone. */
 export function createDataImporter(): Importer {
   return { define: refuseCode, forget() {}, importFunction: refuseCode, importValue };
 }
 
-/** Throws `PARTITION_CODE` for the bytes of a value with code in it, `TRANSFER_CORRUPT`. */
+/** Throws what `importValue` would throw. */
 export function checkData(bytes: Uint8Array): void {
-  const { format: as, value } = read(bytes, undefined);
-  if (as === format.plain) return;
-  if (as !== format.graph) throw corrupt('a value was expected');
-  checkSpecials(parsePayload(value, bytes.byteLength));
+  readData(bytes);
 }
 
 function importValue(bytes: Uint8Array): unknown {
   try {
-    const { format: as, value } = read(bytes, undefined);
-    if (as === format.plain) return value;
-    if (as !== format.graph) throw corrupt('a value was expected');
-    const payload = parsePayload(value, bytes.byteLength);
-    checkSpecials(payload);
-    return decode(payload, nothingKept).root;
+    const { plain, payload } = readData(bytes);
+    return payload === undefined ? plain : decode(payload, nothingKept).root;
   } catch (error) {
     throw asCorrupt(error);
   }
+}
+
+/** Returns a value as V8 writes it, or a payload that holds data alone. */
+function readData(bytes: Uint8Array): { plain?: unknown; payload?: Payload } {
+  scan(bytes);
+  const { format: as, value } = read(bytes, undefined);
+  if (as === format.plain) return { plain: value };
+  if (as !== format.graph) throw corrupt('a value was expected');
+  const payload = parsePayload(value, bytes.byteLength);
+  checkSpecials(payload);
+  checkLists(payload);
+  return { payload };
 }
 
 /** Specials that hold texts, numbers and bytes. */
@@ -63,6 +76,25 @@ function checkSpecials({
     // Any other global would be called as a constructor.
     if (kind === special.error && !errorClasses.has(name)) refuseCode();
   }
+}
+
+/** Fix-ups of functions and classes. */
+const ofCode =
+  propertyFlags.absent | propertyFlags.restored | propertyFlags.above | propertyFlags.order;
+
+/** Each list is read once: a list that stands in many places would cost more than its bytes allow. */
+function checkLists({ properties, prototypes, fills, maxElements }: Payload): void {
+  let more = maxElements;
+  const count = (list: readonly unknown[]): void => {
+    more -= list.length;
+    if (more < 0) throw corrupt('its lists are longer than its bytes');
+  };
+  for (let at = 0; at < properties.length; at += 5) {
+    if ((numberAt(properties, at + 2) & ofCode) !== 0) refuseCode();
+    count(listAt(properties, at + 3));
+  }
+  for (let at = 1; at < prototypes.length; at += 2) count(listAt(prototypes, at));
+  for (let at = 1; at < fills.length; at += 2) count(listAt(fills, at));
 }
 
 function refuseCode(): never {

@@ -43,7 +43,7 @@ export function mayLackHeap({ exitCode, signal, error }: WorkerExit): boolean {
 
 /** Returns a value that was thrown and not caught in a worker, as an error. */
 export function uncaughtError(thrown: unknown): Error {
-  if (thrown instanceof Error) return thrown;
+  if (thrown instanceof Error && typeof thrown.message === 'string') return thrown;
   return new Error(`${messageOf(thrown)} was thrown`, { cause: thrown });
 }
 

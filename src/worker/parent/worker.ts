@@ -45,6 +45,7 @@ import {
   parseMemory,
   parseReady,
   runTimeUnitsPerMs,
+  streamLeadItems,
   type WorkerMemory,
   type WorkerTicket,
 } from '../protocol.js';
@@ -98,6 +99,8 @@ let lastWorkerId = 0;
 /** Maximum time for a channel to end after its process has, in ms. */
 const channelEndMs = 2_000;
 const mib = 2 ** 20;
+/** Frames for a partition that may wait for room: one that never reads would make them grow without limit. */
+const maxWaitingFrames = 10_000;
 const noBytes = new Uint8Array(0);
 const noProgram: ProgramFiles = { urls: [], main: '' };
 const noSetUp = { id: noSetup, definitions: [], state: undefined, buffers: [] };
@@ -143,6 +146,8 @@ export class Worker<C extends Call> implements EndingWorker {
   readonly #reclaimedSlots: number[] = [];
   readonly #sentAt: number[] = [];
   #sentCount = 0;
+  /** By slot: items that the stream of a partition may still send; `undefined`: none streams there. */
+  readonly #credits: (number | undefined)[] = [];
   /** The table as it was when the worker ended. */
   #lost: (C | undefined)[] = [];
   /** Module that it was loading for a call when it ended. Unknown without claims. */
@@ -483,7 +488,10 @@ export class Worker<C extends Call> implements EndingWorker {
 
   /** Lets a stream send `items` more; 0 ends it. */
   grant(slot: number, items: number): void {
-    if (!this.#hasChannelEnded) this.#link.post(frame.credit, slot, items, undefined);
+    if (this.#hasChannelEnded) return;
+    const credit = this.#credits[slot];
+    if (credit !== undefined) this.#credits[slot] = credit + items;
+    this.#link.post(frame.credit, slot, items, undefined);
   }
 
   /** Lets it drop a pinned function. */
@@ -552,6 +560,7 @@ export class Worker<C extends Call> implements EndingWorker {
 
   #leave(slot: number): void {
     this.#calls[slot] = undefined;
+    this.#credits[slot] = undefined;
     this.inFlight -= 1;
     if (this.inFlight === 0 && this.#life.state !== 'starting') this.#link.unref();
   }
@@ -565,7 +574,7 @@ export class Worker<C extends Call> implements EndingWorker {
       case frame.stream:
       case frame.item: {
         const call = this.#calls[slot];
-        if (call === undefined) break;
+        if (call === undefined || !this.#mayStream(kind, slot)) break;
         if (kind === frame.stream) this.#tasks.onStream(this, call, slot);
         else this.#item(call, body);
         break;
@@ -601,11 +610,33 @@ export class Worker<C extends Call> implements EndingWorker {
     }
   }
 
+  /** False: a partition streams twice at one call, or sends items that nobody has asked for. */
+  #mayStream(kind: number, slot: number): boolean {
+    if (this.#settings.partition === undefined) return true;
+    const credit = this.#credits[slot];
+    const isItem = kind === frame.item;
+    if (isItem ? credit !== undefined && credit > 0 : credit === undefined) {
+      this.#credits[slot] = isItem ? (credit ?? 0) - 1 : streamLeadItems;
+      return true;
+    }
+    this.#distrust(
+      new CodedError(
+        'WORKER_PROTOCOL',
+        `${this.label} sent ${isItem ? 'an item' : 'a stream'} too much`,
+      ),
+    );
+    return false;
+  }
+
   #reported(slot: number, number: number, body: ByteReader): void {
     const isAnswered = this.#settings.partition !== undefined;
     const taken = (answer?: unknown): void => {
       if (this.#hasChannelEnded) return;
       this.#link.post(frame.reported, slot, number, isAnswered ? answer : undefined, 'the answer');
+      if (this.#link.waitingFrames <= maxWaitingFrames) return;
+      this.#distrust(
+        new CodedError('WORKER_PROTOCOL', `${this.label} reports, and reads no answer`),
+      );
     };
     let value: unknown;
     const call = this.#calls[slot];
@@ -718,6 +749,14 @@ export class Worker<C extends Call> implements EndingWorker {
     if (isUnreadable(error))
       this.#handle.kill(); // a worker that cannot be read is replaced
     else this.#link.close(); // it left first (its set-up failed), and waits for our close
+    if (this.#settings.partition !== undefined) this.#killLater();
+  }
+
+  /** Ends a partition that has left its channel, and stays: nobody could use it, and none would replace it. */
+  #killLater(): void {
+    setTimeout(() => {
+      if (this.#exit === undefined) this.#handle.kill();
+    }, channelEndMs).unref();
   }
 
   #finish(exit: WorkerExit): void {

@@ -2,6 +2,7 @@
 // bubblewrap makes the namespaces, `manycore-enter enter` sets Landlock and seccomp, and becomes the program.
 // Not here: the limits themselves (crates/enter), the start of a worker (sandbox.ts).
 
+import { relative } from 'node:path';
 import { type Binding, packageFilesAbove } from './files.js';
 import { partitionTools } from './layers.js';
 import type { FilledSandbox } from './options.js';
@@ -37,12 +38,13 @@ export function heapMb({ memoryMb }: FilledSandbox): number {
 export function commandLine(program: SandboxedProgram): string[] {
   const { sandbox, command } = program;
   const { enter, bubblewrap } = partitionTools(sandbox.allow);
-  const bindings = [...program.bindings, ...given(sandbox.read)];
+  const bindings = [...program.bindings, ...readable(sandbox)];
   return [
     ...[enter, 'run', ...limits(program), '--'],
     ...[bubblewrap, ...namespaces(sandbox)],
     ...[...bindings, { from: enter, to: enter }].flatMap(({ from, to }) => ['--ro-bind', from, to]),
-    ...given(sandbox.write).flatMap(({ from, to }) => ['--bind', from, to]),
+    ...sandbox.write.flatMap((path) => ['--bind', path, path]),
+    ...['--remount-ro', '/dev', '--remount-ro', '/'],
     ...['--', enter, 'enter', ...rights(sandbox, bindings), '--'],
     ...command,
   ];
@@ -92,8 +94,20 @@ function rights(sandbox: FilledSandbox, bindings: readonly Binding[]): string[] 
   ];
 }
 
-/** Binds files of the user's options, and those that say how modules there are written. */
-function given(paths: readonly string[]): Binding[] {
-  const all = paths.flatMap((path) => [path, ...packageFilesAbove(path)]);
-  return [...new Set(all)].map((path) => ({ from: path, to: path }));
+/**
+ * Binds what may be read beside own files: the paths of the options, and the files that say how modules in them are
+ * written. Nothing below a folder of `write`, which shows it already: a link that a partition has left there would be
+ * followed when the next one starts.
+ */
+function readable({ read, write }: FilledSandbox): Binding[] {
+  const all = [...read, ...[...read, ...write].flatMap(packageFilesAbove)];
+  const isOpen = (path: string): boolean => write.some((folder) => isWithin(path, folder));
+  return [...new Set(all)]
+    .filter((path) => !isOpen(path))
+    .map((path) => ({ from: path, to: path }));
+}
+
+function isWithin(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way !== '..' && !way.startsWith('../');
 }

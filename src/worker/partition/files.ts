@@ -66,9 +66,13 @@ function withAlias(folder: string): readonly Binding[] {
   return isAliased ? [own, { from: folder, to: folder.slice('/usr'.length) }] : [own];
 }
 
-/** The packages that manycore imports in a worker. */
+/** The packages that manycore imports in a worker, where it looks for them: they may be links to elsewhere. */
 function dependencyFolders(entry: string): readonly string[] {
-  return dependencies.map((name) => dirname(createRequire(entry).resolve(`${name}/package.json`)));
+  return dependencies.flatMap((name) => {
+    const folders = createRequire(entry).resolve.paths(name) ?? [];
+    const found = folders.map((folder) => join(folder, name)).find((folder) => existsSync(folder));
+    return found === undefined ? [] : [found];
+  });
 }
 
 /** The compiled files of manycore, and the file that says how they are written. */
