@@ -158,6 +158,8 @@ export class Worker<C extends Call> implements EndingWorker {
   /** Reason why it will not be ready, known before it ends. */
   #startFailure: KnownFailure | undefined;
   #hasChannelEnded = false;
+  /** True: a partition that is about to be ended for what it has sent. */
+  #isDistrusted = false;
   /** Uncaught error that it reported before its end. */
   #uncaught: Error | undefined;
 
@@ -566,6 +568,7 @@ export class Worker<C extends Call> implements EndingWorker {
   }
 
   #receive(kind: number, slot: number, target: number, body: ByteReader): void {
+    if (this.#isDistrusted) return;
     switch (kind) {
       case frame.result:
       case frame.error:
@@ -696,7 +699,9 @@ export class Worker<C extends Call> implements EndingWorker {
 
   /** Ends a partition that sends what no honest one does: its other values are no better. */
   #distrust(error: unknown): void {
-    if (this.#settings.partition === undefined) return;
+    if (this.#settings.partition === undefined || this.#isDistrusted) return;
+    this.#isDistrusted = true;
+    this.isRetiring = true; // another call must not be lost with it
     const known = readError(error);
     setImmediate(() => this.#link.fail(known)); // behind the answer of the call
   }

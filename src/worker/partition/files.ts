@@ -66,7 +66,7 @@ function withAlias(folder: string): readonly Binding[] {
   return isAliased ? [own, { from: folder, to: folder.slice('/usr'.length) }] : [own];
 }
 
-/** The packages that manycore imports in a worker, where it looks for them: they may be links to elsewhere. */
+/** The packages that manycore imports in a worker, by the paths of its imports: they may be links to elsewhere. */
 function dependencyFolders(entry: string): readonly string[] {
   return dependencies.flatMap((name) => {
     const folders = createRequire(entry).resolve.paths(name) ?? [];
