@@ -4,7 +4,7 @@
 // Not here: the order of the tokens, which V8 checks.
 
 import v8 from 'node:v8';
-import { memoryLimit } from '../../lib/index.js';
+import { jsonOf, memoryLimit } from '../../lib/index.js';
 import { corrupt, memory } from '../wire.js';
 
 /** Estimates for 64 bits. */
@@ -109,7 +109,7 @@ class Scanner {
         this.#view();
         break;
       default: // V8's own buffers and views, its errors, shared memory, WebAssembly
-        throw corrupt(`no value begins with ${JSON.stringify(tag)}`);
+        throw corrupt(`no value begins with ${jsonOf(tag)}`);
     }
   }
 

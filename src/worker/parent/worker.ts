@@ -98,6 +98,8 @@ type WorkerState = 'starting' | 'ready' | 'closing' | 'ended';
 let lastWorkerId = 0;
 /** Maximum time for a channel to end after its process has, in ms. */
 const channelEndMs = 2_000;
+/** Maximum time for the user's teardown of a partition, in ms. */
+const teardownMs = 30_000;
 const mib = 2 ** 20;
 /** Frames for a partition that may wait for room: one that never reads would make them grow without limit. */
 const maxWaitingFrames = 10_000;
@@ -512,6 +514,7 @@ export class Worker<C extends Call> implements EndingWorker {
     if (!this.#life.tryTransition('closing')) return;
     this.#handle.ref();
     this.#link.close();
+    if (this.#settings.partition !== undefined) this.#killLater();
   }
 
   /** Ends it now; `onExit` follows. */
@@ -757,11 +760,14 @@ export class Worker<C extends Call> implements EndingWorker {
     if (this.#settings.partition !== undefined) this.#killLater();
   }
 
-  /** Ends a partition that has left its channel, and stays: nobody could use it, and none would replace it. */
+  /** Ends a partition that stays when it is to leave, or without its channel: no other would take its place. */
   #killLater(): void {
+    const waitMs = this.#settings.hasTeardown ? teardownMs : channelEndMs;
     setTimeout(() => {
-      if (this.#exit === undefined) this.#handle.kill();
-    }, channelEndMs).unref();
+      if (this.#exit !== undefined) return;
+      if (this.inFlight > 0 && !this.#hasChannelEnded) this.#killLater();
+      else this.#handle.kill();
+    }, waitMs).unref();
   }
 
   #finish(exit: WorkerExit): void {
