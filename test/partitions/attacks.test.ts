@@ -332,7 +332,7 @@ test('a folder to read or write shows nothing around it', { skip }, async (t) =>
       read: fs.readFileSync(`${from}/file`, 'utf8'),
       changed: await outcome(() => fs.appendFileSync(`${from}/file`, 'x')),
       made: await outcome(() => fs.writeFileSync(`${from}/new`, 'x')),
-      removed: await outcome(() => fs.rmSync(`${from}/file`)),
+      removed: await outcome(() => fs.unlinkSync(`${from}/file`)),
       written: await outcome(() => fs.writeFileSync(`${to}/new`, 'x')),
       followed: await outcome(() => fs.readFileSync(`${to}/out/key`)),
       followedFromRead: await outcome(() => fs.readFileSync(`${from}/out/key`)),
@@ -409,7 +409,11 @@ const ends: readonly {
   {
     name: 'output',
     run: () => {
-      for (;;) fs.writeSync(2, Buffer.alloc(2 ** 16, 97));
+      for (;;) {
+        try {
+          fs.writeSync(2, Buffer.alloc(2 ** 16, 97));
+        } catch {} // the pipe is full
+      }
     },
     seen: /more than 1 MiB of output/,
     limits: { outputMb: 1 },

@@ -1,7 +1,9 @@
 // Calls, results and ends of workers in sandboxes: what they mean for processes they mean here, too.
 
 import assert from 'node:assert/strict';
+import { dirname } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { hasCode } from '../../src/errors.js';
 import { Pool, pmap } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
@@ -81,6 +83,19 @@ test('a limit that ends a sandbox is named, and another takes its place', { skip
     return true;
   });
   assert.equal(await pool.run(() => 2), 2);
+});
+
+test('a folder with the files of node or manycore cannot be written', { skip }, async (t) => {
+  for (const write of [dirname(process.execPath), '/', dirname(fileURLToPath(import.meta.url))]) {
+    const pool = sandboxPool(t, { write: [write] });
+    await assert.rejects(
+      pool.run(() => 1),
+      (error) => {
+        assert.match(String(error), /worker\.write is .*: it must be apart from/);
+        return true;
+      },
+    );
+  }
 });
 
 test('nothing is left of a hundred sandboxes', { skip }, async () => {

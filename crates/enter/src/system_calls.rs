@@ -86,6 +86,8 @@ const PLAIN: &[i64] = &[
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
     libc::SYS_sched_getaffinity,
+    libc::SYS_sched_getparam,
+    libc::SYS_sched_getscheduler,
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_yield,
     libc::SYS_set_robust_list,

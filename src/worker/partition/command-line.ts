@@ -2,8 +2,7 @@
 // bubblewrap makes the namespaces, `manycore-enter enter` sets Landlock and seccomp, and becomes the program.
 // Not here: the limits themselves (crates/enter), the start of a worker (sandbox.ts).
 
-import { relative } from 'node:path';
-import { type Binding, packageFilesAbove } from './files.js';
+import { type Binding, isWithin, packageFilesAbove } from './files.js';
 import { partitionTools } from './layers.js';
 import type { FilledSandbox } from './options.js';
 
@@ -105,9 +104,4 @@ function readable({ read, write }: FilledSandbox): Binding[] {
   return [...new Set(all)]
     .filter((path) => !isOpen(path))
     .map((path) => ({ from: path, to: path }));
-}
-
-function isWithin(path: string, folder: string): boolean {
-  const way = relative(folder, path);
-  return way !== '..' && !way.startsWith('../');
 }

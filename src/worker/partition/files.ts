@@ -2,7 +2,7 @@
 
 import { existsSync, lstatSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { nativePath } from '../../native.js';
 
 /** A file or folder of this system, and its place in the partition. */
@@ -46,6 +46,12 @@ export function packageFilesAbove(path: string): readonly string[] {
     if (existsSync(file)) found.push(file);
   }
   return found;
+}
+
+/** True: `path` is `folder`, or below it. */
+export function isWithin(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way !== '..' && !way.startsWith('../');
 }
 
 function at(path: string): Binding {

@@ -7,9 +7,14 @@ import type { OutputListener } from '../parent/output.js';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it finds
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 
+/** Returns `text` without characters that a terminal would obey. */
+export function printable(text: string): string {
+  return text.replace(controls, '\ufffd');
+}
+
 export const passOn: OutputListener = (text, { stream }) => passOutput(text, stream);
 
 export function passOutput(text: string, stream: 'stdout' | 'stderr'): void {
   const to = stream === 'stdout' ? process.stdout : process.stderr;
-  to.write(text.replace(controls, '\ufffd'));
+  to.write(printable(text));
 }

@@ -4,21 +4,29 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import type { ChannelOffer } from '../../channels/index.js';
-import { clearTimeout, defer, jsonOf, messageOf, ownOf, setTimeout } from '../../lib/index.js';
+import {
+  clearTimeout,
+  defer,
+  invalid,
+  jsonOf,
+  messageOf,
+  ownOf,
+  setTimeout,
+} from '../../lib/index.js';
 import { entryFile } from '../parent/entry-file.js';
 import { afterOutput, listenToOutput, type OutputListener } from '../parent/output.js';
 import type { WorkerTicket } from '../protocol.js';
 import type { WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
 import { channelFd, commandLine, heapMb, statusFd } from './command-line.js';
 import { causeOf, refusalOf, textOf } from './ends.js';
-import { workerFiles } from './files.js';
+import { type Binding, isWithin, workerFiles } from './files.js';
 import { unavailable } from './layers.js';
 import type { FilledSandbox } from './options.js';
 import { passOn } from './own-output.js';
 
 const mib = 2 ** 20;
-/** Time in which `run` ends the partition and removes its groups, in ms. */
-const killMs = 2000;
+/** Time in which `run` ends the partition and removes its groups, of which there may be three, in ms. */
+const killMs = 10_000;
 
 /** Starts the worker; a start that the system refuses is an exit with the error. Throws `PARTITION_UNAVAILABLE`. */
 export function startSandbox(
@@ -28,9 +36,11 @@ export function startSandbox(
   sandbox: FilledSandbox,
 ): WorkerHandle {
   const entry = entryFile();
+  const bindings = workerFiles(entry);
+  checkWrites(sandbox, bindings);
   const [program = '', ...args] = commandLine({
     sandbox,
-    bindings: workerFiles(entry),
+    bindings,
     lastFd: channelFd,
     command: [
       process.execPath,
@@ -43,11 +53,20 @@ export function startSandbox(
   const spawnOptions: SpawnOptions = {
     stdio: ['ignore', 'pipe', 'pipe', ...offer.stdio, 'pipe'],
     env: {},
+    detached: true, // a Ctrl-C reaches the whole group of a terminal: the parent decides about its workers
     windowsHide: true,
   };
   const child = spawn(program, args, ownOf(spawnOptions));
   child.unref();
   return new SandboxHandle(child, ticket.workerId, options, sandbox);
+}
+
+/** Refuses folders in which a partition could change what the next one runs. */
+function checkWrites({ write }: FilledSandbox, bindings: readonly Binding[]): void {
+  for (const path of write) {
+    const own = bindings.find(({ from }) => isWithin(from, path) || isWithin(path, from));
+    if (own !== undefined) throw invalid('worker.write', path, `apart from ${own.from}`);
+  }
 }
 
 class SandboxHandle implements WorkerHandle {
@@ -60,13 +79,14 @@ class SandboxHandle implements WorkerHandle {
 
   constructor(child: ChildProcess, worker: number, options: WorkerOptions, sandbox: FilledSandbox) {
     this.#child = child;
+    const { stdout, stderr } = child; // without a descriptor left there are none
     const stdio: readonly unknown[] = Array.isArray(child.stdio) ? child.stdio : [];
     const pipe = stdio[channelFd];
     this.pipe = pipe instanceof Duplex ? pipe : undefined;
     const status = textOf(stdio[statusFd]);
     const limit = new OutputLimit(sandbox.outputMb, () => this.#endFor(limit.error));
     const listener = limit.around(options.onOutput ?? passOn);
-    const output = listenToOutput(child.stdout, child.stderr, worker, listener);
+    const output = listenToOutput(stdout ?? null, stderr ?? null, worker, listener);
     const { promise, resolve } = defer<WorkerExit>();
     this.exited = promise;
     child.once('error', (error) => {
