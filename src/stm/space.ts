@@ -5,7 +5,7 @@
 import { CodedError } from '../errors.js';
 import { nodeCrypto } from '../lib/index.js';
 import { callNative, type NativeTransactions, requireNative } from '../native.js';
-import { sharedMemoryProblem, threadSpace, transactionSettings } from '../worker/index.js';
+import { spaceProblem, threadSpace, transactionSettings } from '../worker/index.js';
 import { ThreadTransactions } from './threads/transactions.js';
 
 /** The order of `NativeTransactions.places()`. */
@@ -53,7 +53,7 @@ export function onWake(listener: () => void): void {
 
 /** Takes part in the memory. Throws `NATIVE_MISSING`, `NATIVE_REFUSED`, `OPTION_INVALID`, `STM_CROWDED`. */
 export function openSpace(): Space {
-  const problem = sharedMemoryProblem();
+  const problem = spaceProblem();
   const id = nodeCrypto().randomInt(1, 2 ** 31);
   const native = problem === undefined ? nativeOf(id) : threadTransactions(problem, id);
   const numbers = native.places();

@@ -10,7 +10,13 @@ export {
   keepTo,
   startOn,
 } from './both/cores.js';
-export { adoptSpace, isSharedMemory, shared, sharedMemoryProblem } from './both/shared-memory.js';
+export {
+  adoptSpace,
+  isSharedMemory,
+  shared,
+  sharedMemoryProblem,
+  spaceProblem,
+} from './both/shared-memory.js';
 export { channelFds } from './both/shared-worker-protocol.js';
 export {
   endTurn,

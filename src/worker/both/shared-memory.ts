@@ -103,6 +103,22 @@ export function adoptSpace(fd: number | undefined): void {
   else callNative(() => nativeBinding()?.adoptSpace(fd));
 }
 
+let isOfPartition = false;
+
+/** Refuses the transactional memory to this process, whose code is not trusted. */
+export function refuseSpace(): void {
+  isOfPartition = true;
+}
+
+/** Returns the reason why there is no transactional memory here; see `sharedMemoryProblem`. */
+export function spaceProblem(): CodedError | undefined {
+  if (!isOfPartition) return sharedMemoryProblem();
+  return new CodedError(
+    'STM_OTHER_MEMORY',
+    'a sandbox has no part in the transactional memory of the program: pass values, and return them',
+  );
+}
+
 /** Lets transactions that sleep go on where a worker of this process has ended in the middle of its commit. */
 export function noteEnd(): void {
   // Words that a worker has forged are no reason to fail here: others find the end of that worker within a second.

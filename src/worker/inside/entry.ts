@@ -11,7 +11,7 @@ import { nativeBinding } from '../../native.js';
 import { ConcurrencyLimit } from '../both/concurrency-limit.js';
 import { Loads } from '../both/loads.js';
 import { Parcels } from '../both/parcels.js';
-import { adoptSpace } from '../both/shared-memory.js';
+import { adoptSpace, refuseSpace } from '../both/shared-memory.js';
 import { parseTicket, type WorkerTicket } from '../protocol.js';
 import { taskSignal } from './current-task.js';
 import { markAsWorker } from './inside.js';
@@ -38,6 +38,7 @@ function prepareProcess(ticket: WorkerTicket): void {
     process.title = `manycore worker ${ticket.workerId}`;
     process.argv.splice(2, 1);
     if (isPartition) {
+      refuseSpace();
       setImportRemedy(
         'a sandbox has no files but those below `read`: partitionNeeds(fn) names the folders of what a function imports',
       );
