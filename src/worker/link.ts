@@ -50,7 +50,7 @@ export interface LinkOptions {
   /** Set if the peer is a thread of this process. */
   readonly parcels?: Parcels | undefined;
   /** Frames that a peer which is not trusted may send: another one ends the channel. Default: all. */
-  readonly frames?: ReadonlySet<number> | undefined;
+  readonly frames: ReadonlySet<number> | undefined;
   /** Prefix of the path in errors about values sent from here: "an argument", "the result". */
   readonly what: string;
   readonly events: LinkEvents;

@@ -29,6 +29,7 @@ class Parent {
       concurrencyLimit: new ConcurrencyLimit(1),
       maxRssBytes: 0,
       isThread: true,
+      isPartition: false,
       onLearn: () => {},
       onTurn: () => {},
       onClose: () => {},
@@ -39,6 +40,7 @@ class Parent {
       end: offer.open(undefined),
       exporter: this.#exporter,
       importer,
+      frames: undefined,
       what: 'an argument',
       events: {
         onFrame: (kind, slot, target, body) => {

@@ -58,6 +58,7 @@ export class BusLink implements Peer {
       end,
       exporter,
       importer: createImporter({ exporter, buffers }),
+      frames: undefined,
       what: 'the message',
       events: {
         onFrame: (kind, task, target, body) => this.#receive(kind, task, target, body),

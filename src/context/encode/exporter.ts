@@ -8,7 +8,7 @@
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../../errors.js';
-import { inheritedElement } from '../../lib/index.js';
+import { inheritedElement, ownOf } from '../../lib/index.js';
 import { beginCapture, endCapture } from '../closures/captures.js';
 import { watch, watchTexts } from '../closures/changes.js';
 import { type Described, slotValues } from '../closures/describe.js';
@@ -115,9 +115,10 @@ export class ContextExporter implements OwnExporter {
   readonly #needs = new Map<number, readonly number[]>();
 
   constructor(
-    { buffers, ownsCode = false, isDataOnly = false }: ExporterOptions,
-    state: ExporterState = new ExporterState(ownsCode),
+    options: ExporterOptions,
+    state: ExporterState = new ExporterState(ownOf(options).ownsCode ?? false),
   ) {
+    const { buffers, isDataOnly = false } = ownOf(options);
     this.state = state;
     this.#buffers = buffers;
     this.#functions = new Functions(

@@ -28,7 +28,7 @@ export interface SessionOptions {
   readonly maxRssBytes: number;
   readonly isThread: boolean;
   /** True: it may send data alone. */
-  readonly isPartition?: boolean;
+  readonly isPartition: boolean;
   /** For a thread. */
   readonly parcels?: Parcels | undefined;
   /** A definition was read; `loading` while it loads modules. */
@@ -51,7 +51,7 @@ export class Session {
   #setup: ((isEnd?: boolean) => unknown) | undefined;
 
   constructor(options: SessionOptions) {
-    const { end, concurrencyLimit, maxRssBytes, isThread, isPartition = false } = options;
+    const { end, concurrencyLimit, maxRssBytes, isThread, isPartition } = options;
     const { parcels, onLearn, onTurn, onClose } = options;
     const carrier = bufferCarrier(() => end.blocks, parcels);
     const exporter = createLateExporter({ buffers: carrier, isDataOnly: isPartition });
@@ -61,6 +61,7 @@ export class Session {
       exporter,
       importer,
       parcels,
+      frames: undefined,
       what: 'the result',
       events: {
         onFrame: (kind, task, target, body) => {

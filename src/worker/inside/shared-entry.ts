@@ -72,6 +72,7 @@ function grant(lease: number, pid: number): void {
     concurrencyLimit,
     maxRssBytes: 0,
     isThread: false,
+    isPartition: false,
     onLearn: () => {},
     onTurn: (isAtWork) => {
       if (isAtWork) session.takeTurn();
