@@ -35,7 +35,7 @@ interface Attempt {
   /** The layer that refuses, and what is refused. */
   readonly name: string;
   readonly run: () => unknown;
-  /** What `run` returns: the code of an error, or `done`. */
+  /** The result of `run`: the code of an error, or `done`. */
   readonly seen: unknown;
   readonly limits?: Limits;
 }
@@ -188,7 +188,7 @@ const calls: readonly Attempt[] = [
     run: () => outcome(() => process.getBuiltinModule('node:os').setPriority(-5)),
     seen: 'ERR_SYSTEM_ERROR',
   },
-  // What it has.
+  // Resources that it has.
   {
     name: 'environment: three variables',
     run: () =>

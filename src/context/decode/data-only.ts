@@ -12,6 +12,7 @@ import {
   special,
 } from '../protocol.js';
 import type { Importer } from '../types.js';
+import { errorNames } from '../values/error-names.js';
 import { asCorrupt, corrupt, format, read } from '../wire.js';
 import { decode } from './decode.js';
 import type { Memory } from './peer-memory.js';
@@ -57,11 +58,6 @@ const dataKinds: ReadonlySet<unknown> = new Set([
   special.buffer,
   special.boxedSymbol,
 ]);
-const errorClasses: ReadonlySet<unknown> = new Set(
-  'Error TypeError RangeError SyntaxError ReferenceError EvalError URIError AggregateError'.split(
-    ' ',
-  ),
-);
 
 function checkSpecials({
   specials,
@@ -74,7 +70,7 @@ function checkSpecials({
   for (const [kind, name] of specials) {
     if (!dataKinds.has(kind)) refuseCode();
     // Any other global would be called as a constructor.
-    if (kind === special.error && !errorClasses.has(name)) refuseCode();
+    if (kind === special.error && !errorNames.has(String(name))) refuseCode();
   }
 }
 

@@ -155,7 +155,7 @@ class Scanner {
     this.varint();
   }
 
-  /** As `Writer` of wire.ts writes it. */
+  /** Steps over a view, in the form of `Writer` in wire.ts. */
   #view(): void {
     this.#take(viewBytes);
     this.varint();

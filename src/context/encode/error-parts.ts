@@ -3,16 +3,11 @@
 
 import { descriptorOf, type OwnDescriptor, ownOf } from '../../lib/index.js';
 import { propertyFlags, special } from '../protocol.js';
+import { errorNames } from '../values/error-names.js';
 import { isSystemError } from '../values/node-errors.js';
 import { isPlain } from '../values/plain.js';
 import { twinHere } from '../values/realms.js';
 import { builtinPrototype } from './leaves.js';
-
-const errorNames = new Set(
-  'Error TypeError RangeError SyntaxError ReferenceError EvalError URIError AggregateError'.split(
-    ' ',
-  ),
-);
 
 /** The prototypes of the built-in classes of errors. */
 export function errorPrototypes(): Set<unknown> {

@@ -9,7 +9,7 @@ import { nodeFiles, packageFilesAbove } from './files.js';
 import { fillSandbox, type SandboxOptions } from './options.js';
 
 export interface ProgramEnd {
-  /** As of a shell: 128 and the number of a signal that has ended it. */
+  /** The code that a shell would have: 128 and the number of a signal that has ended it. */
   readonly exitCode: number;
   /** The limit that has ended it. */
   readonly cause: Error | undefined;
