@@ -65,6 +65,7 @@ export {
   fillSandbox,
   type MissingLayer,
   type SandboxOptions,
+  sandboxOptionNames,
 } from './partition/options.js';
 export { passOutput } from './partition/own-output.js';
 export { runInSandbox } from './partition/program.js';

@@ -3,8 +3,13 @@
 
 import type { AnyFunction } from '../../context/index.js';
 import { CodedError } from '../../errors.js';
-import { invalid, jsonOf, messageOf, notFunction, ownOf, ownOptions } from '../../lib/index.js';
-import { fillSandbox, grantedCores, type SandboxOptions } from '../../worker/index.js';
+import { invalid, jsonOf, messageOf, notFunction, ownOptions } from '../../lib/index.js';
+import {
+  fillSandbox,
+  grantedCores,
+  type SandboxOptions,
+  sandboxOptionNames,
+} from '../../worker/index.js';
 import { type CallOptions, fillCallOptions } from '../options.js';
 import { Pool, type TaskResult } from '../pool.js';
 
@@ -33,20 +38,7 @@ export interface SourceOptions extends SandboxedOptions {
 
 const callNames = ['timeoutMs', 'signal'] as const;
 const sourceNames = ['args', 'functions'] as const;
-const sandboxNames = [
-  'read',
-  'write',
-  'network',
-  'env',
-  'memoryMb',
-  'maxProcesses',
-  'cpuPercent',
-  'fileMb',
-  'resultMb',
-  'outputMb',
-  'allow',
-] as const satisfies readonly (keyof SandboxOptions)[];
-const sandboxedNames: ReadonlySet<string> = new Set([...sandboxNames, ...callNames]);
+const sandboxedNames: ReadonlySet<string> = new Set([...sandboxOptionNames, ...callNames]);
 const allNames: ReadonlySet<string> = new Set([...sandboxedNames, ...sourceNames]);
 /** Time for code that arrives as text: most of it computes a value, or goes on for ever. */
 const sourceTimeoutMs = 5000;
@@ -116,10 +108,9 @@ function poolOfSources(options: SandboxedOptions): Pool {
   return made;
 }
 
-function sandboxOf(options: SandboxedOptions): SandboxOptions {
-  const own = ownOf(options);
-  const entries = sandboxNames.map((name) => [name, own[name]]);
-  return { ...Object.fromEntries(entries), kind: 'sandbox' };
+function sandboxOf(given: SourceOptions): SandboxOptions {
+  const { timeoutMs: _, signal: __, args: ___, functions: ____, ...sandbox } = given;
+  return { ...sandbox, kind: 'sandbox' };
 }
 
 function callOf({ timeoutMs, signal }: SandboxedOptions): CallOptions {

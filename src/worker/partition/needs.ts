@@ -1,12 +1,12 @@
 // The folders that a function needs in a sandbox, where its modules are imported again.
 
-import { existsSync } from 'node:fs';
 import { createRequire, isBuiltin } from 'node:module';
-import { dirname, join, sep } from 'node:path';
+import { dirname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type AnyFunction, moduleDefinition } from '../../context/index.js';
 import { notFunction } from '../../lib/index.js';
 import { parentExporter } from '../parent/exporter.js';
+import { isWithin, packageFilesAbove } from './files.js';
 
 /**
  * Returns folders for the option `read` of a sandbox in which `fn` is to run: of each module that it imports the folder
@@ -22,7 +22,9 @@ export function partitionNeeds(fn: AnyFunction): string[] {
     return module === undefined || isBuiltin(module.specifier) ? [] : [fileOf(module)];
   });
   const folders = [...new Set(files.map(folderOf))].sort();
-  return folders.filter((folder, at) => !folders.slice(0, at).some((above) => isIn(folder, above)));
+  return folders.filter(
+    (folder, at) => !folders.slice(0, at).some((above) => isWithin(folder, above)),
+  );
 }
 
 function fileOf({ specifier, parent }: { specifier: string; parent: string }): string {
@@ -34,12 +36,6 @@ function folderOf(file: string): string {
   const inside = file.lastIndexOf(`${sep}node_modules${sep}`);
   if (inside >= 0) return file.slice(0, inside + `${sep}node_modules`.length);
   const nearest = dirname(file);
-  for (let folder = nearest; folder !== dirname(folder); folder = dirname(folder)) {
-    if (existsSync(join(folder, 'package.json'))) return folder;
-  }
-  return nearest;
-}
-
-function isIn(folder: string, above: string): boolean {
-  return folder === above || folder.startsWith(`${above}${sep}`);
+  const [own] = packageFilesAbove(nearest);
+  return own === undefined ? nearest : dirname(own);
 }

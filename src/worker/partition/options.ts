@@ -67,6 +67,11 @@ const sandboxReaders = {
   allow: inWorker(missing),
 } satisfies Readers<SandboxOptions>;
 
+/** The names of all options but `kind`. */
+export const sandboxOptionNames: readonly string[] = Object.keys(sandboxReaders).filter(
+  (name) => name !== 'kind',
+);
+
 export type FilledSandbox = Read<typeof sandboxReaders>;
 
 /** Checks and fills the options of a partition. Throws `OPTION_INVALID`. */
