@@ -9,12 +9,16 @@ import { CodedError } from '../../../errors.js';
 import { warm } from '../../../pool/index.js';
 import { grantedCores } from '../../../worker/index.js';
 
+/** Returns the path of a program. Throws `CLI_FILE_NOT_FOUND`. */
+export function programFile(file: string): string {
+  const path = resolve(file);
+  if (existsSync(path) && statSync(path).isFile()) return path;
+  throw new CodedError('CLI_FILE_NOT_FOUND', `there is no file ${path}: give the program to run`);
+}
+
 /** Runs the program. Throws `CLI_FILE_NOT_FOUND`. Errors of the program end the process as under `node`. */
 export function runFile(file: string, args: readonly string[]): void {
-  const path = resolve(file);
-  if (!existsSync(path) || !statSync(path).isFile()) {
-    throw new CodedError('CLI_FILE_NOT_FOUND', `there is no file ${path}: give the program to run`);
-  }
+  const path = programFile(file);
   sizeBlockingPool();
   // A pool that cannot start rejects the program's first call, not this.
   warm().catch(() => {});

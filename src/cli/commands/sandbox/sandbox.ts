@@ -1,9 +1,9 @@
 // `manycore sandbox FILE [ARGS]`: runs a program whose code is not trusted, as `node FILE ARGS` does, in a sandbox.
 
-import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CodedError } from '../../../errors.js';
 import { passOutput, runInSandbox, type SandboxOptions } from '../../../worker/index.js';
+import { programFile } from '../run/run.js';
 
 export interface SandboxFlags
   extends Pick<
@@ -25,10 +25,7 @@ export async function runSandboxed(
   args: readonly string[],
   { read = [], write = [], env = [], ...limits }: SandboxFlags,
 ): Promise<number> {
-  const path = resolve(file);
-  if (!existsSync(path) || !statSync(path).isFile()) {
-    throw new CodedError('CLI_FILE_NOT_FOUND', `there is no file ${path}: give the program to run`);
-  }
+  const path = programFile(file);
   const { exitCode, cause } = await runInSandbox(
     path,
     args,
