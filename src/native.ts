@@ -52,12 +52,20 @@ export interface NativeLoop {
     peerBell: number,
     maySpin: boolean,
   ): number;
+  /** Watches an end whose bell is one end of a stream, for both directions. Takes it over. */
+  attachStream(
+    segment: NativeSegment,
+    isParent: boolean,
+    stream: number,
+    maySpin: boolean,
+  ): number;
   detach(end: number): void;
   /**
-   * Two int32 of an end: the wish of JavaScript (1 keeps the event loop alive, else 0) and the present state.
-   * The loop reads the first before it sleeps.
+   * Int32 of an end, which its peer cannot reach: the wish of JavaScript (1 keeps the event loop alive, else 0;
+   * the loop reads it before it sleeps), the present state, and, with a bell of its own, the rings of the peer,
+   * the deliveries that its words have caused, and 1 once it has closed the bell.
    */
-  refWords(end: number): ArrayBuffer;
+  endWords(end: number): ArrayBuffer;
   /** Applies the first word of all ends now. */
   settleRefs(): void;
   ring(end: number): void;
@@ -68,7 +76,7 @@ export interface NativeDescriptors {
   /** Creates a segment between these two owners. */
   createSegment(ringBytes: number, slotCount: number, owner: number, parentOwner: number): number;
   createEventfd(): number;
-  /** Both ends of a Unix socket for `sendDescriptors` and `receive`. */
+  /** Both ends of a non-blocking Unix socket: for `sendDescriptors` and `receive`, or for `attachStream`. */
   createSocketPair(): number[];
   /** A listening socket that shares its port with others made so; or the system's error, negative. */
   listenShared(address: string, port: number, backlog: number, isV6Only: boolean): number;

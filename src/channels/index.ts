@@ -4,7 +4,7 @@ import { CodedError } from '../errors.js';
 import { checkBuffers } from './bytes.js';
 import { acceptMemory, offerMemory } from './memory/index.js';
 import { parseTicket } from './protocol.js';
-import { acceptShm, offerShm } from './shm/index.js';
+import { acceptShm, offerIsolated, offerShm } from './shm/index.js';
 import { acceptSocket, offerSocket } from './socket/index.js';
 import type { ChannelEnd, ChannelKind, ChannelOffer } from './types.js';
 
@@ -46,23 +46,26 @@ export interface OfferOptions {
   readonly worker: 'process' | 'thread';
   /** Wait a few microseconds awake before sleeping; only `shm` does. */
   readonly spin: boolean;
+  /** True: the worker is a process that is not trusted, and shares no memory but its own rings. */
+  readonly isIsolated?: boolean;
+  /** A larger frame of a worker over a socket or of an isolated one ends the channel; by default none is too large. */
+  readonly maxFrameBytes?: number | undefined;
 }
 
 /**
- * Makes the parent's half of a new channel. `maxFrameBytes`: a larger frame of a worker over a socket ends the
- * channel; by default none is too large. Throws CHANNEL_UNAVAILABLE when this kind cannot work here,
+ * Makes the parent's half of a new channel. Throws CHANNEL_UNAVAILABLE when this kind cannot work here,
  * INTERNAL_STATE when no channel can.
  */
-export function offerChannel(
-  kind: ChannelKind,
-  options: OfferOptions,
-  maxFrameBytes?: number,
-): ChannelOffer {
+export function offerChannel(kind: ChannelKind, options: OfferOptions): ChannelOffer {
+  const { worker, spin, isIsolated = false, maxFrameBytes } = options;
   checkBuffers();
-  if (kind === 'shm') return offerShm(options);
-  if (kind === 'socket' && options.worker === 'process') return offerSocket(maxFrameBytes);
-  if (kind === 'memory' && options.worker === 'thread') return offerMemory();
-  const message = `a ${options.worker} worker cannot have a ${kind} channel: leave channel at 'auto'`;
+  if (kind === 'shm' && isIsolated) {
+    return offerIsolated({ spin, maxFrameBytes: maxFrameBytes ?? Infinity });
+  }
+  if (kind === 'shm') return offerShm({ worker, spin });
+  if (kind === 'socket' && worker === 'process') return offerSocket(maxFrameBytes);
+  if (kind === 'memory' && worker === 'thread') return offerMemory();
+  const message = `a ${worker} worker cannot have a ${kind} channel: leave channel at 'auto'`;
   throw new CodedError('CHANNEL_UNAVAILABLE', message);
 }
 

@@ -4,3 +4,4 @@ import { testChannel } from '../conformance/channel.js';
 
 testChannel({ kind: 'shm', worker: 'process' });
 testChannel({ kind: 'shm', worker: 'thread' });
+testChannel({ kind: 'shm', worker: 'process', isIsolated: true });

@@ -26,7 +26,8 @@ async function counted({ frames }: Opened): Promise<{ task: number; target: numb
 
 /** Runs every test on this kind of channel. */
 export function testChannel(subject: Subject): void {
-  const name = `${subject.kind} to a ${subject.worker}`;
+  const isolated = subject.isIsolated === true ? 'n isolated' : '';
+  const name = `${subject.kind} to a${isolated} ${subject.worker}`;
   const check = (title: string, body: (t: TestContext) => Promise<void>): void => {
     test(`${name}: ${title}`, { timeout: 60_000 }, body);
   };

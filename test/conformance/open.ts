@@ -20,6 +20,8 @@ import { type PeerData, writeBytes } from './peer.js';
 export interface Subject {
   readonly kind: ChannelKind;
   readonly worker: 'process' | 'thread';
+  /** True: the worker is not trusted, and shares no arena. */
+  readonly isIsolated?: boolean;
 }
 
 interface Started {
@@ -86,8 +88,9 @@ function startThread(offer: ChannelOffer, startsUnref: boolean): Started {
 }
 
 /** A channel of this kind to a peer that runs. */
-export function open(t: TestContext, { kind, worker }: Subject, startsUnref = false): Opened {
-  const offer = offerChannel(kind, { worker, spin: false });
+export function open(t: TestContext, subject: Subject, startsUnref = false): Opened {
+  const { kind, worker, isIsolated = false } = subject;
+  const offer = offerChannel(kind, { worker, spin: false, isIsolated });
   const started =
     worker === 'process' ? startProcess(offer, startsUnref) : startThread(offer, startsUnref);
   const end = offer.open(started.pipe);

@@ -8,7 +8,7 @@ use manycore_core::accept::board::{self, Board, word};
 use manycore_core::accept::placement::Policy;
 use manycore_core::region::Region;
 use manycore_core::sys;
-use manycore_core::wake::eventfd::Doorbell;
+use manycore_core::wake::doorbell::Doorbell;
 use napi::bindgen_prelude::{Env, Unknown};
 use napi_derive::napi;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

@@ -5,7 +5,7 @@ use manycore_core::layout::{room, word};
 use manycore_core::segment::{Segment, Side};
 use manycore_core::sync::AtomicU32;
 use manycore_core::sync::Ordering::{Acquire, Relaxed};
-use manycore_core::wake::eventfd::Doorbell;
+use manycore_core::wake::doorbell::{Doorbell, Rung};
 use manycore_core::wake::sleep;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -48,19 +48,46 @@ pub(crate) const WORKER_WORDS: Words = Words {
     peer_state: word::PARENT_STATE,
 };
 
-/// Controls whether an end keeps the loop alive: the wish of JavaScript, and the present state. Most
-/// changes are undone before the loop sleeps (a call, its answer, the next call). So they are words
-/// that JavaScript writes by itself, and the loop reads them when it is about to sleep. Not in the
-/// segment: the peer must not change them. One thread alone uses them; they are atomics because
-/// JavaScript writes the same bytes.
+/// Words of an end that its loop and JavaScript share, outside of the segment: the peer must not change
+/// them. One thread alone uses them; they are atomics because JavaScript uses the same bytes.
+///
+/// The first two control whether the end keeps the loop alive: the wish of JavaScript, and the present
+/// state. Most changes are undone before the loop sleeps (a call, its answer, the next call). So the
+/// loop reads the wish when it is about to sleep. The others are facts about a peer with a bell of its
+/// own, for the check of what it publishes (src/channels/shm/guard.ts).
 #[derive(Default)]
 #[repr(C)]
-pub(crate) struct RefWords {
+pub(crate) struct EndWords {
     wanted: AtomicU32,
     held: AtomicU32,
+    /// Number of rings by the peer; wraps.
+    rings: AtomicU32,
+    /// Number of deliveries that the peer's words have caused; wraps.
+    news: AtomicU32,
+    /// 1: the peer has closed its end of the bell.
+    is_bell_gone: AtomicU32,
 }
 
-impl RefWords {
+impl EndWords {
+    pub(crate) fn note(&self, rung: Rung) {
+        match rung {
+            Rung::Times(count) => {
+                let before = self.rings.load(Relaxed);
+                self.rings.store(before.wrapping_add(count as u32), Relaxed);
+            }
+            Rung::Ended => self.is_bell_gone.store(1, Relaxed),
+        }
+    }
+
+    fn note_news(&self) {
+        self.news.store(self.news.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    /// Changes with each ring, and when the bell is gone.
+    fn bell_state(&self) -> (u32, u32) {
+        (self.rings.load(Relaxed), self.is_bell_gone.load(Relaxed))
+    }
+
     pub(crate) fn is_held(&self) -> bool {
         self.held.load(Relaxed) != 0
     }
@@ -84,9 +111,10 @@ pub(crate) struct End {
     pub(crate) bell: Rc<Bell>,
     pub(crate) peer_bell: Doorbell,
     pub(crate) may_spin: bool,
-    pub(crate) refs: Arc<RefWords>,
+    pub(crate) own_words: Arc<EndWords>,
     /// The words at the last delivery, to detect news for JavaScript.
     pub(crate) seen_state: u32,
+    pub(crate) seen_bell: (u32, u32),
     pub(crate) seen_out_tail: u32,
 }
 
@@ -100,6 +128,16 @@ impl End {
         self.load(self.words.in_tail) != self.load(self.words.in_head)
             || self.load(self.words.out_room) == room::MADE
             || self.load(self.words.peer_state) != self.seen_state
+            || self.own_words.bell_state() != self.seen_bell
+    }
+
+    /// Notes what JavaScript is about to be called for.
+    pub(crate) fn begin_delivery(&mut self) {
+        if self.is_pending() {
+            self.own_words.note_news();
+        }
+        self.seen_state = self.load(self.words.peer_state);
+        self.seen_bell = self.own_words.bell_state();
     }
 
     pub(crate) fn is_peer_awake(&self) -> bool {

@@ -10,25 +10,26 @@
 //! the order is in one place here. Not here: whether to spin, and on which core (spin.rs).
 
 use crate::call::call_into_js;
-use crate::channel_end::End;
+use crate::channel_end::{End, EndWords};
 use crate::error::{Result, refused, to_js};
 use crate::spin::Spin;
 use crate::uv::{self, Handle, Hook, Loop, Uv};
 use manycore_core::sync::Ordering::{Relaxed, SeqCst};
 use manycore_core::sync::fence;
-use manycore_core::wake::eventfd::Doorbell;
+use manycore_core::wake::doorbell::{Doorbell, Rung};
 use manycore_core::wake::sleep;
 use napi::sys;
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Time for which one `prepare` may deliver before other I/O gets its turn.
 const DELIVERY_LIMIT: Duration = Duration::from_micros(500);
 
-/// An eventfd that this loop polls.
+/// A doorbell that this loop polls.
 pub(crate) struct Bell {
     pub(crate) doorbell: Rc<Doorbell>,
     poll: *mut Handle,
@@ -41,6 +42,8 @@ pub(crate) struct Bell {
 struct HandleData {
     shared: Rc<Shared>,
     doorbell: Option<Rc<Doorbell>>,
+    /// Words of the only end that has this doorbell.
+    words: Option<Arc<EndWords>>,
 }
 
 pub(crate) struct Shared {
@@ -91,7 +94,7 @@ impl Shared {
         });
         let make = |hook: Hook| {
             // SAFETY: on the loop's thread, and the loop of a running environment is live.
-            unsafe { uv.init_hook(at, hook, shared.handle_data(None)) }
+            unsafe { uv.init_hook(at, hook, shared.handle_data(None, None)) }
         };
         let hooks = Hooks { prepare: make(uv.prepare), check: make(uv.check), idle: make(uv.idle) };
         shared.hooks.set(Some(hooks));
@@ -129,7 +132,7 @@ impl Shared {
 
     /// Calls JavaScript; false when it threw or must not run any more.
     fn deliver(self: &Rc<Self>) -> bool {
-        self.for_each(|end| end.seen_state = end.load(end.words.peer_state));
+        self.for_each(End::begin_delivery);
         let start = Instant::now();
         let is_done = call_into_js(self.env, self.deliver);
         self.spin.note_delivery(start.elapsed());
@@ -155,8 +158,12 @@ impl Shared {
         limit.is_some_and(|limit| self.spin.run(limit, || self.is_any_pending()))
     }
 
-    fn handle_data(self: &Rc<Self>, doorbell: Option<Rc<Doorbell>>) -> *mut c_void {
-        let data = HandleData { shared: Rc::clone(self), doorbell };
+    fn handle_data(
+        self: &Rc<Self>,
+        doorbell: Option<Rc<Doorbell>>,
+        words: Option<Arc<EndWords>>,
+    ) -> *mut c_void {
+        let data = HandleData { shared: Rc::clone(self), doorbell, words };
         Box::into_raw(Box::new(data)).cast()
     }
 
@@ -182,16 +189,21 @@ impl Shared {
         }
     }
 
-    pub(crate) fn new_bell(self: &Rc<Self>, doorbell: Doorbell) -> Result<Rc<Bell>> {
+    /// `words`: those of the end that has this bell for itself, which notes its rings there.
+    pub(crate) fn new_bell(
+        self: &Rc<Self>,
+        doorbell: Doorbell,
+        words: Option<Arc<EndWords>>,
+    ) -> Result<Rc<Bell>> {
         let doorbell = Rc::new(doorbell);
         let fd = doorbell.raw();
-        let data = self.handle_data(Some(Rc::clone(&doorbell)));
+        let data = self.handle_data(Some(Rc::clone(&doorbell)), words);
         // SAFETY: on the loop's thread; the handle data keeps the descriptor open until it closed.
         let poll = unsafe { self.uv.start_poll(self.at, fd, data, on_ring) };
         let Some(poll) = poll else {
             // SAFETY: from `handle_data`, and no handle took it.
             drop(unsafe { Box::from_raw(data.cast::<HandleData>()) });
-            return Err(refused("the event loop refused to poll an eventfd"));
+            return Err(refused("the event loop refused to poll a doorbell"));
         };
         Ok(Rc::new(Bell { doorbell, poll, ref_count: Cell::new(0), user_count: Cell::new(0) }))
     }
@@ -201,7 +213,7 @@ impl Shared {
         if let Some(bell) = self.own_bell.borrow().as_ref() {
             return Ok(Rc::clone(bell));
         }
-        let bell = self.new_bell(Doorbell::new().map_err(to_js)?)?;
+        let bell = self.new_bell(Doorbell::new().map_err(to_js)?, None)?;
         *self.own_bell.borrow_mut() = Some(Rc::clone(&bell));
         Ok(bell)
     }
@@ -223,7 +235,7 @@ impl Shared {
     pub(crate) fn remove(&self, index: u32) {
         let removed = self.ends.borrow_mut().get_mut(index as usize).and_then(Option::take);
         let Some(end) = removed else { return };
-        if end.refs.is_held() {
+        if end.own_words.is_held() {
             self.count_ref(&end.bell, false);
         }
         self.leave_bell(&end.bell);
@@ -243,7 +255,7 @@ impl Shared {
     /// Applies the `ref()` and `unref()` calls of channels since the last time.
     pub(crate) fn settle_refs(&self) {
         self.for_each(|end| {
-            if let Some(up) = end.refs.take_change() {
+            if let Some(up) = end.own_words.take_change() {
                 self.count_ref(&end.bell, up);
             }
         });
@@ -326,8 +338,14 @@ unsafe extern "C" fn on_ring(handle: *mut Handle, _status: c_int, _events: c_int
     // SAFETY: libuv calls with handles that live.
     let data: *const HandleData = unsafe { uv::data_of(handle) };
     // SAFETY: set from `handle_data` and dropped only in `on_closed`.
-    if let Some(doorbell) = unsafe { &(*data).doorbell } {
-        doorbell.clear();
+    let data = unsafe { &*data };
+    let Some(doorbell) = &data.doorbell else { return };
+    let rung = doorbell.take();
+    if let Some(words) = &data.words {
+        words.note(rung);
+    }
+    if rung == Rung::Ended {
+        data.shared.uv.unwatch(handle); // it would be readable for ever
     }
 }
 

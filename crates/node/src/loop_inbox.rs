@@ -19,7 +19,7 @@ use manycore_core::accept::loop_inbox::LoopInbox;
 use manycore_core::sync::AtomicU32;
 use manycore_core::sync::Ordering::Relaxed;
 use manycore_core::sys as core_sys;
-use manycore_core::wake::eventfd::Doorbell;
+use manycore_core::wake::doorbell::Doorbell;
 use napi::JsValue;
 use napi::bindgen_prelude::{Env, Function, Unknown};
 use napi::sys;

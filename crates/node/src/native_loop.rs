@@ -1,14 +1,14 @@
 //! The event loop of the channels as an object of JavaScript: attaches and detaches ends, keeps the
 //! loop alive, rings.
 
-use crate::channel_end::{End, PARENT_WORDS, RefWords, WORKER_WORDS};
+use crate::channel_end::{End, EndWords, PARENT_WORDS, WORKER_WORDS};
 use crate::error::{Result, refused, to_js};
-use crate::event_loop::Shared;
+use crate::event_loop::{Bell, Shared};
 use crate::segment::{NativeSegment, external_buffer};
 use crate::uv::Uv;
 use manycore_core::segment::Side;
 use manycore_core::sys as core_sys;
-use manycore_core::wake::eventfd::Doorbell;
+use manycore_core::wake::doorbell::Doorbell;
 use napi::JsValue;
 use napi::bindgen_prelude::{Env, Function, Unknown};
 use napi::sys;
@@ -71,8 +71,35 @@ impl NativeLoop {
             self.shared.own_bell()?
         } else {
             let own = core_sys::adopt(bell).map_err(to_js)?;
-            self.shared.new_bell(Doorbell::from_fd(own))?
+            self.shared.new_bell(Doorbell::from_fd(own), None)?
         };
+        Ok(self.add(segment, is_parent, (bell, peer_bell), may_spin, Arc::default()))
+    }
+
+    /// Watches one end whose bell is a stream, for both directions; it is taken over.
+    #[napi]
+    pub fn attach_stream(
+        &self,
+        segment: &NativeSegment,
+        is_parent: bool,
+        stream: i32,
+        may_spin: bool,
+    ) -> Result<u32> {
+        let bell = Doorbell::of_stream(core_sys::adopt(stream).map_err(to_js)?);
+        let peer_bell = Doorbell::of_stream(bell.duplicate().map_err(to_js)?);
+        let own_words = Arc::<EndWords>::default();
+        let bell = self.shared.new_bell(bell, Some(Arc::clone(&own_words)))?;
+        Ok(self.add(segment, is_parent, (bell, peer_bell), may_spin, own_words))
+    }
+
+    fn add(
+        &self,
+        segment: &NativeSegment,
+        is_parent: bool,
+        (bell, peer_bell): (Rc<Bell>, Doorbell),
+        may_spin: bool,
+        own_words: Arc<EndWords>,
+    ) -> u32 {
         bell.user_count.set(bell.user_count.get() + 1);
         let side = if is_parent { Side::Parent } else { Side::Worker };
         let end = End {
@@ -82,8 +109,9 @@ impl NativeLoop {
             bell,
             peer_bell,
             may_spin,
-            refs: Arc::default(),
+            own_words,
             seen_state: 0,
+            seen_bell: (0, 0),
             seen_out_tail: 0,
         };
         let index = {
@@ -97,7 +125,7 @@ impl NativeLoop {
             index
         };
         self.shared.update_hooks();
-        Ok(index as u32)
+        index as u32
     }
 
     /// Removes an end and closes its descriptors. Unknown numbers are ignored.
@@ -106,14 +134,14 @@ impl NativeLoop {
         self.shared.remove(end);
     }
 
-    /// Two words of an end. JavaScript writes the first: 1 keeps the event loop alive because answers
-    /// are awaited, 0 does not. The second is the present state.
+    /// The words of `EndWords`. JavaScript writes the first: 1 keeps the event loop alive because answers
+    /// are awaited, 0 does not.
     #[napi]
-    pub fn ref_words<'env>(&self, env: &'env Env, end: u32) -> Result<Unknown<'env>> {
+    pub fn end_words<'env>(&self, env: &'env Env, end: u32) -> Result<Unknown<'env>> {
         let ends = self.shared.ends.borrow();
         let Some(Some(end)) = ends.get(end as usize) else { return Err(refused("no such end")) };
-        let words = Arc::clone(&end.refs);
-        external_buffer(env, NonNull::from(&*words).cast(), size_of::<RefWords>(), words)
+        let words = Arc::clone(&end.own_words);
+        external_buffer(env, NonNull::from(&*words).cast(), size_of::<EndWords>(), words)
     }
 
     /// Applies the words now: for a first word of 1 where the second is 0. A loop that nothing keeps

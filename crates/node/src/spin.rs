@@ -92,7 +92,7 @@ impl Spin {
         let mut awake_reported = 0;
         for end in ends.iter().flatten() {
             awake_here += u32::from(end.side == Side::Parent && end.is_peer_awake());
-            if !end.refs.is_held() {
+            if !end.own_words.is_held() {
                 continue;
             }
             let peer_cpu = end.load(end.words.peer_cpu);

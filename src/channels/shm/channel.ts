@@ -1,7 +1,8 @@
 // A channel over a segment: writes one ring, reads the other, wakes the peer only when it sleeps.
 // States: open → closed (sends no more, still reads) → gone. Each side publishes its state in a word of the
 // segment. `docs/design/shared-memory.md` states the protocol.
-// Not here: ring format (ring-writer, ring-reader), sleeping (native), blocks for payloads (blocks).
+// Not here: ring format (ring-writer, ring-reader), sleeping (native), blocks for payloads (blocks), large bodies
+// (spill, pieces), a peer that is not trusted (guard).
 
 import { CodedError } from '../../errors.js';
 import { errorOf, setImmediate } from '../../lib/index.js';
@@ -9,6 +10,8 @@ import type { NativeSegment } from '../../native.js';
 import type { ByteReader } from '../bytes.js';
 import type { BodyWriter, Channel, ChannelHandlers, FrameListener, SendOutcome } from '../types.js';
 import type { EventLoop } from './event-loop.js';
+import { type Delivered, Guard } from './guard.js';
+import type { LargeBodies } from './large-bodies.js';
 import {
   parentWords,
   replyRing,
@@ -20,10 +23,9 @@ import {
 } from './layout.js';
 import { RingReader } from './ring-reader.js';
 import { RingWriter } from './ring-writer.js';
-import type { Spill } from './spill.js';
 
 const framesPerPump = 256;
-/** Indices of the words of `NativeLoop.refWords`. */
+/** Indices of the words of `NativeLoop.endWords`; the others are in guard.ts. */
 const refAt = { wanted: 0, held: 1 } as const;
 
 function ignore(): void {}
@@ -35,11 +37,13 @@ export interface ShmChannelParts {
   readonly loop: EventLoop;
   /** The number of this end in the native loop. */
   readonly end: number;
-  /** The `refWords` of that end. */
-  readonly refs: Int32Array;
+  /** The `endWords` of that end. */
+  readonly endWords: Int32Array;
   readonly isParent: boolean;
+  /** True: the peer is not trusted. */
+  readonly isGuarded: boolean;
   /** Carries bodies that are too large for the ring. */
-  readonly spill: Spill;
+  readonly large: LargeBodies;
   /** Called once, when this end has given everything back and the peer has ended. */
   readonly onPeerEnded: () => void;
 }
@@ -55,30 +59,39 @@ export class ShmChannel implements Channel {
   readonly #loop: EventLoop;
   readonly #end: number;
   readonly #refs: Int32Array;
-  readonly #spill: Spill;
+  readonly #large: LargeBodies;
+  readonly #guard: Guard | undefined;
   readonly #onPeerEnded: () => void;
   #isSending = true;
+  /** True while frames may be written: it sends, and no large body waits for room. */
+  #mayWrite = true;
   /** True while a body writer runs. */
   #isWriting = false;
   /** True: nothing more will arrive, and `onClose` was called. */
   #isPeerDone = false;
   #isAttached = true;
   #wantsRoom = false;
+  /** True: `full` was returned, and `onDrain` has not followed. */
+  #owesDrain = false;
   #hasPeerExited = false;
 
   constructor(parts: ShmChannelParts) {
-    const { segment, memory, isParent } = parts;
+    const { segment, memory, isParent, endWords } = parts;
     const request = requestRing(segment.requestAt, segment.ringBytes);
     const reply = replyRing(segment.replyAt, segment.ringBytes);
     this.#words = memory.words;
-    this.#writer = new RingWriter(memory, isParent ? request : reply);
-    this.#reader = new RingReader(memory, isParent ? reply : request);
+    const [outgoing, incoming] = isParent ? [request, reply] : [reply, request];
+    this.#writer = new RingWriter(memory, outgoing);
+    this.#reader = new RingReader(memory, incoming, parts.isGuarded);
     this.#at = isParent ? parentWords : workerWords;
     this.#peerAsleepAt = this.#at.peerAsleep;
     this.#loop = parts.loop;
     this.#end = parts.end;
-    this.#refs = parts.refs;
-    this.#spill = parts.spill;
+    this.#refs = endWords;
+    this.#large = parts.large;
+    this.#guard = parts.isGuarded
+      ? new Guard(memory.words, endWords, this.#at, incoming.headAt, outgoing.roomAt)
+      : undefined;
     this.#onPeerEnded = parts.onPeerEnded;
     Atomics.store(this.#words, this.#at.ownState, sideState.open);
     this.#wakePeer();
@@ -86,11 +99,11 @@ export class ShmChannel implements Channel {
   }
 
   get sentBytes(): number {
-    return this.#writer.writtenBytes + this.#spill.writtenBytes;
+    return this.#writer.writtenBytes + this.#large.writtenBytes;
   }
 
   get receivedBytes(): number {
-    return this.#reader.readBytes + this.#spill.readBytes;
+    return this.#reader.readBytes + this.#large.readBytes;
   }
 
   trySend<T>(
@@ -100,7 +113,7 @@ export class ShmChannel implements Channel {
     write: BodyWriter<T>,
     value: T,
   ): SendOutcome {
-    if (!this.#isSending) return 'closed';
+    if (!this.#mayWrite) return this.#refuse();
     if (this.#isWriting) return this.#refuseNested();
     this.#isWriting = true;
     try {
@@ -114,6 +127,12 @@ export class ShmChannel implements Channel {
     } finally {
       this.#isWriting = false;
     }
+  }
+
+  #refuse(): 'closed' | 'full' {
+    if (!this.#isSending) return 'closed';
+    this.#owesDrain = true; // behind the large body that waits
+    return 'full';
   }
 
   /** Refuses a body writer that sends while its own frame is half written. */
@@ -135,7 +154,7 @@ export class ShmChannel implements Channel {
     let outcome: SendOutcome | 'tooLarge' | 'corrupt' = first;
     for (;;) {
       if (outcome === 'tooLarge') {
-        outcome = this.#spill.write(this.#writer, kind, task, target, write, value);
+        outcome = this.#large.write(this.#writer, kind, task, target, write, value);
       }
       if (outcome === 'corrupt') {
         this.#failLater('the head of the outgoing ring');
@@ -145,12 +164,44 @@ export class ShmChannel implements Channel {
       if (Atomics.load(this.#words, this.#at.peerState) === sideState.gone) return 'closed';
       if (this.#writer.wantRoom()) {
         this.#wantsRoom = true;
+        this.#owesDrain = true;
         return 'full';
       }
       outcome = this.#writer.write(kind, task, target, write, value, 0);
     }
-    if (outcome === 'sent') this.#wakePeer();
+    if (outcome !== 'sent') return outcome;
+    if (this.#large.isWaiting) this.#resumeLarge();
+    this.#wakePeer();
     return outcome;
+  }
+
+  /** Writes as much as has room of the large body that waits; the rest follows when the peer has made room. */
+  #resumeLarge(): void {
+    for (;;) {
+      const outcome = this.#large.resume(this.#writer);
+      if (outcome === 'corrupt') this.#failLater('the head of the outgoing ring');
+      this.#mayWrite = this.#isSending && outcome === 'sent';
+      if (outcome !== 'full' || Atomics.load(this.#words, this.#at.peerState) === sideState.gone) {
+        return;
+      }
+      if (this.#writer.wantRoom()) {
+        this.#wantsRoom = true;
+        return;
+      }
+    }
+  }
+
+  #takeRoom(): void {
+    this.#wantsRoom = false;
+    if (this.#large.isWaiting) {
+      this.#resumeLarge();
+      this.#wakePeer();
+      if (this.#large.isWaiting) return;
+      if (!this.#isSending) this.#publishClose();
+    }
+    if (!this.#owesDrain) return;
+    this.#owesDrain = false;
+    if (this.#isSending) this.#handlers.onDrain();
   }
 
   /** Called by the loop: delivers what is there, within limits. */
@@ -158,38 +209,53 @@ export class ShmChannel implements Channel {
     if (this.#isPeerDone || !this.#isAttached) return;
     // Read before the ring: what the peer sent before it closed is then in the ring.
     const peerState = Atomics.load(this.#words, this.#at.peerState);
-    const outcome = this.#reader.drain(this.#handlers.onFrame, this.#onSpill, framesPerPump);
+    const outcome = this.#reader.drain(this.#handlers.onFrame, this.#onLarge, framesPerPump);
     if (!this.#isAttached) return;
     if (outcome === 'corrupt') {
       this.#fail(`a cursor or size of the incoming ring is ${this.#reader.corruptValue}`);
       return;
     }
     if (this.#reader.makeRoom()) this.#wakePeer();
-    if (this.#writer.takeRoom() && this.#wantsRoom) {
-      this.#wantsRoom = false;
-      this.#handlers.onDrain();
+    const guard = this.#guard;
+    if (outcome === 'empty' && guard !== undefined) {
+      const forgery = guard.findForgery(this.#delivered());
+      if (forgery !== undefined) {
+        this.#fail(forgery);
+        return;
+      }
     }
+    if (this.#writer.takeRoom() && this.#wantsRoom) this.#takeRoom();
     const isPeerClosed = peerState === sideState.closed || peerState === sideState.gone;
-    if (outcome === 'empty' && (isPeerClosed || this.#hasPeerExited)) {
+    const isPeerLost = this.#hasPeerExited || guard?.isBellGone === true;
+    if (outcome === 'empty' && (isPeerClosed || isPeerLost) && this.#isAttached) {
       this.#finishReceiving(isPeerClosed, peerState === sideState.gone);
     }
   }
 
-  readonly #onSpill: FrameListener = (kind, task, target, body: ByteReader) => {
-    let found: ByteReader;
+  #delivered(): Delivered {
+    return {
+      frames: this.#reader.readFrames,
+      roomEvents: this.#writer.roomEvents,
+      publishedHead: this.#reader.publishedHead,
+      wantsRoom: this.#wantsRoom,
+    };
+  }
+
+  readonly #onLarge: FrameListener = (kind, task, target, body: ByteReader) => {
+    let whole: ByteReader | undefined;
     try {
-      found = this.#spill.read(body);
+      whole = this.#large.read(kind, task, target, body);
     } catch (error) {
       this.#failWith(errorOf(error));
       return;
     }
-    this.#handlers.onFrame(kind, task, target, found);
+    if (whole !== undefined) this.#handlers.onFrame(kind, task, target, whole);
   };
 
   #finishReceiving(isOrderly: boolean, isGone: boolean): void {
     if (this.#isPeerDone) return;
     this.#isPeerDone = true;
-    if (isGone || this.#hasPeerExited) this.#isSending = false;
+    if (isGone || this.#hasPeerExited || this.#guard?.isBellGone === true) this.#stopSending();
     const error = isOrderly
       ? undefined
       : new CodedError('CHANNEL_CLOSED', 'the peer ended without closing the channel');
@@ -209,7 +275,7 @@ export class ShmChannel implements Channel {
       setImmediate(() => this.#drainAfterExit());
       return;
     }
-    this.#spill.peerEnded();
+    this.#large.peerEnded();
     this.#onPeerEnded();
   }
 
@@ -240,14 +306,23 @@ export class ShmChannel implements Channel {
 
   close(): void {
     if (!this.#isSending) return;
-    this.#isSending = false;
+    this.#stopSending();
+    if (!this.#large.isWaiting || this.#isPeerDone) this.#publishClose();
+  }
+
+  #publishClose(): void {
     Atomics.store(this.#words, this.#at.ownState, sideState.closed);
     this.#wakePeer();
     if (this.#isPeerDone) this.#detach();
   }
 
-  destroy(): void {
+  #stopSending(): void {
     this.#isSending = false;
+    this.#mayWrite = false;
+  }
+
+  destroy(): void {
+    this.#stopSending();
     this.#isPeerDone = true;
     this.#detach();
   }
@@ -264,7 +339,7 @@ export class ShmChannel implements Channel {
 
   /** Fails after `trySend`, in which no listener may run. */
   #failLater(what: string): void {
-    this.#isSending = false;
+    this.#stopSending();
     setImmediate(() => this.#fail(what));
   }
 
@@ -285,7 +360,7 @@ export class ShmChannel implements Channel {
     this.#reader.stop();
     this.#loop.remove(this);
     this.#loop.native.detach(this.#end);
-    this.#spill.end(this.#writer, this.#hasPeerExited);
+    this.#large.end(this.#writer, this.#hasPeerExited);
     if (this.#hasPeerExited) this.#onPeerEnded();
   }
 }

@@ -2,13 +2,15 @@
 // offers it to whom, and how descriptors get there (index.ts for workers, members.ts for event loops).
 
 import { callNative, type NativeBinding, type NativeSegment } from '../../native.js';
-import type { ChannelEnd } from '../types.js';
+import type { BlockStore, ChannelEnd, Claims } from '../types.js';
 import type { ArenaShare } from './arena.js';
 import type { ShmBlocks } from './blocks.js';
 import { ShmChannel } from './channel.js';
 import { SegmentClaims } from './claims.js';
 import { eventLoop } from './event-loop.js';
+import type { LargeBodies } from './large-bodies.js';
 import type { SegmentMemory } from './layout.js';
+import { Pieces } from './pieces.js';
 import { Spill } from './spill.js';
 
 export const defaultRingBytes = 128 * 1024;
@@ -22,36 +24,75 @@ export interface ShmEnd extends ChannelEnd {
   readonly peerExited: () => void;
 }
 
-/** The parts of an end, on either side. */
-export interface EndParts {
+/** The parts of every end, on either side. */
+interface CommonParts {
   readonly segment: NativeSegment;
   readonly memory: SegmentMemory;
+  readonly isParent: boolean;
+  readonly spin: boolean;
+}
+
+/** The parts of an end whose peer is trusted with the same arena. */
+export interface EndParts extends CommonParts {
   readonly arena: ArenaShare;
   readonly blocks: ShmBlocks;
-  readonly isParent: boolean;
   /** This side's eventfd, -1 for the loop's own, and the peer's; both are taken over. */
   readonly bell: number;
   readonly peerBell: number;
-  readonly spin: boolean;
   readonly onPeerEnded: () => void;
 }
 
 export function openEnd(parts: EndParts): ShmEnd {
-  const { segment, memory, arena, blocks, isParent, onPeerEnded } = parts;
-  const loop = eventLoop();
+  const { segment, memory, arena, blocks, isParent, spin } = parts;
   const end = callNative(() =>
-    loop.native.attach(segment, isParent, parts.bell, parts.peerBell, parts.spin),
+    eventLoop().native.attach(segment, isParent, parts.bell, parts.peerBell, spin),
   );
-  const refs = new Int32Array(callNative(() => loop.native.refWords(end)));
-  const spill = new Spill(arena, isParent ? segment.owner : segment.parentOwner);
+  const large = new Spill(arena, isParent ? segment.owner : segment.parentOwner);
+  const claims = new SegmentClaims(memory.words, segment.slotCount);
+  return endOf(parts, end, large, { claims, blocks }, parts.onPeerEnded);
+}
+
+/** The parts of an end that shares its segment alone: with a worker that is not trusted, or on the worker's side. */
+export interface IsolatedParts extends CommonParts {
+  /** This side's end of the socket pair that is the bell; it is taken over. */
+  readonly bell: number;
+  /** Maximum size of a body of the peer, in bytes. */
+  readonly maxBodyBytes: number;
+}
+
+export function openIsolatedEnd(parts: IsolatedParts): ShmEnd {
+  const { segment, isParent, spin } = parts;
+  const end = callNative(() =>
+    eventLoop().native.attachStream(segment, isParent, parts.bell, spin),
+  );
+  const large = new Pieces(segment.ringBytes, parts.maxBodyBytes);
+  return endOf(parts, end, large, { claims: undefined, blocks: undefined }, () => {});
+}
+
+interface SharedParts {
+  readonly claims: Claims | undefined;
+  readonly blocks: BlockStore | undefined;
+}
+
+function endOf(
+  { segment, memory, isParent }: CommonParts,
+  end: number,
+  large: LargeBodies,
+  shared: SharedParts,
+  onPeerEnded: () => void,
+): ShmEnd {
+  const loop = eventLoop();
+  const endWords = new Int32Array(callNative(() => loop.native.endWords(end)));
+  const isGuarded = isParent && shared.blocks === undefined;
   const channel = new ShmChannel({
     segment,
     memory,
     loop,
     end,
-    refs,
+    endWords,
     isParent,
-    spill,
+    isGuarded,
+    large,
     onPeerEnded,
   });
   return {
@@ -59,8 +100,7 @@ export function openEnd(parts: EndParts): ShmEnd {
     memory,
     requestAt: segment.requestAt,
     peerExited: () => channel.peerExited(),
-    claims: new SegmentClaims(memory.words, segment.slotCount),
-    blocks,
+    ...shared,
   };
 }
 

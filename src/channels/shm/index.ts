@@ -1,6 +1,7 @@
 // The shm channel: frames between this thread and one worker over shared memory, for process workers and
 // thread workers alike. The parent offers, the worker accepts; descriptors travel as inherited `stdio`
-// (process) or as plain numbers (thread). `docs/design/shared-memory.md` states the protocol.
+// (process) or as plain numbers (thread). A worker that is not trusted shares the segment alone, and no arena.
+// `docs/design/shared-memory.md` states the protocol.
 
 import { ownOf } from '../../lib/index.js';
 import {
@@ -13,9 +14,16 @@ import type { BlockStore, ChannelOffer, ChannelTicket } from '../types.js';
 import { type ArenaShare, adoptArena, shareParentArena } from './arena.js';
 import { countOfWorker, ShmBlocks } from './blocks.js';
 import type { ShmChannel } from './channel.js';
-import { defaultRingBytes, maySpin, memoryOf, openEnd, type ShmEnd } from './end.js';
+import {
+  defaultRingBytes,
+  maySpin,
+  memoryOf,
+  openEnd,
+  openIsolatedEnd,
+  type ShmEnd,
+} from './end.js';
 import { eventLoop } from './event-loop.js';
-import { parseShmTicket, type ShmTicket } from './ticket.js';
+import { type IsolatedTicket, parseShmTicket, type ShmTicket } from './ticket.js';
 
 export interface ShmOptions {
   readonly worker: 'process' | 'thread';
@@ -118,6 +126,56 @@ function makeOffer(
   };
 }
 
+export interface IsolatedOptions {
+  /** True: either side may spin for a moment before it sleeps. */
+  readonly spin: boolean;
+  /** Maximum size of a frame of the worker, in bytes; a larger one ends the channel. */
+  readonly maxFrameBytes: number;
+  /** Size of each ring, a power of two from 1 KiB to 64 MiB. */
+  readonly ringBytes?: number;
+}
+
+/** Larger than the ring of other workers, whose large bodies lie in the arena. */
+const isolatedRingBytes = 1024 * 1024;
+
+/** Offers a channel to a process that is not trusted. Throws `NATIVE_MISSING`, `NATIVE_REFUSED`. */
+export function offerIsolated(options: IsolatedOptions): ShmOffer {
+  const { ringBytes = isolatedRingBytes, maxFrameBytes } = ownOf(options);
+  const binding = requireNative();
+  const fds = callNative(() => new binding.NativeDescriptors());
+  const spin = maySpin(binding, options.spin);
+  try {
+    return callNative(() => {
+      const segmentFd = fds.createSegment(ringBytes, 0, 0, 0);
+      const segment = binding.NativeSegment.open(fds.release(fds.duplicate(segmentFd)));
+      const memory = memoryOf(segment);
+      const [ours = -1, theirs = -1] = fds.createSocketPair();
+      const ticket: IsolatedTicket = {
+        kind: 'shm',
+        worker: 'isolated',
+        segment: firstPassedFd,
+        bell: firstPassedFd + 1,
+        spin,
+      };
+      return {
+        ticket: { ...ticket },
+        stdio: [segmentFd, theirs],
+        transfer: [],
+        open() {
+          const bell = fds.release(ours);
+          fds.closeAll();
+          const side = { isParent: true, bell, spin, maxBodyBytes: maxFrameBytes };
+          return openIsolatedEnd({ segment, memory, ...side });
+        },
+        discard: () => fds.closeAll(),
+      };
+    });
+  } catch (error) {
+    fds.closeAll();
+    throw error;
+  }
+}
+
 /** This thread's blocks for a user other than a channel: a pool's packer, `shared()`. */
 export interface BlocksShare {
   readonly blocks: BlockStore;
@@ -132,7 +190,9 @@ export function shareBlocks(): BlocksShare {
 
 /** Makes the worker's end. Throws `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `CHANNEL_UNAVAILABLE`. */
 export function acceptShm(ticket: ChannelTicket): ShmEnd {
-  const { worker, spin, ...passed } = parseShmTicket(ticket);
+  const parsed = parseShmTicket(ticket);
+  if (parsed.worker === 'isolated') return acceptIsolated(parsed);
+  const { worker, spin, ...passed } = parsed;
   const binding = requireNative();
   const fds = callNative(() => new binding.NativeDescriptors());
   const take = (fd: number) => (worker === 'process' ? fd : fds.release(fds.duplicate(fd)));
@@ -143,6 +203,15 @@ export function acceptShm(ticket: ChannelTicket): ShmEnd {
     const side = { isParent: false, ...bells, spin, onPeerEnded() {} };
     const blocks = new ShmBlocks(arena.table, countOfWorker(segment.owner, false));
     return openEnd({ segment, memory: memoryOf(segment), arena, blocks, ...side });
+  });
+}
+
+function acceptIsolated({ segment: fd, bell, spin }: IsolatedTicket): ShmEnd {
+  const binding = requireNative();
+  return callNative(() => {
+    const segment = binding.NativeSegment.open(fd);
+    const side = { isParent: false, bell, spin, maxBodyBytes: Infinity };
+    return openIsolatedEnd({ segment, memory: memoryOf(segment), ...side });
   });
 }
 

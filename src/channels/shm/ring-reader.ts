@@ -1,6 +1,7 @@
 // The reading end of a ring: hands out frames in place and frees their bytes afterwards. The
 // protocol is that of crates/core/src/ring/spsc.rs. Every number in the ring is input: a size is read
-// once, checked, and then only the copy counts.
+// once, checked, and then only the copy counts. The frames of a peer that is not trusted are copied before anything is
+// read in them: it could change them meanwhile.
 
 import { nowMs } from '../../lib/index.js';
 import { ByteReader } from '../bytes.js';
@@ -23,6 +24,9 @@ export type DrainOutcome = 'empty' | 'more' | 'corrupt';
 export class RingReader {
   readonly #words: Int32Array;
   readonly #reader: ByteReader;
+  readonly #bytes: Buffer;
+  /** Memory for the copy of a frame, if frames are copied. */
+  readonly #copy: Buffer | undefined;
   readonly #bytesAt: number;
   readonly #capacity: number;
   readonly #mask: number;
@@ -34,14 +38,18 @@ export class RingReader {
   #publishedHead: number;
   /** Bytes of all frames up to `#publishedHead`, padded to eight. */
   readBytes = 0;
+  /** Number of all frames so far. */
+  readFrames = 0;
   /** Set by `stop`. */
   #isStopped = false;
   /** Value of the number that could not be right. */
   corruptValue = 0;
 
-  constructor(memory: SegmentMemory, place: RingPlace) {
+  constructor(memory: SegmentMemory, place: RingPlace, isCopied = false) {
     this.#words = memory.words;
-    this.#reader = new ByteReader(memory.bytes);
+    this.#bytes = memory.bytes;
+    this.#copy = isCopied ? Buffer.allocUnsafeSlow(place.capacity / 4) : undefined;
+    this.#reader = new ByteReader(this.#copy ?? memory.bytes);
     this.#bytesAt = place.bytesAt;
     this.#capacity = place.capacity;
     this.#mask = place.capacity - 1;
@@ -97,7 +105,14 @@ export class RingReader {
       if (size < 0 || sizeBytes < frameHeaderBytes || padded > limit) return this.#corrupt(size);
       const start = this.#bytesAt + at;
       this.#head = (this.#head + padded) | 0;
-      this.#reader.reset(start + frameHeaderBytes, start + sizeBytes);
+      this.readFrames += 1;
+      if (this.#copy === undefined) {
+        this.#reader.reset(start + frameHeaderBytes, start + sizeBytes);
+      } else {
+        if (sizeBytes > this.#copy.byteLength) return this.#corrupt(size);
+        this.#bytes.copy(this.#copy, 0, start + frameHeaderBytes, start + sizeBytes);
+        this.#reader.reset(0, sizeBytes - frameHeaderBytes);
+      }
       const listener = size === sizeBytes ? onFrame : onSpill;
       const kind = words[first + 1] ?? 0;
       const task = words[first + 2] ?? 0;
@@ -114,6 +129,11 @@ export class RingReader {
     this.corruptValue = value;
     this.#isStopped = true;
     return 'corrupt';
+  }
+
+  /** The position up to which the peer may write again, as an int32 that wraps. */
+  get publishedHead(): number {
+    return this.#publishedHead;
   }
 
   /** Frees what was read. Also repairs the word, should the peer have written it. */

@@ -29,6 +29,8 @@ export class RingWriter {
   #countedBytes = 0;
   #countedTail: number;
   #isCorrupt = false;
+  /** All requests for room so far, and all answers that were taken. */
+  roomEvents = 0;
 
   constructor(memory: SegmentMemory, place: RingPlace) {
     this.#words = memory.words;
@@ -104,6 +106,7 @@ export class RingWriter {
    * then the caller tries again. (Half is always enough: of two pieces one holds a largest frame.)
    */
   wantRoom(): boolean {
+    this.roomEvents += 1;
     Atomics.store(this.#words, this.#roomAt, roomState.wanted);
     if (this.#free(this.#capacity) < this.#capacity / 2 && !this.#isCorrupt) return true;
     Atomics.store(this.#words, this.#roomAt, roomState.plenty);
@@ -114,6 +117,7 @@ export class RingWriter {
   takeRoom(): boolean {
     if (Atomics.load(this.#words, this.#roomAt) !== roomState.made) return false;
     Atomics.store(this.#words, this.#roomAt, roomState.plenty);
+    this.roomEvents += 1;
     return true;
   }
 

@@ -6,6 +6,7 @@ import { CodedError, hasCode } from '../../errors.js';
 import { ByteReader, ByteWriter } from '../bytes.js';
 import type { BodyWriter } from '../types.js';
 import type { ArenaShare } from './arena.js';
+import type { LargeBodies } from './large-bodies.js';
 import { spillFlag } from './layout.js';
 import type { RingWriter, WriteOutcome } from './ring-writer.js';
 
@@ -34,13 +35,14 @@ interface InFlight {
   readonly endsAt: number;
 }
 
-export class Spill {
+export class Spill implements LargeBodies {
   readonly #arena: ArenaShare;
   /** The owner number of the peer: it may name no block but its own. */
   readonly #peerOwner: number;
   /** Bytes of all bodies so far. */
   writtenBytes = 0;
   readBytes = 0;
+  readonly isWaiting = false;
   #inFlight: InFlight[] = [];
 
   constructor(arena: ArenaShare, peerOwner: number) {
@@ -81,7 +83,7 @@ export class Spill {
   /**
    * Returns the body that a spilled frame names. Throws `SEGMENT_CORRUPT` or `NATIVE_REFUSED` (no mapping).
    */
-  read(frame: ByteReader): ByteReader {
+  read(_kind: number, _task: number, _target: number, frame: ByteReader): ByteReader {
     try {
       const offset = frame.f64();
       const sizeBytes = frame.f64();
@@ -98,6 +100,10 @@ export class Spill {
       throw new CodedError('NATIVE_REFUSED', message, { cause: error });
     }
     throw misplaced(undefined);
+  }
+
+  resume(): 'sent' {
+    return 'sent';
   }
 
   /** Frees the blocks of frames that the reader is done with. */

@@ -60,7 +60,7 @@ export class WiredProcess<End extends { close(): void }> {
       throw error;
     }
     try {
-      const offer = offerChannel('socket', { worker: 'process', spin: false }, maxFrameBytes);
+      const offer = offerChannel('socket', { worker: 'process', spin: false, maxFrameBytes });
       const space = spaceFd();
       const wireTicket = {
         channel: offer.ticket,

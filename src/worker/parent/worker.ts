@@ -187,7 +187,12 @@ export class Worker<C extends Call> implements EndingWorker {
     });
     const { channel, kind, spin, partition } = settings;
     const maxFrameBytes = partition && partition.resultMb * mib;
-    const offer = offerChannel(channel, { worker: kind, spin }, maxFrameBytes);
+    const offer = offerChannel(channel, {
+      worker: kind,
+      spin,
+      isIsolated: partition !== undefined,
+      maxFrameBytes,
+    });
     const loads = settings.kind === 'thread' ? new Loads() : undefined;
     const beside = settings.kind === 'thread' ? new MessageChannel() : undefined;
     this.#parcels = beside && new Parcels(beside.port1);

@@ -14,7 +14,7 @@ use super::socket::Socket;
 use crate::error::{CoreError, Result};
 use crate::sync::Ordering::AcqRel;
 use crate::sys::fd::OwnedFd;
-use crate::wake::eventfd::Doorbell;
+use crate::wake::doorbell::Doorbell;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 

@@ -18,7 +18,7 @@ use crate::sync::AtomicU32;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::{self, Accepted, Poller, Trigger};
-use crate::wake::eventfd::Doorbell;
+use crate::wake::doorbell::Doorbell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

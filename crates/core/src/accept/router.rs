@@ -17,7 +17,7 @@ use super::turn_away::{MISDIRECTED, TurnedAway, UNRECOGNIZED_NAME};
 use crate::error::{CoreError, Result};
 use crate::sys::fd::{AsFd, OwnedFd};
 use crate::sys::{self, Accepted, Passed, Poller, Trigger};
-use crate::wake::eventfd::Doorbell;
+use crate::wake::doorbell::Doorbell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
 use std::net::TcpStream;

@@ -5,7 +5,7 @@ use super::loop_inbox::{AcceptedConnection, LoopInbox, load_of, now_ms};
 use super::placement::{self, Policy, Turn};
 use super::socket::Socket;
 use crate::sync::Ordering::Relaxed;
-use crate::wake::eventfd::Doorbell;
+use crate::wake::doorbell::Doorbell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 

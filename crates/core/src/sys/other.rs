@@ -40,6 +40,10 @@ pub fn eventfd_ring(_fd: BorrowedFd<'_>) {}
 pub fn eventfd_clear(_fd: BorrowedFd<'_>) -> bool {
     false
 }
+pub fn stream_ring(_fd: BorrowedFd<'_>) {}
+pub fn stream_clear(_fd: BorrowedFd<'_>) -> Option<usize> {
+    None
+}
 pub fn duplicate(_fd: BorrowedFd<'_>) -> Result<OwnedFd> {
     unsupported("memfd")
 }

@@ -1,10 +1,10 @@
 //! The sleep of a side without missing a frame, and the wake-up by its peer.
 //!
-//! `sleep` is the protocol on the word, `eventfd` is the doorbell of a sleeping loop, `spin` decides on
+//! `sleep` is the protocol on the word, `doorbell` wakes a sleeping loop, `spin` decides on
 //! polling a little longer before the sleep.
 
 #[cfg(not(loom))]
-pub mod eventfd;
+pub mod doorbell;
 pub mod sleep;
 #[cfg(not(loom))]
 pub mod spin;

@@ -1,0 +1,85 @@
+// The check of what a peer that is not trusted publishes in the segment. An honest peer writes its own words alone, and
+// rings once for each thing that it publishes. One that does otherwise could keep this loop awake for nothing.
+// Not here: frames and their sizes (ring-reader.ts, for every peer), values (context/decode/data-only.ts).
+
+import { roomState, type SideWords, sideState } from './layout.js';
+
+/** Indices of the words of `NativeLoop.endWords` beside those of refs. */
+const at = { rings: 2, news: 3, isBellGone: 4 } as const;
+/** Rings that no frame explains: the states of a channel, from absent to gone. */
+const ringsOfStates = 3;
+
+/** The numbers of a channel at the end of a delivery. */
+export interface Delivered {
+  /** All frames of the peer so far. */
+  readonly frames: number;
+  /** All requests of this side for room so far, and all that it has got. */
+  readonly roomEvents: number;
+  /** Position up to which this side has read, as the segment has it. */
+  readonly publishedHead: number;
+  /** True: this side waits for room. */
+  readonly wantsRoom: boolean;
+}
+
+export class Guard {
+  readonly #words: Int32Array;
+  readonly #endWords: Int32Array;
+  readonly #at: SideWords;
+  readonly #headAt: number;
+  readonly #roomAt: number;
+  #seenNews = 0;
+  #seenRings = 0;
+  #seenFrames = 0;
+  #seenRoomEvents = 0;
+  #seenState: number = sideState.absent;
+  #wasBellGone = false;
+
+  /** `headAt`: of the ring that this side reads; `roomAt`: of the one that it writes. */
+  constructor(
+    words: Int32Array,
+    endWords: Int32Array,
+    side: SideWords,
+    headAt: number,
+    roomAt: number,
+  ) {
+    this.#words = words;
+    this.#endWords = endWords;
+    this.#at = side;
+    this.#headAt = headAt;
+    this.#roomAt = roomAt;
+  }
+
+  /** True: the peer has closed its end of the bell. */
+  get isBellGone(): boolean {
+    return this.#endWords[at.isBellGone] !== 0;
+  }
+
+  /** Returns what the peer has forged, if anything. To be called when its ring is empty. */
+  findForgery(now: Delivered): string | undefined {
+    const state = Atomics.load(this.#words, this.#at.peerState);
+    const rings = this.#endWords[at.rings] ?? 0;
+    const news = this.#endWords[at.news] ?? 0;
+    if (state < this.#seenState || state > sideState.gone) return `the state ${state}`;
+    if (Atomics.load(this.#words, this.#headAt) !== now.publishedHead) {
+      return 'the head of the incoming ring';
+    }
+    if (!now.wantsRoom && Atomics.load(this.#words, this.#roomAt) === roomState.made) {
+      return 'room that nobody has requested';
+    }
+    if (rings > now.frames + now.roomEvents + ringsOfStates) return `the number of ${rings} rings`;
+    const isExplained =
+      now.frames !== this.#seenFrames ||
+      now.roomEvents !== this.#seenRoomEvents ||
+      state !== this.#seenState ||
+      rings !== this.#seenRings ||
+      this.isBellGone !== this.#wasBellGone;
+    if (news !== this.#seenNews && !isExplained) return 'a change that is none';
+    this.#seenNews = news;
+    this.#seenFrames = now.frames;
+    this.#seenRoomEvents = now.roomEvents;
+    this.#seenState = state;
+    this.#seenRings = rings;
+    this.#wasBellGone = this.isBellGone;
+    return undefined;
+  }
+}
