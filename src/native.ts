@@ -53,12 +53,7 @@ export interface NativeLoop {
     maySpin: boolean,
   ): number;
   /** Watches an end whose bell is one end of a stream, for both directions. Takes it over. */
-  attachStream(
-    segment: NativeSegment,
-    isParent: boolean,
-    stream: number,
-    maySpin: boolean,
-  ): number;
+  attachStream(segment: NativeSegment, isParent: boolean, stream: number, maySpin: boolean): number;
   detach(end: number): void;
   /**
    * Int32 of an end, which its peer cannot reach: the wish of JavaScript (1 keeps the event loop alive, else 0;

@@ -69,7 +69,7 @@ export class PoolRunner implements ChunkRunner {
     this.#why = why;
     this.workers = pool.maxWorkers;
     this.window = chunksPerWorker * pool.maxWorkers;
-    this.sharesMemory = pool.channelKind === 'shm';
+    this.sharesMemory = pool.sharesMemory;
     this.#pinned = pool.pin(mapper);
   }
 

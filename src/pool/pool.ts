@@ -164,7 +164,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     const shared = isShared ? sharedWorkers() : undefined;
     this.#options = fillPoolOptions(shared === undefined ? options : { size: shared.count });
     this.#channel = chooseChannel(this.#options);
-    this.#packer = new Packer(this.#channel === 'shm', this.#options.worker === 'thread');
+    this.#packer = new Packer(this.sharesMemory, this.#options.worker === 'thread');
     this.#durable = new DurableCalls(this.#options);
     this.#state = options === inlineOptions ? 'inline' : 'open';
     lastPoolId += 1;
@@ -408,6 +408,11 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   /** @internal True: its workers are sandboxes. */
   get isOfPartitions(): boolean {
     return this.#options.partition !== undefined;
+  }
+
+  /** @internal True: its workers see the arena of this process. Sandboxes share their rings alone. */
+  get sharesMemory(): boolean {
+    return this.#channel === 'shm' && !this.isOfPartitions;
   }
 
   /** @internal Maximum number of its workers; 0: its calls run where they are made. */

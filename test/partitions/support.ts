@@ -67,18 +67,66 @@ export function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : String(error);
 }
 
-/** Sent into sandboxes: writes on their channel what they like, past manycore. */
-export function forger(): {
-  readonly fd: number;
-  readonly write: (bytes: Buffer) => void;
-  readonly frame: (
-    kind: number,
-    slot: number,
-    target: number,
-    body?: Buffer,
-    size?: number,
-  ) => Buffer;
-} {
+/** What hostile code in a sandbox has of its channel. */
+export interface Forger {
+  /** Sends any frame, past manycore's own checks; waits for room. */
+  readonly send: (kind: number, slot: number, target: number, body?: Buffer) => void;
+  readonly close: () => void;
+  /** All words of the segment, as the parent sees them. */
+  readonly words: Int32Array;
+  /** Rings the parent, so often. */
+  readonly ring: (times: number) => void;
+  /** The descriptors of its end of the bell. */
+  readonly bells: readonly number[];
+}
+
+/** Sent into sandboxes: finds the channel on the heap by the inspector, as hostile code can. */
+export function forger(): Forger {
+  const { Session } = process.getBuiltinModule('node:inspector');
+  const session = new Session();
+  session.connect();
+  const found: unknown[] = [];
+  const all = (prototype: string): unknown[] => {
+    found.length = 0;
+    Reflect.set(globalThis, 'forged', found);
+    const one = 'function() { for (const each of this) globalThis.forged.push(each); }';
+    session.post('Runtime.evaluate', { expression: prototype }, (failed, { result }) => {
+      if (failed) throw failed;
+      const query = { prototypeObjectId: result.objectId ?? '' };
+      session.post('Runtime.queryObjects', query, (_, { objects }) => {
+        const call = { functionDeclaration: one, objectId: objects.objectId ?? '' };
+        session.post('Runtime.callFunctionOn', call);
+      });
+    });
+    return [...found];
+  };
+  interface Sender {
+    trySend(
+      kind: number,
+      slot: number,
+      target: number,
+      write: (writer: { raw(bytes: Buffer): void }, bytes: Buffer) => boolean,
+      body: Buffer,
+    ): string;
+    close(): void;
+  }
+  const isSender = (object: unknown): object is Sender => {
+    const prototype: unknown =
+      typeof object === 'object' && object !== null && Object.getPrototypeOf(object);
+    return (
+      typeof prototype === 'object' && prototype !== null && Object.hasOwn(prototype, 'trySend')
+    );
+  };
+  const channel = all('Object.prototype').find(isSender);
+  const magic = 0x4753_434d;
+  const buffer = all('ArrayBuffer.prototype').find(
+    (each): each is ArrayBuffer =>
+      each instanceof ArrayBuffer &&
+      each.byteLength > 2 ** 20 &&
+      new Int32Array(each, 0, 1)[0] === magic,
+  );
+  session.disconnect();
+  Reflect.deleteProperty(globalThis, 'forged');
   const isSocket = (fd: number): boolean => {
     try {
       return readlinkSync(`/proc/self/fd/${fd}`).startsWith('socket:');
@@ -86,32 +134,30 @@ export function forger(): {
       return false;
     }
   };
-  const fd = readdirSync('/proc/self/fd')
+  const bells = readdirSync('/proc/self/fd')
     .map(Number)
-    .find((each) => each > 2 && isSocket(each));
-  if (fd === undefined) throw new Error('it has no channel');
-  const write = (bytes: Buffer): void => {
-    for (let at = 0; at < bytes.length; ) {
-      try {
-        at += writeSync(fd, bytes, at);
-      } catch (error) {
-        if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error;
+    .filter((each) => each > 2 && isSocket(each));
+  const [bell] = bells;
+  if (channel === undefined || buffer === undefined || bell === undefined) {
+    throw new Error('its channel is hidden');
+  }
+  return {
+    bells,
+    words: new Int32Array(buffer),
+    close: () => channel.close(),
+    send(kind, slot, target, body = Buffer.alloc(0)) {
+      const write = (writer: { raw(bytes: Buffer): void }, bytes: Buffer): boolean => {
+        writer.raw(bytes);
+        return true;
+      };
+      while (channel.trySend(kind, slot, target, write, body) === 'full');
+    },
+    ring(times) {
+      for (let at = 0; at < times; at += 1) {
+        try {
+          writeSync(bell, 'x');
+        } catch {} // it is full
       }
-    }
+    },
   };
-  const frame = (
-    kind: number,
-    slot: number,
-    target: number,
-    body: Buffer = Buffer.alloc(0),
-    size: number = body.length,
-  ): Buffer => {
-    const head = Buffer.alloc(16);
-    head.writeUInt32LE(size, 0);
-    head.writeInt32LE(kind, 4);
-    head.writeInt32LE(slot, 8);
-    head.writeInt32LE(target, 12);
-    return Buffer.concat([head, body]);
-  };
-  return { fd, write, frame };
 }

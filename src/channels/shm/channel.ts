@@ -90,7 +90,7 @@ export class ShmChannel implements Channel {
     this.#refs = endWords;
     this.#large = parts.large;
     this.#guard = parts.isGuarded
-      ? new Guard(memory.words, endWords, this.#at, incoming.headAt, outgoing.roomAt)
+      ? new Guard(memory.words, endWords, this.#at, outgoing.roomAt)
       : undefined;
     this.#onPeerEnded = parts.onPeerEnded;
     Atomics.store(this.#words, this.#at.ownState, sideState.open);
@@ -236,7 +236,6 @@ export class ShmChannel implements Channel {
     return {
       frames: this.#reader.readFrames,
       roomEvents: this.#writer.roomEvents,
-      publishedHead: this.#reader.publishedHead,
       wantsRoom: this.#wantsRoom,
     };
   }

@@ -15,8 +15,6 @@ export interface Delivered {
   readonly frames: number;
   /** All requests of this side for room so far, and all that it has got. */
   readonly roomEvents: number;
-  /** Position up to which this side has read, as the segment has it. */
-  readonly publishedHead: number;
   /** True: this side waits for room. */
   readonly wantsRoom: boolean;
 }
@@ -25,7 +23,6 @@ export class Guard {
   readonly #words: Int32Array;
   readonly #endWords: Int32Array;
   readonly #at: SideWords;
-  readonly #headAt: number;
   readonly #roomAt: number;
   #seenNews = 0;
   #seenRings = 0;
@@ -34,18 +31,11 @@ export class Guard {
   #seenState: number = sideState.absent;
   #wasBellGone = false;
 
-  /** `headAt`: of the ring that this side reads; `roomAt`: of the one that it writes. */
-  constructor(
-    words: Int32Array,
-    endWords: Int32Array,
-    side: SideWords,
-    headAt: number,
-    roomAt: number,
-  ) {
+  /** `roomAt`: of the ring that this side writes. */
+  constructor(words: Int32Array, endWords: Int32Array, side: SideWords, roomAt: number) {
     this.#words = words;
     this.#endWords = endWords;
     this.#at = side;
-    this.#headAt = headAt;
     this.#roomAt = roomAt;
   }
 
@@ -60,9 +50,6 @@ export class Guard {
     const rings = this.#endWords[at.rings] ?? 0;
     const news = this.#endWords[at.news] ?? 0;
     if (state < this.#seenState || state > sideState.gone) return `the state ${state}`;
-    if (Atomics.load(this.#words, this.#headAt) !== now.publishedHead) {
-      return 'the head of the incoming ring';
-    }
     if (!now.wantsRoom && Atomics.load(this.#words, this.#roomAt) === roomState.made) {
       return 'room that nobody has requested';
     }

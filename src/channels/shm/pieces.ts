@@ -126,8 +126,9 @@ export class Pieces implements LargeBodies {
 
   #allocate(wholeBytes: number): Buffer {
     if (wholeBytes <= this.#maxBodyBytes) return Buffer.allocUnsafeSlow(wholeBytes);
-    const message = `a body of ${wholeBytes} bytes is larger than ${this.#maxBodyBytes}`;
-    throw new CodedError('CHANNEL_FRAME_CORRUPT', `${message}: the channel is closed`);
+    const most = this.#maxBodyBytes;
+    const message = `a frame of ${wholeBytes} bytes is too large, ${most} are the most: the channel is closed`;
+    throw new CodedError('CHANNEL_FRAME_CORRUPT', message);
   }
 
   end(): void {

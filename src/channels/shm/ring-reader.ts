@@ -131,11 +131,6 @@ export class RingReader {
     return 'corrupt';
   }
 
-  /** The position up to which the peer may write again, as an int32 that wraps. */
-  get publishedHead(): number {
-    return this.#publishedHead;
-  }
-
   /** Frees what was read. Also repairs the word, should the peer have written it. */
   #publishHead(): void {
     this.readBytes += (this.#head - this.#publishedHead) | 0;

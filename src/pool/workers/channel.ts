@@ -10,9 +10,8 @@ let hasWarned = false;
 
 /** Returns the channel for these options. Throws `CHANNEL_UNAVAILABLE`. */
 export function chooseChannel(options: FilledPoolOptions): ChannelKind {
-  const { channel, worker, cluster, partition } = options;
-  // A partition shares no memory: its code could write there.
-  if (cluster !== undefined || partition !== undefined) return 'socket';
+  const { channel, worker, cluster } = options;
+  if (cluster !== undefined) return 'socket';
   const fallback = worker === 'process' ? 'socket' : 'memory';
   const problem = channel === fallback ? undefined : sharedMemoryProblem();
   if (channel === 'auto') {

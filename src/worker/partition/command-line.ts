@@ -6,10 +6,8 @@ import { type Binding, isWithin, packageFilesAbove } from './files.js';
 import { partitionTools } from './layers.js';
 import type { FilledSandbox } from './options.js';
 
-/** The channel of a worker, the only descriptor that it gets beside its output. */
-export const channelFd = 3;
-/** Descriptor to which `run` writes why the kernel has ended something. */
-export const statusFd = 4;
+/** The descriptors of a worker's channel begin here: it gets no others beside its output. */
+export const firstChannelFd = 3;
 const mib = 2 ** 20;
 /** Threads of node and of its code; a process that the code starts has as many. */
 const threadsPerProcess = 64;
@@ -22,7 +20,7 @@ export interface SandboxedProgram {
   readonly sandbox: FilledSandbox;
   /** The files that it gets beside those of its options. */
   readonly bindings: readonly Binding[];
-  /** The last descriptor that it gets. */
+  /** The last descriptor that it gets. To the one behind it `run` writes why the kernel has ended something. */
   readonly lastFd: number;
   /** The program and its arguments. */
   readonly command: readonly string[];
@@ -51,7 +49,7 @@ export function commandLine(program: SandboxedProgram): string[] {
 
 function limits({ sandbox, lastFd }: SandboxedProgram): string[] {
   const { memoryMb, maxProcesses, cpuPercent, allow } = sandbox;
-  const ofRun = ['--parent', `${process.pid}`, '--status', `${statusFd}`, '--keep', `${lastFd}`];
+  const ofRun = ['--parent', `${process.pid}`, '--status', `${lastFd + 1}`, '--keep', `${lastFd}`];
   if (allow.includes('no-cgroup')) return [...ofRun, '--no-cgroup'];
   const tasks = threadsPerProcess * (1 + maxProcesses);
   const values = { memory: memoryMb * mib, tasks, cpu: cpuPercent };

@@ -3,7 +3,7 @@
 import { type SpawnOptions, spawn } from 'node:child_process';
 import { dirname } from 'node:path';
 import { defer, ownOf } from '../../lib/index.js';
-import { commandLine, heapMb, statusFd } from './command-line.js';
+import { commandLine, heapMb } from './command-line.js';
 import { causeOf, textOf } from './ends.js';
 import { nodeFiles, packageFilesAbove } from './files.js';
 import { fillSandbox, type SandboxOptions } from './options.js';
@@ -38,11 +38,11 @@ export async function runInSandbox(
     command: [process.execPath, `--max-old-space-size=${heapMb(sandbox)}`, file, ...args],
   });
   const spawnOptions: SpawnOptions = {
-    stdio: ['inherit', 'pipe', 'pipe', 'ignore', 'pipe'],
+    stdio: ['inherit', 'pipe', 'pipe', 'pipe'],
     env: {},
   };
   const child = spawn(program, words, ownOf(spawnOptions));
-  const status = textOf(child.stdio[statusFd]);
+  const status = textOf(child.stdio.at(-1));
   child.stdout?.setEncoding('utf8').on('data', (text: string) => onOutput(text, 'stdout'));
   child.stderr?.setEncoding('utf8').on('data', (text: string) => onOutput(text, 'stderr'));
   const end = (): void => void child.kill('SIGTERM');

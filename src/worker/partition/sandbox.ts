@@ -1,5 +1,5 @@
-// Starts a worker in a sandbox, and explains its end. The worker's channel is a socket, so that it shares no memory with
-// this process. Not here: the command line (command-line.ts), what may come back (context/decode/data-only.ts).
+// Starts a worker in a sandbox, and explains its end. It shares no memory with this process but the rings of its
+// channel. Not here: the command line (command-line.ts), what may come back (context/decode/data-only.ts).
 
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { Duplex } from 'node:stream';
@@ -17,7 +17,7 @@ import { entryFile } from '../parent/entry-file.js';
 import { afterOutput, listenToOutput, type OutputListener } from '../parent/output.js';
 import type { WorkerTicket } from '../protocol.js';
 import type { WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
-import { channelFd, commandLine, heapMb, statusFd } from './command-line.js';
+import { commandLine, firstChannelFd, heapMb } from './command-line.js';
 import { causeOf, refusalOf, textOf } from './ends.js';
 import { type Binding, isWithin, workerFiles } from './files.js';
 import { unavailable } from './layers.js';
@@ -41,7 +41,7 @@ export function startSandbox(
   const [program = '', ...args] = commandLine({
     sandbox,
     bindings,
-    lastFd: channelFd,
+    lastFd: firstChannelFd + offer.stdio.length - 1,
     command: [
       process.execPath,
       `--max-old-space-size=${options.maxHeapMb > 0 ? options.maxHeapMb : heapMb(sandbox)}`,
@@ -81,9 +81,9 @@ class SandboxHandle implements WorkerHandle {
     this.#child = child;
     const { stdout, stderr } = child; // without a descriptor left there are none
     const stdio: readonly unknown[] = Array.isArray(child.stdio) ? child.stdio : [];
-    const pipe = stdio[channelFd];
+    const pipe = stdio[firstChannelFd];
     this.pipe = pipe instanceof Duplex ? pipe : undefined;
-    const status = textOf(stdio[statusFd]);
+    const status = textOf(stdio.at(-1));
     const limit = new OutputLimit(sandbox.outputMb, () => this.#endFor(limit.error));
     const listener = limit.around(options.onOutput ?? passOn);
     const output = listenToOutput(stdout ?? null, stderr ?? null, worker, listener);

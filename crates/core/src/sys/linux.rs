@@ -137,19 +137,14 @@ pub fn eventfd_clear(fd: BorrowedFd<'_>) -> bool {
     unsafe { libc::read(fd.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) == 8 }
 }
 
-/// Writes one byte into a socket, or into a terminal line that a guest has for one. A full one means that its
-/// reader has been rung: not an error.
+/// Writes one byte into a non-blocking stream. A full one means that its reader has been rung: not an error.
+/// Without SIGPIPE, which Node ignores; `send` has a flag for that, but no partition may call it.
 pub fn stream_ring(fd: BorrowedFd<'_>) {
     let byte = [1u8];
     loop {
-        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
         // SAFETY: `byte` is one live byte.
-        let mut sent = unsafe { libc::send(fd.as_raw_fd(), byte.as_ptr().cast(), 1, flags) };
-        if sent < 0 && errno() == libc::ENOTSOCK {
-            // SAFETY: `byte` is one live byte.
-            sent = unsafe { libc::write(fd.as_raw_fd(), byte.as_ptr().cast(), 1) };
-        }
-        if sent >= 0 || errno() != libc::EINTR {
+        let written = unsafe { libc::write(fd.as_raw_fd(), byte.as_ptr().cast(), 1) };
+        if written >= 0 || errno() != libc::EINTR {
             return;
         }
     }
@@ -158,13 +153,8 @@ pub fn stream_ring(fd: BorrowedFd<'_>) {
 /// Takes bytes of `stream_ring`, at most 4096 of them, and returns how many; `None` at the end of the stream.
 pub fn stream_clear(fd: BorrowedFd<'_>) -> Option<usize> {
     let mut bytes = [0u8; 4096];
-    let (at, size) = (bytes.as_mut_ptr().cast(), bytes.len());
     // SAFETY: `bytes` is live and exclusive.
-    let mut count = unsafe { libc::recv(fd.as_raw_fd(), at, size, libc::MSG_DONTWAIT) };
-    if count < 0 && errno() == libc::ENOTSOCK {
-        // SAFETY: `bytes` is live and exclusive.
-        count = unsafe { libc::read(fd.as_raw_fd(), at, size) };
-    }
+    let count = unsafe { libc::read(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) };
     match count {
         0 => None,
         1.. => Some(count as usize),
