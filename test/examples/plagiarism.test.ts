@@ -221,6 +221,9 @@ test('npm run example runs the main.js of an example, and lists them when the na
   for (const args of [[], ['chess'], ['first-steps'], ['./plagiarism']]) {
     const wrong = start(args, 'scripts/example.mjs');
     assert.equal(wrong.status, 2);
-    assert.match(wrong.stderr, /^example: .*: give one of .*plagiarism, plugins, smart-tv/);
+    assert.match(
+      wrong.stderr,
+      /^example: .*: give one of .*partitions, plagiarism, plugins, smart-tv/,
+    );
   }
 });
