@@ -9,8 +9,9 @@
 // A case with `isTogether` measures all contenders of a setting in one process of a round, a moment each in
 // turns: for differences below those of the machine from minute to minute. The ratios of the rounds decide
 // about its bars.
-// A case may have `plan()`, for settings and runs that depend on the machine, and `report(result)`, for
-// tables of its own, additions to the stored samples, and files in a folder of its name.
+// A case may have `plan()`, for settings and runs that depend on the machine, with `skipped` for contenders
+// that it does not have. It may have `report(result)`, for tables of its own, additions to the stored samples,
+// and files in a folder of its name.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -121,6 +122,7 @@ async function measureCase(name, bench) {
         { ...about, cores: allowedCores().slice(0, cores).join(',') },
       ]),
     ),
+    skipped: bench.skipped,
     measured,
     judged: bench.bars.map(({ onLines = {}, ...bar }) => {
       const judged = { ...bar, ...onLines[lineOf(machine.node)], isPaired: bench.isTogether };
@@ -134,6 +136,9 @@ function print(result, report) {
   console.log(`\n== ${name}: ${question}`);
   if (report === undefined) printSettings(result);
   else console.log(report.lines.join('\n'));
+  for (const { contender, says } of result.skipped ?? []) {
+    console.log(`! ${contender} is left out: ${says}`);
+  }
   if (judged.length > 0) console.log(`\n${verdictTable(judged, figures).join('\n')}`);
 }
 

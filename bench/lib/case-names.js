@@ -30,6 +30,7 @@ export const namedOnly = [
   'closure-memory',
   'stm-soak',
   'stm-deaths',
+  'partitions',
   'staircase',
   'gc',
   'lines',
@@ -61,5 +62,6 @@ export const paperNames = [
   'mix-calls',
   'hello-units',
   'stm',
+  'partitions',
   'lines',
 ];

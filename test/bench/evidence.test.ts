@@ -67,6 +67,31 @@ test('a rival that is not there does not hide our own figures', () => {
   assert.match(beside, /Vert\.x itself: 100, 100, 100, 100/);
 });
 
+test('kinds of partitions that the machine does not have are not in the picture', () => {
+  const pageOf = (kinds: readonly string[]) => {
+    const measured = [1, 2].flatMap((workers) =>
+      kinds.map((contender) => ({
+        setting: `fibonacci-${workers}`,
+        contender,
+        samples: { totalMs: [900 / workers] },
+        failures: [],
+      })),
+    );
+    return evidenceOf([{ name: 'partitions', rounds: 1, machine, measured }]);
+  };
+  const own = pageOf(['thread', 'process', 'sandbox']);
+  assert.match(
+    own.page,
+    /with 2 workers as with one: 2 with threads, 2 with processes, 2 with sandboxes\./,
+  );
+  assert.match(own.page, /Guests with a kernel of their own are not measured/);
+  assert.doesNotMatch(own.pictures['partitions.svg'] ?? '', /guests/);
+  const beside = pageOf(['thread', 'process', 'sandbox', 'uml']);
+  assert.match(beside.page, /2 with guests of User-mode Linux\. Code/);
+  assert.match(beside.pictures['partitions.svg'] ?? '', /guests of User-mode Linux/);
+  assert.deepEqual(pageOf(['thread', 'process']).pictures, {});
+});
+
 const chart = {
   title: 'Bars & bars',
   unit: 'ms',

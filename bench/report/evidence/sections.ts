@@ -1,8 +1,9 @@
 // Experiments from the sources of manycore's ideas, measured again. Each has the source's figure, ours from
 // the stored results, a picture, and the differences with their reasons.
-// Not here: the experiment with transactions (transactions.ts).
+// Not here: the experiments with transactions (transactions.ts) and with partitions (partitions.ts).
 
 import type { BarValue } from './chart.js';
+import { partitions } from './partitions.js';
 import type { Stored } from './results.js';
 import type { Section } from './section.js';
 import { largeSet, smallSet } from './transactions.js';
@@ -381,5 +382,6 @@ export const sections: readonly Section[] = [
   hello,
   smallSet,
   largeSet,
+  partitions,
   lines,
 ];
