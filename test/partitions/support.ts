@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { readStat } from '../../src/proc/index.js';
 import { Pool, type PoolOptions, type SandboxOptions } from '../../src/public.js';
 import { partitionProblem } from '../../src/worker/index.js';
 
@@ -19,7 +20,7 @@ export function sandboxPool(
   return pool;
 }
 
-/** Groups that sandboxes of this machine have now. */
+/** Groups of sandboxes, without those of other programs. */
 export function groups(): string[] {
   const root = '/sys/fs/cgroup';
   const folders = existsSync(root)
@@ -28,6 +29,7 @@ export function groups(): string[] {
   return folders.flatMap((folder) =>
     namesIn(folder)
       .filter((name) => /^manycore-\d+$/.test(name))
+      .filter((name) => !isOfOther(Number(name.slice('manycore-'.length))))
       .map((name) => join(folder, name)),
   );
 }
@@ -40,17 +42,30 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** Processes of sandboxes that this process has started. */
+/** Processes of sandboxes, without those of other programs: other files of tests run at the same time. */
 export function sandboxProcesses(): string[] {
-  return namesIn('/proc').filter((name) => {
-    try {
-      const command = readFileSync(`/proc/${name}/cmdline`, 'utf8');
-      return /manycore-enter\0(run|enter)|bwrap\0/.test(command);
-    } catch {
-      return false;
-    }
-  });
+  return namesIn('/proc').filter(
+    (name) =>
+      /manycore-enter\0(run|enter)|bwrap\0/.test(commandOf(name)) && !isOfOther(Number(name)),
+  );
 }
+
+/** True: another program than this has started the sandbox of this process, and the one outside of it lives. */
+function isOfOther(pid: number): boolean {
+  const starter = /manycore-enter\0run\0--parent\0(\d+)\0/.exec(commandOf(pid))?.[1];
+  if (starter !== undefined) return Number(starter) !== process.pid;
+  const parent = readStat(`/proc/${pid}`)?.parentPid ?? 0;
+  return parent > 1 && isOfOther(parent);
+}
+
+function commandOf(pid: number | string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
 /** Runs `attempt` and returns the code of what it throws; `done`: it threw nothing. Sent into sandboxes. */
 export async function outcome(attempt: () => unknown): Promise<string> {
   try {
