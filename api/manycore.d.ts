@@ -229,7 +229,7 @@ interface TaskErrorMessage extends TaskEndMessage {
 }
 interface WorkerMessage {
     readonly worker: number;
-    readonly kind: "process" | "thread";
+    readonly kind: "process" | "thread" | "sandbox";
     readonly pid: number | undefined;
 }
 interface WorkerReadyMessage extends WorkerMessage {
@@ -240,6 +240,11 @@ interface WorkerExitMessage extends WorkerMessage {
     readonly signal: string | null;
     readonly isExpected: boolean;
     readonly error: Error | undefined;
+}
+type WorkerLimit = "memory" | "tasks" | "output" | "result" | "data" | "protocol";
+interface WorkerLimitMessage extends WorkerMessage {
+    readonly limit: WorkerLimit;
+    readonly reason: string;
 }
 interface WorkerRestartMessage extends WorkerMessage {
     readonly attempt: number;
@@ -357,6 +362,11 @@ interface WorkerExit {
     readonly signal: string | null;
     readonly error: Error | undefined;
     readonly isUncaught?: boolean;
+    readonly limit?: ReachedLimit | undefined;
+}
+interface ReachedLimit {
+    readonly name: WorkerLimit;
+    readonly reason: string;
 }
 declare function partitionProblem(allow?: readonly MissingLayer[]): CodedError | undefined;
 declare function partitionNeeds(fn: AnyFunction): string[];
@@ -440,21 +450,24 @@ interface PoolHealth {
 }
 interface WorkerStats {
     readonly id: number;
-    readonly kind: WorkerKind;
+    readonly kind: WorkerKind | "sandbox";
     readonly pid: number | undefined;
     readonly state: "starting" | "ready" | "retiring" | "closing" | "ended";
     readonly tasksInFlight: number;
     readonly tasksDone: number;
 }
+type PartitionLimits = Readonly<Record<"memoryMb" | "cpuPercent" | "maxProcesses" | "fileMb" | "resultMb" | "outputMb", number>>;
 interface PoolStats {
     readonly channel: ChannelKind;
     readonly cores: GrantedCores & {
         readonly used: number;
     };
     readonly workers: readonly WorkerStats[];
+    readonly partition: PartitionLimits | undefined;
     readonly startedWorkers: number;
     readonly exitedWorkers: number;
     readonly lostWorkers: number;
+    readonly overLimit: Readonly<Record<WorkerLimit, number>> | undefined;
     readonly restarts: number;
     readonly health: PoolHealth;
     readonly waitingTasks: number;
@@ -800,4 +813,4 @@ declare class Loops implements AsyncDisposable {
     [Symbol.asyncDispose](): Promise<void>;
 }
 export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, afterCommit, atomically, atomicallyWhen, bus, check, cluster, deploy, errorCodes, free, hasCode, hasItemIndex, isInsideWorker, named, nested, orElse, parallel, parallelEvents, partitionNeeds, partitionProblem, perWorker, pmap, propagate, report, retry, run, runSource, sandboxed, shared, task, taskSignal, tcounter, tlist, tmap, tqueue, tsortedMap, tvar, warm, workerNumber };
-export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutputListener, OutputSource, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, QueueOptions, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, Shared, SourceOptions, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };
+export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutputListener, OutputSource, PartitionLimits, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, QueueOptions, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, Shared, SourceOptions, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerLimit, WorkerLimitMessage, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };

@@ -170,6 +170,8 @@ function Pool({
           ['Run p99', msText(pool.runP99Ms)],
           ['Workers ended', String(pool.endedWorkers)],
           ['Workers lost', String(pool.lostWorkers)],
+          ['Memory limit of each', bytesText(pool.partition?.memoryBytes)],
+          ['CPU limit of each', percentText(pool.partition?.cpuShare)],
         ]}
       />
       <Lanes pool={pool} history={history} listeners={listeners} />

@@ -108,6 +108,8 @@ export const sourceShapes: Readonly<Record<SourceKind, Shape>> = {
     ...numbers('startedWorkers', 'exitedWorkers', 'lostWorkers', 'restarts'),
     ...numbers('waitingTasks', 'runningTasks'),
     ...numbers('completedTasks', 'failedTasks', 'sentBytes', 'receivedBytes'),
+    partition: numbers('memoryMb', 'cpuPercent', 'maxProcesses', 'fileMb', 'resultMb', 'outputMb'),
+    overLimit: numbers('memory', 'tasks', 'output', 'result', 'data', 'protocol'),
     channel: 'string',
     workers: [worker],
     waited: durations,

@@ -1,6 +1,5 @@
 // The exporter of a worker: its sending half is loaded for the first value that is not plain.
 
-import { checkData } from './decode/data-only.js';
 import { sendingHalf } from './late.js';
 import { type ExporterOptions, ExporterState, type OwnExporter } from './own-exporter.js';
 import type { Exporter } from './types.js';
@@ -34,9 +33,7 @@ class LateExporter implements OwnExporter {
   }
 
   exportValue(...args: Parameters<Exporter['exportValue']>) {
-    const snapshot = this.#exporter.exportValue(...args);
-    if (this.#options.isDataOnly === true) checkData(snapshot.bytes);
-    return snapshot;
+    return this.#exporter.exportValue(...args);
   }
 
   hiddenState(value: object) {

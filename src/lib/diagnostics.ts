@@ -46,8 +46,11 @@ export interface TaskErrorMessage extends TaskEndMessage {
 
 export interface WorkerMessage {
   readonly worker: number;
-  readonly kind: 'process' | 'thread';
-  /** The process in which it runs; for a thread our own. `undefined` before it has one. */
+  readonly kind: 'process' | 'thread' | 'sandbox';
+  /**
+   * The process in which it runs; for a thread our own, for a sandbox the one outside of it. `undefined` before it
+   * has one.
+   */
   readonly pid: number | undefined;
 }
 
@@ -63,6 +66,19 @@ export interface WorkerExitMessage extends WorkerMessage {
   readonly isExpected: boolean;
   /** The error that nothing caught in it; `undefined`: none is known. */
   readonly error: Error | undefined;
+}
+
+/**
+ * Limits of a partition: `memory` and `tasks` (processes and threads) are the kernel's, `output`, `result` (the size of
+ * a value), `data` (code in place of data) and `protocol` (frames that no honest worker sends) are manycore's.
+ */
+export type WorkerLimit = 'memory' | 'tasks' | 'output' | 'result' | 'data' | 'protocol';
+
+/** A partition was ended for a limit; `tasks`: it was refused some, and then ended by itself. */
+export interface WorkerLimitMessage extends WorkerMessage {
+  readonly limit: WorkerLimit;
+  /** In words, with the name of the option. */
+  readonly reason: string;
 }
 
 export interface WorkerRestartMessage extends WorkerMessage {
@@ -192,6 +208,7 @@ export const announcements = {
   workerStart: announce<WorkerMessage>('manycore:worker:start'),
   workerReady: announce<WorkerReadyMessage>('manycore:worker:ready'),
   workerExit: announce<WorkerExitMessage>('manycore:worker:exit'),
+  workerLimit: announce<WorkerLimitMessage>('manycore:worker:limit'),
   workerRestart: announce<WorkerRestartMessage>('manycore:worker:restart'),
   poolOpen: announce<PoolMessage>('manycore:pool:open'),
   poolResize: announce<PoolResizeMessage>('manycore:pool:resize'),

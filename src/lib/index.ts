@@ -31,6 +31,8 @@ export {
   type UnitBlockedMessage,
   type UnitLostMessage,
   type WorkerExitMessage,
+  type WorkerLimit,
+  type WorkerLimitMessage,
   type WorkerMessage,
   type WorkerReadyMessage,
   type WorkerRestartMessage,

@@ -9,8 +9,10 @@ export { followTasks } from './task-slices.js';
 export { roleOf } from './views/thread-view.js';
 export type {
   BusView,
+  InsideView,
   LoopView,
   MemoryView,
+  PartitionView,
   PoolView,
   ProgramView,
   ServerView,

@@ -12,7 +12,7 @@ export type { HistogramSummary } from './histogram.js';
 export { type CallOptions, callDefaults, type OnReport, type PoolOptions } from './options.js';
 export { type Caller, type CloseOptions, Pool, type PoolEvents, type TaskResult } from './pool.js';
 export { inlineError } from './refusals.js';
-export type { PoolSample, PoolStats, WorkerSample, WorkerStats } from './stats.js';
+export type { PartitionLimits, PoolSample, PoolStats, WorkerSample, WorkerStats } from './stats.js';
 export type { TaskStream } from './tasks/stream.js';
 export { type CallTrace, traceCalls, traceMap } from './trace.js';
 export { WorkerExitedError } from './workers/exit-error.js';

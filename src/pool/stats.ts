@@ -1,6 +1,7 @@
 // Statistics of a pool: the result of `pool.stats()`, and the sample for its agent.
 
 import type { ChannelKind } from '../channels/index.js';
+import type { WorkerLimit } from '../lib/index.js';
 import {
   type GrantedCores,
   grantedCores,
@@ -15,7 +16,8 @@ import type { TaskWorker, WorkerManager } from './workers/worker-manager.js';
 
 export interface WorkerStats {
   readonly id: number;
-  readonly kind: WorkerKind;
+  readonly kind: WorkerKind | 'sandbox';
+  /** For a sandbox the process outside of it; all others of it are below that one. */
   readonly pid: number | undefined;
   readonly state: 'starting' | 'ready' | 'retiring' | 'closing' | 'ended';
   readonly tasksInFlight: number;
@@ -36,15 +38,24 @@ export interface PoolSample extends PoolStats {
   readonly workers: readonly WorkerSample[];
 }
 
+/** The options of a sandbox that are numbers. */
+export type PartitionLimits = Readonly<
+  Record<'memoryMb' | 'cpuPercent' | 'maxProcesses' | 'fileMb' | 'resultMb' | 'outputMb', number>
+>;
+
 export interface PoolStats {
   readonly channel: ChannelKind;
   /** Cores granted to this process, and how many of them workers of all pools use now. */
   readonly cores: GrantedCores & { readonly used: number };
   readonly workers: readonly WorkerStats[];
+  /** Limits of each of the workers; `undefined` in a pool without partitions. */
+  readonly partition: PartitionLimits | undefined;
   readonly startedWorkers: number;
   readonly exitedWorkers: number;
   /** Exited workers that were neither closed nor ended by the pool, as after a timeout. */
   readonly lostWorkers: number;
+  /** Workers in partitions that were ended for a limit, by its name; `undefined` in a pool without partitions. */
+  readonly overLimit: Readonly<Record<WorkerLimit, number>> | undefined;
   /** Starts that were delayed, because a worker did not start or ended before it had a task. */
   readonly restarts: number;
   /** Health of the starts of workers. */
@@ -73,7 +84,9 @@ export function poolStats(
     channel,
     cores: { ...grantedCores(), used: budget().usedCores },
     workers: manager.workers.map(workerStats),
+    partition: manager.partition,
     ...manager.counts,
+    overLimit: manager.overLimit && { ...manager.overLimit },
     restarts: manager.restarts,
     health: manager.health,
     waitingTasks: dispatcher.waitingTasks,
@@ -101,7 +114,7 @@ export function poolSample(
 }
 
 function workerStats(worker: TaskWorker): WorkerStats {
-  const { id, kind, pid, inFlight, tasksDone } = worker;
+  const { id, shownKind: kind, pid, inFlight, tasksDone } = worker;
   const state = worker.isRetiring ? 'retiring' : worker.state;
   const tasksInFlight = worker.state === 'starting' ? 0 : inFlight;
   return { id, kind, pid, state, tasksInFlight, tasksDone };

@@ -4,6 +4,7 @@
 import type { Duplex } from 'node:stream';
 import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction, FunctionSnapshot } from '../context/receiving.js';
+import type { WorkerLimit } from '../lib/index.js';
 import type { NestedOwner } from './parent/nested.js';
 import type { OutputListener } from './parent/output.js';
 import type { SharedWorkers } from './parent/shared-workers.js';
@@ -20,6 +21,14 @@ export interface WorkerExit {
   readonly error: Error | undefined;
   /** True: `error` was thrown in it and not caught. Default false. */
   readonly isUncaught?: boolean;
+  /** The limit of a partition that has ended it. */
+  readonly limit?: ReachedLimit | undefined;
+}
+
+export interface ReachedLimit {
+  readonly name: WorkerLimit;
+  /** In words, with the name of the option. */
+  readonly reason: string;
 }
 
 export interface WorkerHandle {

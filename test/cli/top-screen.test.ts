@@ -169,7 +169,7 @@ test('at 60 columns the hints and the columns that are left are whole', () => {
     ...{ busyWorkers: 64, waitingTasks: 10_000, runningTasks: 64, startedWorkers: 9 },
     ...{ tasksPerSecond: 12_000, failedPerSecond: 12_000, failedTasks: 5 },
     ...{ waitP50Ms: 9999, waitP99Ms: 9999, runP50Ms: 9999, runP99Ms: 9999 },
-    ...{ endedWorkers: 1234, lostWorkers: 5678 },
+    ...{ endedWorkers: 1234, lostWorkers: 5678, partition: undefined },
   };
   const all = [{ ...program(1), pools: [pool] }];
   const narrow = { columns: 60, rows: 20 };
@@ -185,7 +185,7 @@ test('at 60 columns the hints and the columns that are left are whole', () => {
 
 test('workers have heap and collections where there is room, and nothing is cut', () => {
   const worker = {
-    ...{ id: 12, kind: 'process', pid: 54_321, state: 'ready' },
+    ...{ id: 12, kind: 'process', pid: 54_321, state: 'ready', inside: undefined },
     ...{ tasksInFlight: 1, tasksDone: 12_000, tasksPerSecond: 123 },
     ...{ cpuShare: 0.95, rssBytes: 162e6, heapUsedBytes: 61e6, heapLimitBytes: 4e9, gcShare: 0.12 },
   };
@@ -193,7 +193,7 @@ test('workers have heap and collections where there is room, and nothing is cut'
     ...{ pid: 1, thread: 0, id: 1, isSilent: false, channel: 'socket', workers: [worker] },
     ...{ busyWorkers: 1, waitingTasks: 0, runningTasks: 1, startedWorkers: 1, failedTasks: 0 },
     ...{ tasksPerSecond: 1, failedPerSecond: 0, endedWorkers: 0, lostWorkers: 0 },
-    ...{ waitP50Ms: 1, waitP99Ms: 1, runP50Ms: 1, runP99Ms: 1 },
+    ...{ waitP50Ms: 1, waitP99Ms: 1, runP50Ms: 1, runP99Ms: 1, partition: undefined },
   };
   const heads = (columns: number): string => {
     const all = [{ ...program(1), pools: [pool] }];
@@ -205,6 +205,47 @@ test('workers have heap and collections where there is room, and nothing is cut'
   assert.match(heads(100), / DONE GC HEAP OF CPU MEM$/);
   assert.match(heads(80), / TASKS\/S GC HEAP OF CPU MEM$/);
   assert.match(heads(60), / TASKS\/S CPU MEM$/);
+});
+
+test('partitions are a tree below their pool, with their limits', () => {
+  const mib = 2 ** 20;
+  const inside = (pid: number, depth: number, name = 'node') => {
+    return { pid, name, depth, cpuShare: 0.5, rssBytes: 40 * mib };
+  };
+  const worker = (id: number, pid: number, all: ReturnType<typeof inside>[]) => ({
+    ...{ id, kind: 'sandbox', pid, state: 'ready', tasksInFlight: 1, tasksDone: 1 },
+    ...{ tasksPerSecond: 1, cpuShare: 1, rssBytes: 85 * mib, inside: all },
+    ...{ heapUsedBytes: undefined, heapLimitBytes: undefined, gcShare: undefined },
+  });
+  const workers = [
+    worker(1, 20, [inside(23, 0), inside(24, 1, 'a\u001bb'), inside(25, 2), inside(26, 1)]),
+    worker(2, 30, [inside(33, 0), inside(34, 0)]),
+  ];
+  const pool = {
+    ...{ pid: 1, thread: 0, id: 1, isSilent: false, channel: 'socket', workers },
+    ...{ busyWorkers: 2, waitingTasks: 0, runningTasks: 2, startedWorkers: 2, failedTasks: 0 },
+    ...{ tasksPerSecond: 1, failedPerSecond: 0, endedWorkers: 0, lostWorkers: 0 },
+    ...{ waitP50Ms: 1, waitP99Ms: 1, runP50Ms: 1, runP99Ms: 1 },
+    partition: { memoryBytes: 256 * mib, cpuShare: 1.5, maxProcesses: 3 },
+  };
+  const { lines } = screenOf([{ ...program(1), pools: [pool] }], firstState(1), {
+    columns: 80,
+    rows: 40,
+  });
+  const shown = lines.map((line) => textOf(line).trimEnd());
+  const at = shown.indexOf('Partitions of pool 1');
+  assert.deepEqual(shown.slice(at + 1, at + 11), [
+    '  PROCESS           PID   CPU    OF  MEM    OF  PROCESSES',
+    '  pool 1              1     -          -',
+    '  |- sandbox 1       20  100%  150%  85M  256M        1+3',
+    '  |  `- node         23   50%        40M',
+    '  |     |- a?b       24   50%        40M',
+    '  |     |  `- node   25   50%        40M',
+    '  |     `- node      26   50%        40M',
+    '  `- sandbox 2       30  100%  150%  85M  256M        1+3',
+    '     |- node         33   50%        40M',
+    '     `- node         34   50%        40M',
+  ]);
 });
 
 test('before the first poll it shows that, and without a program, too', () => {

@@ -14,7 +14,7 @@ function counts(commits: number, space = 7) {
 
 function poll(atMs: number, threads: ThreadStats[]): Poll {
   const program = { pid: 10, title: '/app/main.js', servers: [], threads, silent: [] };
-  return { atMs, programs: [program], usage: new Map() };
+  return { atMs, programs: [program], usage: new Map(), trees: new Map() };
 }
 
 test('a transactional memory has rates of its counts', () => {

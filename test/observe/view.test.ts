@@ -1,10 +1,11 @@
 // Views from two polls with made-up stats.
+// Long (over 400 lines), because the rows of a view are made from one set of such stats.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ThreadStats } from '../../src/agent/index.js';
 import type { FoundServer, Program } from '../../src/observe/programs.js';
-import { type Poll, pidsOf, viewOf } from '../../src/observe/views/view.js';
+import { type Poll, partitionPids, pidsOf, viewOf } from '../../src/observe/views/view.js';
 
 const mib = 2 ** 20;
 const noGc = { count: 0, totalMs: 0, maxMs: 0 };
@@ -38,8 +39,13 @@ function program(changes: Partial<Program> = {}): Program {
   };
 }
 
-function poll(atMs: number, programs: Program[], usage: Poll['usage'] = new Map()): Poll {
-  return { atMs, programs, usage };
+function poll(
+  atMs: number,
+  programs: Program[],
+  usage: Poll['usage'] = new Map(),
+  trees: Poll['trees'] = new Map(),
+): Poll {
+  return { atMs, programs, usage, trees };
 }
 
 function pool(stats: object): ThreadStats['sources'][number] {
@@ -87,7 +93,7 @@ test('CPU and memory come from the system where it has them, those of workers al
     { id: 2, kind: 'thread', pid: 10, state: 'ready', tasksInFlight: 0, tasksDone: 5 },
   ];
   const one = program({ threads: [thread({ sources: [pool({ workers })] })] });
-  assert.deepEqual([...pidsOf([one])], [10, 20]);
+  assert.deepEqual([...pidsOf([one], new Map())], [10, 20]);
   const usage = (ownMs: number, workerMs: number): Poll['usage'] =>
     new Map([
       [10, { cpuMs: ownMs, rssBytes: 70 * mib }],
@@ -363,7 +369,7 @@ test('a program that does not answer keeps its pools, as they were, without rate
     threads: [],
     silent: [{ pid: 10, thread: 0, mayBlock: false, last: of(5000, 100) }],
   });
-  assert.deepEqual([...pidsOf([silent])], [10, 20]);
+  assert.deepEqual([...pidsOf([silent], new Map())], [10, 20]);
   const [view] = viewOf(poll(2000, [silent]), poll(0, [program({ threads: [of(5000, 100)] })]));
   assert.equal(view?.pools[0]?.isSilent, true);
   assert.equal(view.pools[0].tasksPerSecond, undefined);
@@ -393,4 +399,41 @@ test('two groups of loops with units are distinguished', () => {
   };
   assert.equal(new Set(keys()).size, 2);
   assert.deepEqual(keys(), keys());
+});
+
+test('CPU and memory of a partition are those of all its processes, and those inside are listed', () => {
+  const workers = [
+    { id: 1, kind: 'sandbox', pid: 20, state: 'ready', tasksInFlight: 1, tasksDone: 5 },
+    { id: 2, kind: 'process', pid: 30, state: 'ready', tasksInFlight: 1, tasksDone: 5 },
+  ];
+  const partition = { memoryMb: 256, cpuPercent: 50, maxProcesses: 1, fileMb: 1, outputMb: 1 };
+  const one = program({ threads: [thread({ sources: [pool({ workers, partition })] })] });
+  const trees = new Map([
+    [
+      20,
+      ['manycore-enter', 'bwrap', 'bwrap', 'bwrap', 'child'].map((name, depth) => ({
+        pid: 20 + depth,
+        name,
+        depth,
+      })),
+    ],
+  ]);
+  assert.deepEqual([...partitionPids([one])], [20]);
+  assert.deepEqual([...pidsOf([one], trees)], [10, 20, 30, 21, 22, 23, 24]);
+  const usage = (eachMs: number): Poll['usage'] =>
+    new Map([20, 21, 22, 23, 24].map((pid) => [pid, { cpuMs: eachMs, rssBytes: mib }]));
+  const [view] = viewOf(poll(1000, [one], usage(100), trees), poll(0, [one], usage(0), trees));
+  const [first, second] = view?.pools[0]?.workers ?? [];
+  assert.deepEqual([first?.kind, first?.cpuShare, first?.rssBytes], ['sandbox', 0.5, 5 * mib]);
+  assert.deepEqual(first?.inside, [
+    { pid: 23, name: 'bwrap', depth: 0, cpuShare: 0.1, rssBytes: mib }, // whatever name it has taken
+    { pid: 24, name: 'child', depth: 1, cpuShare: 0.1, rssBytes: mib },
+  ]);
+  assert.equal(second?.inside, undefined);
+  assert.deepEqual(view?.pools[0]?.partition, {
+    memoryBytes: 256 * mib,
+    cpuShare: 0.5,
+    maxProcesses: 1,
+  });
+  assert.equal(view?.summary.rssBytes, 5 * mib);
 });

@@ -572,7 +572,7 @@ const ends: readonly {
     name: 'a flood of reports, whose answers it does not read',
     run: () => {
       const { send } = forger();
-      for (;;) send(30, 99, 1, Buffer.from([0]));
+      for (;;) send(30, 0, 1, Buffer.from([0]));
     },
     seen: /reads no answer/,
   },
@@ -665,6 +665,70 @@ for (const { name, run, seen, limits, timeoutMs } of ends) {
     await assertWell(pool);
   });
 }
+
+/** Frames that answer nothing, with bodies that can be read. */
+const unasked: Readonly<
+  Record<string, { readonly kind: number; readonly slot?: number; readonly body?: () => Buffer }>
+> = {
+  memory: { kind: 28, body: forgedMemory },
+  retire: { kind: 26 },
+  ready: { kind: 20, body: () => Buffer.from([11, 2, 0, 0, 0, 4, 1, 0, 0, 0, 8, 1, 97]) },
+  'failed items': { kind: 27 },
+  'failed starts': { kind: 25 },
+  'uncaught errors': { kind: 29 },
+  'results of no call': { kind: 21, slot: 99 },
+  'items of no call': { kind: 24, slot: 99 },
+  'reports of no call': { kind: 30, slot: 99, body: () => Buffer.from([0]) },
+};
+for (const [name, { kind, slot = 0, body }] of Object.entries(unasked)) {
+  test(`a sandbox ends for a flood of frames: ${name}`, { skip }, async (t) => {
+    const pool = sandboxPool(t);
+    const flood = pool.run(
+      (forged, at, content) => {
+        const { send } = forger();
+        for (let sent = 0; sent < 1500; sent += 1) send(forged, at, 0, Buffer.from(content));
+        return silence();
+      },
+      kind,
+      slot,
+      new Uint8Array(body?.() ?? []),
+    );
+    await assert.rejects(flood, (error) => {
+      assert.match(`${codeOf(error)} ${error}`, /WORKER_EXITED .*sent 100\d frames that nobody/);
+      const { cause }: { cause?: unknown } = Object(error);
+      // An error that nothing caught is the cause of an end that was no success, forged or not.
+      if (kind !== 29) assert.equal(codeOf(cause), 'WORKER_PROTOCOL');
+      return true;
+    });
+    assert.equal(pool.stats().overLimit?.protocol, 1);
+    await assertWell(pool);
+  });
+}
+
+function forgedMemory(): Buffer {
+  const pauses = { count: 0, totalMs: 0, maxMs: 0 };
+  const { Serializer } = process.getBuiltinModule('node:v8');
+  const writer = new Serializer();
+  writer.writeHeader();
+  writer.writeUint32(0);
+  writer.writeValue({
+    atMs: 1,
+    heap: { usedBytes: 1, totalBytes: 1, limitBytes: 1, externalBytes: 1 },
+    gc: { minor: pauses, major: pauses, incremental: pauses, weakCallbacks: pauses },
+  });
+  return slow(writer.releaseBuffer());
+}
+
+test('a frame too much at each of many calls is no flood', { skip }, async (t) => {
+  const pool = sandboxPool(t);
+  const one = (): number => {
+    forger().send(21, 99, 0);
+    return process.pid;
+  };
+  for (let at = 0; at < 1500; at += 1) await pool.run(one);
+  assert.deepEqual([pool.stats().exitedWorkers, pool.stats().completedTasks], [0, 1500]);
+  await assertWell(pool);
+});
 
 test('a sandbox that does not leave when it is retired is replaced', { skip }, async (t) => {
   const pool = sandboxPool(t);

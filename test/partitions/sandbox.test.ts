@@ -1,6 +1,7 @@
 // Calls, results and ends of workers in sandboxes: what they mean for processes they mean here, too.
 
 import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { dirname } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -69,6 +70,31 @@ for (const [name, make] of Object.entries(results)) {
     assert.equal(await pool.run(() => 1), 1);
     assert.equal(pool.stats().workers.length, 1);
   });
+}
+
+/** Values that the writer of functions does not meet: the specials of what was written are checked. */
+const refusedLate: Readonly<Record<string, () => unknown>> = {
+  'a built-in object': () => [Math],
+  'an AsyncLocalStorage': () => new AsyncLocalStorage(),
+  'an object of arguments': argumentsOf,
+  'a million maps, of which each takes many times its bytes': () =>
+    Array.from({ length: 1_000_000 }, () => new Map()),
+};
+for (const [name, make] of Object.entries(refusedLate)) {
+  test(`${name} is refused in the sandbox, which goes on`, { skip }, async (t) => {
+    const pool = sandboxPool(t, { memoryMb: 1024 });
+    await assert.rejects(pool.run(make), (error) => {
+      assert.ok(hasCode(error, 'PARTITION_CODE') || hasCode(error, 'TRANSFER_CORRUPT'));
+      return true;
+    });
+    assert.equal(await pool.run(() => 1), 1);
+    assert.equal(pool.stats().exitedWorkers, 0);
+  });
+}
+
+function argumentsOf(): unknown {
+  // biome-ignore lint/complexity/noArguments: an object that only this word makes
+  return arguments;
 }
 
 test('a limit that ends a sandbox is named, and another takes its place', { skip }, async (t) => {

@@ -23,9 +23,15 @@ export function createDataImporter(): Importer {
   return { define: refuseCode, forget() {}, importFunction: refuseCode, importValue };
 }
 
-/** Throws what `importValue` would throw. */
-export function checkData(bytes: Uint8Array): void {
-  readData(bytes);
+/**
+ * Throws what the receiver of `bytes` would throw, before they are sent. `graph`: the lists of the payload that they
+ * hold, so that nothing is read back; `undefined`: they hold a plain value.
+ */
+export function checkOwnData(bytes: Uint8Array, graph: Lists | undefined): void {
+  scan(bytes);
+  if (graph === undefined) return;
+  checkSpecials(graph);
+  checkLists(graph, bytes.byteLength);
 }
 
 function importValue(bytes: Uint8Array): unknown {
@@ -45,7 +51,7 @@ function readData(bytes: Uint8Array): { plain?: unknown; payload?: Payload } {
   if (as !== format.graph) throw corrupt('a value was expected');
   const payload = parsePayload(value, bytes.byteLength);
   checkSpecials(payload);
-  checkLists(payload);
+  checkLists(payload, payload.maxElements);
   return { payload };
 }
 
@@ -59,13 +65,9 @@ const dataKinds: ReadonlySet<unknown> = new Set([
   special.boxedSymbol,
 ]);
 
-function checkSpecials({
-  specials,
-  stores,
-}: {
-  readonly specials: readonly (readonly unknown[])[];
-  readonly stores: readonly unknown[];
-}): void {
+type Lists = Pick<Payload, 'specials' | 'stores' | 'properties' | 'prototypes' | 'fills'>;
+
+function checkSpecials({ specials, stores }: Pick<Lists, 'specials' | 'stores'>): void {
   if (stores.length > 0) refuseCode();
   for (const [kind, name] of specials) {
     if (!dataKinds.has(kind)) refuseCode();
@@ -79,7 +81,7 @@ const ofCode =
   propertyFlags.absent | propertyFlags.restored | propertyFlags.above | propertyFlags.order;
 
 /** Each list is read once: a list that stands in many places would cost more than its bytes allow. */
-function checkLists({ properties, prototypes, fills, maxElements }: Payload): void {
+function checkLists({ properties, prototypes, fills }: Lists, maxElements: number): void {
   let more = maxElements;
   const count = (list: readonly unknown[]): void => {
     more -= list.length;

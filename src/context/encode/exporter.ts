@@ -15,6 +15,7 @@ import { type Described, slotValues } from '../closures/describe.js';
 import { titleOf } from '../closures/hazards.js';
 import { mayHaveDebugger } from '../closures/inspector.js';
 import { type Largest, largestOf } from '../closures/largest.js';
+import { checkOwnData } from '../decode/data-only.js';
 import { copying } from '../modules/copies.js';
 import { meet, type Roads } from '../modules/roads.js';
 import { type ExporterOptions, ExporterState, type OwnExporter } from '../own-exporter.js';
@@ -109,6 +110,8 @@ export class ContextExporter implements OwnExporter {
   /** The last values, which may have such members, too. */
   #values: Graph | undefined;
   #isLetGoSoon = false;
+  /** True: the receiver takes data alone. */
+  readonly #isDataOnly: boolean;
   readonly #pinned = new Map<number, Uint8Array>();
   #nextPinnedId = firstPinnedId;
   /** Definitions that each definition needs before it. */
@@ -129,6 +132,7 @@ export class ContextExporter implements OwnExporter {
       this.state,
       (fn, described, carrier) => this.#keep(fn, described, carrier),
     );
+    this.#isDataOnly = isDataOnly;
     this.#encoder = isDataOnly ? dataOnly : this.#functions;
   }
 
@@ -194,23 +198,32 @@ export class ContextExporter implements OwnExporter {
   }
 
   exportValue(value: unknown, what: string, buffers = this.#buffers): ValueSnapshot {
-    try {
-      if (buffers?.isMoving !== true && isPlain(value)) {
-        return { ...write(format.plain, value, buffers), definitions: [] };
-      }
-    } catch {
-      // The graph below reports the failure with its path.
+    const plain = this.#plain(value, buffers);
+    if (plain !== undefined) {
+      if (this.#isDataOnly) checkOwnData(plain.bytes, undefined);
+      return { ...plain, definitions: [] };
     }
     return this.#guard(what, () => {
       const graph = this.#graph(what, buffers, (made) => made.set(made.root, 0, value));
       this.#values = graph;
       this.#letGoSoon();
+      const written = this.#write(graph);
+      if (this.#isDataOnly) checkOwnData(written.bytes, graph);
       return {
-        ...this.#write(graph),
+        ...written,
         definitions: this.#ordered(graph),
         parcel: graph.parcel,
       };
     });
+  }
+
+  #plain(value: unknown, buffers: Buffers): Written | undefined {
+    try {
+      const isFit = buffers?.isMoving !== true && isPlain(value);
+      return isFit ? write(format.plain, value, buffers) : undefined;
+    } catch {
+      return undefined; // the graph reports the failure with its path
+    }
   }
 
   hiddenState(value: object): string | undefined {

@@ -279,6 +279,14 @@ export const metricDefinitions: readonly MetricDefinition[] = [
       ({ stats }) => stats.lostWorkers,
     ],
     [
+      'workers.over_limit',
+      'counter',
+      '{worker}',
+      'Workers in partitions that were ended for a limit',
+      ({ stats }) => stats.overLimit && { ...stats.overLimit },
+      'limit',
+    ],
+    [
       'worker.restarts',
       'counter',
       '{restart}',

@@ -4,7 +4,7 @@
 
 import type { ThreadStats } from '../../agent/index.js';
 import { readBlockingPool } from '../../blocking-pool/index.js';
-import { type CpuTimes, readStat, rssBytesOf } from '../../proc/index.js';
+import { type CpuTimes, readStat, readTree, rssBytesOf } from '../../proc/index.js';
 import { processesOf } from './sources.js';
 import type { WorkerReading } from './workers.js';
 
@@ -34,6 +34,7 @@ export function processReadings(
   threads: readonly ThreadStats[],
   workers: readonly WorkerReading[],
 ): ProcessReading[] {
+  const partitions = new Set(workers.flatMap(({ pid, isPartition }) => (isPartition ? pid : [])));
   const slots = new Map(workers.map(({ pid, slot }) => [pid, slot]));
   const all = new Set([
     rootPid,
@@ -46,17 +47,33 @@ export function processReadings(
       (each) => each.pid === pid && each.process !== undefined,
     )?.process;
     const role = pid === rootPid ? 'program' : slots.has(pid) ? 'worker' : 'server';
-    const residentBytes = rssBytesOf(pid) || (reported?.rssBytes ?? 0);
+    const isPartition = partitions.has(pid);
+    const residentBytes = isPartition
+      ? rssBytesOfTree(pid)
+      : rssBytesOf(pid) || (reported?.rssBytes ?? 0);
     return {
       pid,
       role,
       slot: slots.get(pid),
       residentBytes,
       // One source per process: the sources round differently, and a counter must not decrease.
-      cpu: readStat(`/proc/${pid}`) ?? reported,
+      cpu: isPartition ? cpuOfTree(pid) : (readStat(`/proc/${pid}`) ?? reported),
       blockingPool: { ...seenPool(pid), waitMs: reported?.poolWaitMs },
     };
   });
+}
+
+function rssBytesOfTree(pid: number): number {
+  return readTree(pid).reduce((sum, each) => sum + rssBytesOf(each), 0);
+}
+
+/** CPU time of all processes of a partition, those included that have ended and were waited for. */
+function cpuOfTree(pid: number): CpuTimes | undefined {
+  const stats = readTree(pid).flatMap((each) => readStat(`/proc/${each}`) ?? []);
+  if (stats.length === 0) return undefined;
+  const sum = (name: keyof CpuTimes): number =>
+    stats.reduce((total, stat) => total + stat[name] + stat.children[name], 0);
+  return { userMs: sum('userMs'), systemMs: sum('systemMs') };
 }
 
 function seenPool(pid: number): Pick<BlockingPoolStats, 'threads' | 'waitingJobs'> {

@@ -16,6 +16,8 @@ export interface WorkerReading {
   readonly slot: number;
   /** `undefined` for a thread, and for a worker on another machine. */
   readonly pid: number | undefined;
+  /** True: `pid` is the process outside of a partition, and those inside are below it. */
+  readonly isPartition: boolean;
   /** `undefined`: not reported yet. */
   readonly memory: WorkerMemory | undefined;
 }
@@ -40,9 +42,16 @@ export function workerReadings(
 ): WorkerReading[] {
   const reported = poolsOf(threads).flatMap(({ pid, thread, stats: { workers = [] } }) =>
     workers.map((worker) => {
-      const ofProcess = worker.kind === 'process' ? worker.pid : undefined;
+      const isPartition = worker.kind === 'sandbox';
+      const ofProcess = hasProcess(worker.kind) ? worker.pid : undefined;
       const key = ofProcess === undefined ? `${pid}.${thread}.${worker.id}` : String(ofProcess);
-      return { key, owner: `${pid}.${thread}`, pid: ofProcess, memory: memoryIn(worker) };
+      return {
+        key,
+        owner: `${pid}.${thread}`,
+        pid: ofProcess,
+        isPartition,
+        memory: memoryIn(worker),
+      };
     }),
   );
   const quiet = new Set(silent.map(({ pid, thread }) => `${pid}.${thread}`));
@@ -52,11 +61,12 @@ export function workerReadings(
     if (keys.has(key) || owners.size > 0) known.set(key, { ...worker, owners });
     else known.delete(key);
   }
-  for (const { key, owner, pid, memory } of reported) {
+  for (const { key, owner, pid, isPartition, memory } of reported) {
     const before = known.get(key);
     known.set(key, {
       slot: before?.slot ?? freeSlot(),
       pid,
+      isPartition,
       memory: newerOf(before?.memory, memory),
       owners: new Set(before?.owners).add(owner),
     });
@@ -67,7 +77,11 @@ export function workerReadings(
 /** Pids of worker processes. */
 export function workerPids(threads: readonly ThreadStats[]): Set<number> {
   const workers = poolsOf(threads).flatMap(({ stats }) => stats.workers ?? []);
-  return new Set(workers.flatMap(({ kind, pid }) => (kind === 'process' ? (pid ?? []) : [])));
+  return new Set(workers.flatMap(({ kind, pid }) => (hasProcess(kind) ? (pid ?? []) : [])));
+}
+
+function hasProcess(kind: string): boolean {
+  return kind === 'process' || kind === 'sandbox';
 }
 
 function freeSlot(): number {

@@ -3,7 +3,13 @@
 import type { ThreadStats } from '../../agent/index.js';
 import { numberIn, objectsIn, sourcesOf, textIn } from '../parse-stats.js';
 import { type Processes, perSecond, type Rate, total } from './rates.js';
-import type { PoolView, WorkerView } from './view-types.js';
+import type { PartitionView, PoolView, WorkerView } from './view-types.js';
+
+const mib = 2 ** 20;
+/** The kind of a worker in a partition. */
+const sandbox = 'sandbox';
+/** Above are `manycore-enter run` and the two processes of bubblewrap, whatever names those below take. */
+const insideDepth = 3;
 
 interface ParsedWorker {
   readonly id: number;
@@ -52,6 +58,17 @@ export function parsePool(value: unknown): ParsedPool {
     waitP99Ms: numberIn(waited, 'p99Ms'),
     runP50Ms: numberIn(ran, 'p50Ms'),
     runP99Ms: numberIn(ran, 'p99Ms'),
+    partition: parsePartition(value),
+  };
+}
+
+function parsePartition(value: unknown): PartitionView | undefined {
+  const { partition }: { partition?: unknown } = Object(value);
+  if (partition === undefined) return undefined;
+  return {
+    memoryBytes: numberIn(partition, 'memoryMb') * mib,
+    cpuShare: numberIn(partition, 'cpuPercent') / 100,
+    maxProcesses: numberIn(partition, 'maxProcesses'),
   };
 }
 
@@ -61,7 +78,7 @@ function parseWorker(value: object): ParsedWorker {
   return {
     id: numberIn(value, 'id'),
     kind,
-    pid: kind === 'process' && pid > 0 ? pid : undefined,
+    pid: (kind === 'process' || kind === sandbox) && pid > 0 ? pid : undefined,
     state: textIn(value, 'state'),
     tasksInFlight: numberIn(value, 'tasksInFlight'),
     tasksDone: numberIn(value, 'tasksDone'),
@@ -84,9 +101,11 @@ function parseMemory(value: object): ParsedMemory | undefined {
 /** Worker processes of all pools of a thread. */
 export function processWorkers(
   thread: ThreadStats,
-): { readonly id: number; readonly pid: number }[] {
+): { readonly id: number; readonly pid: number; readonly isPartition: boolean }[] {
   return sourcesOf(thread, 'pool').flatMap(({ stats }) =>
-    parsePool(stats).workers.flatMap(({ id, pid }) => (pid === undefined ? [] : [{ id, pid }])),
+    parsePool(stats).workers.flatMap(({ id, kind, pid }) =>
+      pid === undefined ? [] : [{ id, pid, isPartition: kind === sandbox }],
+    ),
   );
 }
 
@@ -119,18 +138,40 @@ function workerView(
   worker: ParsedWorker,
   last: ParsedWorker | undefined,
   rate: Rate,
-  { cpuShareOf, rssBytesOf }: Processes,
+  processes: Processes,
 ): WorkerView {
   const { memory, ...shown } = worker;
-  const { pid } = worker;
   return {
     ...shown,
     tasksPerSecond: rate(worker.tasksDone, last?.tasksDone),
-    cpuShare: pid === undefined ? undefined : cpuShareOf(pid),
-    rssBytes: pid === undefined ? undefined : rssBytesOf(pid),
+    ...usageOf(worker, processes),
     heapUsedBytes: memory?.heapUsedBytes,
     heapLimitBytes: memory?.heapLimitBytes,
     gcShare: gcShareOf(memory, last?.memory),
+  };
+}
+
+type WorkerUsage = Pick<WorkerView, 'cpuShare' | 'rssBytes' | 'inside'>;
+
+function usageOf(
+  { kind, pid }: ParsedWorker,
+  { cpuShareOf, rssBytesOf, treeOf }: Processes,
+): WorkerUsage {
+  if (pid === undefined) return { cpuShare: undefined, rssBytes: undefined, inside: undefined };
+  if (kind !== sandbox) {
+    return { cpuShare: cpuShareOf(pid), rssBytes: rssBytesOf(pid), inside: undefined };
+  }
+  const all = treeOf(pid).map((each) => ({
+    ...each,
+    cpuShare: cpuShareOf(each.pid),
+    rssBytes: rssBytesOf(each.pid),
+  }));
+  return {
+    cpuShare: total(all.map(({ cpuShare }) => cpuShare)),
+    rssBytes: total(all.map(({ rssBytes }) => rssBytes)),
+    inside: all
+      .filter(({ depth }) => depth >= insideDepth)
+      .map((each) => ({ ...each, depth: each.depth - insideDepth })),
   };
 }
 

@@ -1,5 +1,7 @@
 // Arithmetic of views: rates between two polls, sums and maxima of values that may be missing.
 
+import type { TreeProcess } from '../usage.js';
+
 /** Converts two counts to a rate per second; `undefined` when the previous poll has no count. */
 export type Rate = (now: number, before: number | undefined) => number | undefined;
 
@@ -18,6 +20,8 @@ export function perSecond(
 export interface Processes {
   readonly cpuShareOf: (pid: number | undefined) => number | undefined;
   readonly rssBytesOf: (pid: number | undefined) => number | undefined;
+  /** All processes of the partition whose process outside has this pid; empty for others. */
+  readonly treeOf: (pid: number | undefined) => readonly TreeProcess[];
 }
 
 /** Sum of the defined values; `undefined`: there are none. */

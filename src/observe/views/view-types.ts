@@ -83,13 +83,29 @@ export interface PoolView {
   readonly endedWorkers: number;
   /** Ended workers that the pool had not closed. */
   readonly lostWorkers: number;
+  /** Limits of each worker; `undefined`: they are in no partitions. */
+  readonly partition: PartitionView | undefined;
+}
+
+/** Limits of a partition. */
+export interface PartitionView {
+  readonly memoryBytes: number;
+  /** 1 is one core. */
+  readonly cpuShare: number;
+  /** Processes that its code may start. */
+  readonly maxProcesses: number;
 }
 
 export interface WorkerView {
   readonly id: number;
   readonly kind: string;
-  /** `undefined` for a thread, and for a worker on another machine. */
+  /**
+   * `undefined` for a thread, and for a worker on another machine. In a partition the process outside: CPU and memory
+   * are sums over all its processes.
+   */
   readonly pid: number | undefined;
+  /** Processes inside of a partition, parents before their children; `undefined` for other workers. */
+  readonly inside: readonly InsideView[] | undefined;
   readonly state: string;
   readonly tasksInFlight: number;
   readonly tasksDone: number;
@@ -102,6 +118,16 @@ export interface WorkerView {
   readonly heapLimitBytes: number | undefined;
   /** Share of time in garbage collection, 0 to 1, between its last two reports. */
   readonly gcShare: number | undefined;
+}
+
+/** A process inside of a partition, as seen from outside. */
+export interface InsideView {
+  readonly pid: number;
+  readonly name: string;
+  /** 0: the worker itself, or one whose parent has ended. */
+  readonly depth: number;
+  readonly cpuShare: number | undefined;
+  readonly rssBytes: number | undefined;
 }
 
 export interface ServerView {

@@ -6,7 +6,7 @@
 import type { SourceKind, ThreadStats } from '../../agent/index.js';
 import { type KnownThread, numberIn, sourcesOf } from '../parse-stats.js';
 import type { Program } from '../programs.js';
-import type { Usage } from '../usage.js';
+import type { TreeProcess, Usage } from '../usage.js';
 import { parsePool, poolView, processWorkers } from './pool-view.js';
 import { maxOf, type Processes, perSecond, total } from './rates.js';
 import { loopPids, serverViews } from './server-view.js';
@@ -27,27 +27,44 @@ export interface Poll {
   readonly programs: readonly Program[];
   /** By pid. */
   readonly usage: ReadonlyMap<number, Usage>;
+  /** Processes of partitions, by the pid of the one outside. */
+  readonly trees: ReadonlyMap<number, readonly TreeProcess[]>;
 }
 
 /** All processes whose CPU and memory a view needs. */
-export function pidsOf(programs: readonly Program[]): Set<number> {
-  return new Set(programs.flatMap(programPids));
+export function pidsOf(programs: readonly Program[], trees: Poll['trees']): Set<number> {
+  return new Set(programs.flatMap((program) => programPids(program, trees)));
 }
 
-function programPids({ pid, threads, servers, silent }: Program): number[] {
-  const reported = [...threads, ...silent.flatMap(({ last }) => last ?? [])];
+/** The processes outside of all partitions. */
+export function partitionPids(programs: readonly Program[]): Set<number> {
+  const workers = programs.flatMap(reportedThreads).flatMap(processWorkers);
+  return new Set(workers.flatMap(({ pid, isPartition }) => (isPartition ? pid : [])));
+}
+
+/** Threads with stats, present or old. */
+function reportedThreads({ threads, silent }: Program): ThreadStats[] {
+  return [...threads, ...silent.flatMap(({ last }) => last ?? [])];
+}
+
+function programPids(program: Program, trees: Poll['trees']): number[] {
+  const { pid, servers } = program;
+  const reported = reportedThreads(program);
   const ofThreads = reported.flatMap((thread) => [
     thread.pid,
     ...processWorkers(thread).map((worker) => worker.pid),
   ]);
-  return [...new Set([pid, ...loopPids(servers, reported), ...ofThreads])];
+  const inside = ofThreads.flatMap((each) => trees.get(each) ?? []).map((each) => each.pid);
+  return [...new Set([pid, ...loopPids(servers, reported), ...ofThreads, ...inside])];
 }
 
 /** One view for each program, in the order of the poll. */
 export function viewOf(now: Poll, before: Poll | undefined): ProgramView[] {
   const earlier = new Map(before?.programs.map((program) => [program.pid, program]));
   const processes = processesOf(now, before);
-  return now.programs.map((program) => programView(program, earlier.get(program.pid), processes));
+  return now.programs.map((program) =>
+    programView(program, earlier.get(program.pid), processes, programPids(program, now.trees)),
+  );
 }
 
 function processesOf(now: Poll, before: Poll | undefined): Processes {
@@ -59,6 +76,7 @@ function processesOf(now: Poll, before: Poll | undefined): Processes {
       return perS === undefined ? undefined : perS / 1000;
     },
     rssBytesOf: (pid = 0) => now.usage.get(pid)?.rssBytes,
+    treeOf: (pid = 0) => now.trees.get(pid) ?? [],
   };
 }
 
@@ -66,6 +84,7 @@ function programView(
   program: Program,
   earlier: Program | undefined,
   processes: Processes,
+  pids: readonly number[],
 ): ProgramView {
   const known = knownThreads(program, earlier);
   const workers = new Map(
@@ -77,7 +96,6 @@ function programView(
   const servers = serverViews(program, earlier, known);
   const buses = known.flatMap(busViews);
   const memories = once(known.flatMap(memoryViews));
-  const pids = programPids(program);
   const summary: SummaryView = {
     loops: loops.length,
     utilization: maxOf([

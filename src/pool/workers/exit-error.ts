@@ -50,9 +50,11 @@ const neighbourAdvice =
 const loadAdvice =
   'a worker imports again what a function imported, so the module must load there without ending it';
 
-function reasonOf({ error, isUncaught = false }: WorkerExit): string {
+function reasonOf({ error, isUncaught = false, limit }: WorkerExit): string {
   if (error === undefined) return '';
-  return isUncaught ? `, by an error that nothing caught: ${error.message}` : `: ${error.message}`;
+  if (!isUncaught) return `: ${error.message}`;
+  const hint = limit === undefined ? '' : ` (${limit.reason})`;
+  return `, by an error that nothing caught: ${error.message}${hint}`;
 }
 
 function adviceFor(exit: WorkerExit, retries: number): string {

@@ -13,11 +13,13 @@ import {
   isMainRealm,
   nowMs,
   startTimer,
+  type WorkerLimit,
   whileHeld,
 } from '../../lib/index.js';
 import {
   allowedCores,
   coresToPin,
+  type FilledSandbox,
   failureOfStart,
   type NestedOwner,
   type SharedWorkers,
@@ -28,6 +30,7 @@ import {
   type WorkerOwner,
 } from '../../worker/index.js';
 import { type FilledPoolOptions, optionsAt, type PoolSize } from '../options.js';
+import type { PartitionLimits } from '../stats.js';
 import type { Task } from '../task.js';
 import { idleEnd } from './early-end.js';
 import { freePlace } from './options-by-place.js';
@@ -75,10 +78,33 @@ interface WarmWaiter {
   reject(error: CodedError): void;
 }
 
+const noneOverLimit: Readonly<Record<WorkerLimit, number>> = Object.freeze({
+  memory: 0,
+  tasks: 0,
+  output: 0,
+  result: 0,
+  data: 0,
+  protocol: 0,
+});
+
+function limitsOf({
+  memoryMb,
+  cpuPercent,
+  maxProcesses,
+  fileMb,
+  resultMb,
+  outputMb,
+}: FilledSandbox): PartitionLimits {
+  return { memoryMb, cpuPercent, maxProcesses, fileMb, resultMb, outputMb };
+}
+
 export class WorkerManager implements WorkerOwner<Task> {
   readonly workers: TaskWorker[] = [];
   /** For `stats()`. */
   readonly counts = { startedWorkers: 0, exitedWorkers: 0, lostWorkers: 0 };
+  /** For `stats()`; `undefined` in a pool without partitions. */
+  readonly partition: PartitionLimits | undefined;
+  readonly overLimit: Record<WorkerLimit, number> | undefined;
   readonly #poolId: number;
   readonly #options: FilledPoolOptions;
   readonly #setup: FunctionSnapshot | undefined;
@@ -108,6 +134,8 @@ export class WorkerManager implements WorkerOwner<Task> {
     this.#shared = shared;
     this.#options = options;
     this.#size = options;
+    this.partition = options.partition && limitsOf(options.partition);
+    this.overLimit = options.partition && { ...noneOverLimit };
     this.#channel = channel;
     this.#setup = setup;
     this.#tasks = tasks;
@@ -349,7 +377,11 @@ export class WorkerManager implements WorkerOwner<Task> {
       this.workers.push(worker);
       this.#places.set(worker, place);
       this.counts.startedWorkers += 1;
-      announcements.workerStart.publish({ worker: worker.id, kind: worker.kind, pid: worker.pid });
+      announcements.workerStart.publish({
+        worker: worker.id,
+        kind: worker.shownKind,
+        pid: worker.pid,
+      });
       return true;
     } catch (error) {
       this.#starts.failed(failureOfStart(error), undefined);
@@ -371,7 +403,7 @@ export class WorkerManager implements WorkerOwner<Task> {
       const startedInMs = nowMs() - worker.startedAtMs;
       announcements.workerReady.publish({
         worker: worker.id,
-        kind: worker.kind,
+        kind: worker.shownKind,
         pid: worker.pid,
         startedInMs,
       });
@@ -409,11 +441,12 @@ export class WorkerManager implements WorkerOwner<Task> {
     this.#formerBytes.receivedBytes += worker.receivedBytes;
     const isExpected = this.#isClosing || worker.isRetiring || worker.wasEnded;
     if (!isExpected) this.counts.lostWorkers += 1;
+    this.#noteLimit(worker, exit);
     if (announcements.workerExit.hasSubscribers) {
       const { exitCode, signal, error } = exit;
       announcements.workerExit.publish({
         worker: worker.id,
-        kind: worker.kind,
+        kind: worker.shownKind,
         pid: worker.pid,
         exitCode,
         signal,
@@ -434,6 +467,13 @@ export class WorkerManager implements WorkerOwner<Task> {
       else if (!worker.leavesWithProgram) this.#growAgain();
     }
     this.#tasks().onExited();
+  }
+
+  #noteLimit({ id: worker, shownKind: kind, pid }: TaskWorker, { limit }: WorkerExit): void {
+    if (limit === undefined || this.overLimit === undefined) return;
+    this.overLimit[limit.name] += 1;
+    const { name, reason } = limit;
+    announcements.workerLimit.publish({ worker, kind, pid, limit: name, reason });
   }
 
   #watchIdle(): void {

@@ -2,7 +2,7 @@
 
 import { hasCode } from '../../errors.js';
 import { messageOf } from '../../lib/index.js';
-import type { WorkerExit } from '../types.js';
+import type { ReachedLimit, WorkerExit } from '../types.js';
 
 /** Returns "with exit code 3" or "by SIGKILL". */
 export function describeExit(exit: WorkerExit): string {
@@ -49,16 +49,23 @@ export function uncaughtError(thrown: unknown): Error {
 
 /**
  * Adds the reason to an exit: the worker's own message, that of its start or thread, or its channel's
- * error.
+ * error. `ofChannel`: the limit of a partition for which its channel was ended.
  */
 export function withReason(
   exit: WorkerExit,
   uncaught: Error | undefined,
   channelError: Error | undefined,
+  ofChannel: ReachedLimit | undefined,
 ): WorkerExit {
   const isUncaught = uncaught !== undefined && exit.exitCode !== 0;
-  const unreadable = isUnreadable(channelError) ? channelError : undefined;
-  return { ...exit, error: (isUncaught ? uncaught : exit.error) ?? unreadable, isUncaught };
+  const own = isUncaught ? uncaught : exit.error;
+  const limit = ofChannel ?? exit.limit;
+  return { ...exit, error: own ?? unreadableError(channelError, ofChannel), isUncaught, limit };
+}
+
+function unreadableError(error: Error | undefined, limit: ReachedLimit | undefined) {
+  if (!isUnreadable(error)) return undefined;
+  return limit?.name === 'result' ? new Error(limit.reason, { cause: error }) : error;
 }
 
 /** True: the channel could not be read further. An end together with its worker adds no information. */

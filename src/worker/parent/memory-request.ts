@@ -15,6 +15,11 @@ export class MemoryRequest {
     this.#link = link;
   }
 
+  /** True: a request is not answered yet. */
+  get isPending(): boolean {
+    return this.#pending !== undefined;
+  }
+
   /** Resolves when the worker has answered, or has ended. */
   send(): Promise<void> {
     if (this.#pending === undefined) {

@@ -58,26 +58,18 @@ export function startProcess(
   );
 }
 
-class ProcessHandle implements WorkerHandle {
+/** The common half of handles of child processes. `pipeFd`: the descriptor of the channel, if it needs a pipe. */
+export abstract class ChildHandle implements WorkerHandle {
   readonly kind = 'process';
   readonly pipe: Duplex | undefined;
-  readonly exited: Promise<WorkerExit>;
+  abstract readonly exited: Promise<WorkerExit>;
   readonly #child: ChildProcess;
 
-  constructor(child: ChildProcess, output: Output | undefined) {
+  constructor(child: ChildProcess, pipeFd: number) {
     this.#child = child;
     // Without a descriptor left, spawn gives a child that has no stdio at all, then its error.
-    const pipe = Array.isArray(child.stdio) ? child.stdio[3] : undefined;
+    const pipe = Array.isArray(child.stdio) ? child.stdio[pipeFd] : undefined;
     this.pipe = pipe instanceof Duplex ? pipe : undefined;
-    const { promise, resolve } = defer<WorkerExit>();
-    this.exited = promise;
-    child.once('error', (error) => {
-      if (child.pid === undefined) resolve({ exitCode: null, signal: null, error });
-    });
-    child.once('exit', (exitCode, signal) => {
-      noteEnd();
-      afterOutput(output, () => resolve({ exitCode, signal, error: undefined }));
-    });
   }
 
   get pid(): number | undefined {
@@ -94,5 +86,22 @@ class ProcessHandle implements WorkerHandle {
 
   kill(): void {
     this.#child.kill('SIGKILL');
+  }
+}
+
+class ProcessHandle extends ChildHandle {
+  readonly exited: Promise<WorkerExit>;
+
+  constructor(child: ChildProcess, output: Output | undefined) {
+    super(child, firstChannelFd);
+    const { promise, resolve } = defer<WorkerExit>();
+    this.exited = promise;
+    child.once('error', (error) => {
+      if (child.pid === undefined) resolve({ exitCode: null, signal: null, error });
+    });
+    child.once('exit', (exitCode, signal) => {
+      noteEnd();
+      afterOutput(output, () => resolve({ exitCode, signal, error: undefined }));
+    });
   }
 }

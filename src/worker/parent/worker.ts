@@ -27,7 +27,6 @@ import {
   Lifecycle,
   messageOf,
   nowMs,
-  setImmediate,
   setTimeout,
   startTimer,
 } from '../../lib/index.js';
@@ -37,6 +36,8 @@ import { type Call, isOneWay, needs } from '../both/call.js';
 import { Loads } from '../both/loads.js';
 import { Parcels } from '../both/parcels.js';
 import { Link, readError, rest } from '../link.js';
+import type { FilledSandbox } from '../partition/options.js';
+import { PartitionRules } from '../partition/rules.js';
 import { startSandbox } from '../partition/sandbox.js';
 import {
   frame,
@@ -45,11 +46,16 @@ import {
   parseMemory,
   parseReady,
   runTimeUnitsPerMs,
-  streamLeadItems,
   type WorkerMemory,
   type WorkerTicket,
 } from '../protocol.js';
-import type { WorkerExit, WorkerHandle, WorkerOptions, WorkerSettings } from '../types.js';
+import type {
+  WorkerExit,
+  WorkerHandle,
+  WorkerKind,
+  WorkerOptions,
+  WorkerSettings,
+} from '../types.js';
 import { isUnreadable, uncaughtError, withReason } from './exit.js';
 import { parentExporter } from './exporter.js';
 import { MemoryRequest } from './memory-request.js';
@@ -101,8 +107,6 @@ const channelEndMs = 2_000;
 /** Maximum time for the user's teardown of a partition, in ms. */
 const teardownMs = 30_000;
 const mib = 2 ** 20;
-/** Frames for a partition that may wait for room: one that never reads would make them grow without limit. */
-const maxWaitingFrames = 10_000;
 const noBytes = new Uint8Array(0);
 const noProgram: ProgramFiles = { urls: [], main: '' };
 const noSetUp = { id: noSetup, definitions: [], state: undefined, buffers: [] };
@@ -139,6 +143,8 @@ export class Worker<C extends Call> implements EndingWorker {
   readonly #nested: NestedMaps;
   readonly #memory: MemoryRequest;
   readonly #parcels: Parcels | undefined;
+  /** Only of a partition. */
+  readonly #rules: PartitionRules | undefined;
   readonly #owner: WorkerOwner<C>;
   readonly #tasks: TaskListener<C>;
   readonly #life: Lifecycle<WorkerState>;
@@ -148,8 +154,6 @@ export class Worker<C extends Call> implements EndingWorker {
   readonly #reclaimedSlots: number[] = [];
   readonly #sentAt: number[] = [];
   #sentCount = 0;
-  /** By slot: items that the stream of a partition may still send; `undefined`: none streams there. */
-  readonly #credits: (number | undefined)[] = [];
   /** The table as it was when the worker ended. */
   #lost: (C | undefined)[] = [];
   /** Module that it was loading for a call when it ended. Unknown without claims. */
@@ -160,8 +164,6 @@ export class Worker<C extends Call> implements EndingWorker {
   /** Reason why it will not be ready, known before it ends. */
   #startFailure: KnownFailure | undefined;
   #hasChannelEnded = false;
-  /** True: a partition that is about to be ended for what it has sent. */
-  #isDistrusted = false;
   /** Uncaught error that it reported before its end. */
   #uncaught: Error | undefined;
 
@@ -244,7 +246,24 @@ export class Worker<C extends Call> implements EndingWorker {
       },
     });
     this.#memory = new MemoryRequest(this.#link);
+    this.#rules = partition && this.#rulesOf(partition);
     this.#nested = new NestedMaps(this.#link, parentExporter(), settings.nested);
+  }
+
+  #rulesOf(sandbox: FilledSandbox): PartitionRules {
+    return new PartitionRules({
+      sandbox,
+      leaveMs: this.#settings.hasTeardown ? teardownMs : channelEndMs,
+      label: () => this.label,
+      sentCalls: () => this.#sentCount,
+      onDistrust: () => {
+        this.isRetiring = true; // another call must not be lost with it
+      },
+      fail: (error) => this.#link.fail(error),
+      hasExited: () => this.#exit !== undefined,
+      isWorking: () => this.inFlight > 0 && !this.#hasChannelEnded,
+      kill: () => this.#handle.kill(),
+    });
   }
 
   /** Starts a worker; `onReady` or `onExit` follows. Throws when the channel cannot be opened. */
@@ -287,6 +306,11 @@ export class Worker<C extends Call> implements EndingWorker {
   /** True: it is well, but has not reached us yet. */
   get #isElsewhere(): boolean {
     return this.isBusyElsewhere || this.#handle.isWaiting === true;
+  }
+
+  /** For stats and events. */
+  get shownKind(): WorkerKind | 'sandbox' {
+    return this.#settings.partition === undefined ? this.kind : 'sandbox';
   }
 
   get pid(): number | undefined {
@@ -498,8 +522,7 @@ export class Worker<C extends Call> implements EndingWorker {
   /** Lets a stream send `items` more; 0 ends it. */
   grant(slot: number, items: number): void {
     if (this.#hasChannelEnded) return;
-    const credit = this.#credits[slot];
-    if (credit !== undefined) this.#credits[slot] = credit + items;
+    this.#rules?.granted(slot, items);
     this.#link.post(frame.credit, slot, items, undefined);
   }
 
@@ -519,7 +542,7 @@ export class Worker<C extends Call> implements EndingWorker {
     if (!this.#life.tryTransition('closing')) return;
     this.#handle.ref();
     this.#link.close();
-    if (this.#settings.partition !== undefined) this.#killLater();
+    this.#rules?.killLater();
   }
 
   /** Ends it now; `onExit` follows. */
@@ -570,13 +593,13 @@ export class Worker<C extends Call> implements EndingWorker {
 
   #leave(slot: number): void {
     this.#calls[slot] = undefined;
-    this.#credits[slot] = undefined;
+    this.#rules?.left(slot);
     this.inFlight -= 1;
     if (this.inFlight === 0 && this.#life.state !== 'starting') this.#link.unref();
   }
 
   #receive(kind: number, slot: number, target: number, body: ByteReader): void {
-    if (this.#isDistrusted) return;
+    if (this.#rules?.isDistrusted === true) return;
     switch (kind) {
       case frame.result:
       case frame.error:
@@ -585,34 +608,43 @@ export class Worker<C extends Call> implements EndingWorker {
       case frame.stream:
       case frame.item: {
         const call = this.#calls[slot];
-        if (call === undefined || !this.#mayStream(kind, slot)) break;
-        if (kind === frame.stream) this.#tasks.onStream(this, call, slot);
+        if (call === undefined) this.#rules?.unasked();
+        else if (this.#rules?.mayStream(kind, slot) === false) break;
+        else if (kind === frame.stream) this.#tasks.onStream(this, call, slot);
         else this.#item(call, body);
         break;
       }
       case frame.failedAt: {
         const call = this.#calls[slot];
+        if (call === undefined || call.failedAt >= 0) this.#rules?.unasked();
         if (call !== undefined) call.failedAt = target;
         break;
       }
       case frame.ready:
+        if (this.#life.state !== 'starting') this.#rules?.unasked();
         this.#becomeReady(body);
         break;
       case frame.startFailed:
+        if (this.#startFailure !== undefined || this.#life.state !== 'starting') {
+          this.#rules?.unasked();
+        }
         this.#setupFailed(body);
         break;
       case frame.report:
         this.#reported(slot, target, body);
         break;
       case frame.uncaught:
+        if (this.#uncaught !== undefined) this.#rules?.unasked();
         this.#uncaught ??= uncaughtError(this.#readThrown(body));
         break;
       case frame.memory: {
+        if (!this.#memory.isPending) this.#rules?.unasked();
         const memory = this.#parsed(() => parseMemory(this.#link.codec.read(body)));
         if (memory !== undefined) this.#memory.answered(memory);
         break;
       }
       case frame.retire:
+        if (this.isRetiring) this.#rules?.unasked();
         this.retire();
         break;
       default:
@@ -621,33 +653,12 @@ export class Worker<C extends Call> implements EndingWorker {
     }
   }
 
-  /** False: a partition streams twice at one call, or sends items that nobody has asked for. */
-  #mayStream(kind: number, slot: number): boolean {
-    if (this.#settings.partition === undefined) return true;
-    const credit = this.#credits[slot];
-    const isItem = kind === frame.item;
-    if (isItem ? credit !== undefined && credit > 0 : credit === undefined) {
-      this.#credits[slot] = isItem ? (credit ?? 0) - 1 : streamLeadItems;
-      return true;
-    }
-    this.#distrust(
-      new CodedError(
-        'WORKER_PROTOCOL',
-        `${this.label} sent ${isItem ? 'an item' : 'a stream'} too much`,
-      ),
-    );
-    return false;
-  }
-
   #reported(slot: number, number: number, body: ByteReader): void {
-    const isAnswered = this.#settings.partition !== undefined;
+    const isAnswered = this.#rules !== undefined;
     const taken = (answer?: unknown): void => {
       if (this.#hasChannelEnded) return;
       this.#link.post(frame.reported, slot, number, isAnswered ? answer : undefined, 'the answer');
-      if (this.#link.waitingFrames <= maxWaitingFrames) return;
-      this.#distrust(
-        new CodedError('WORKER_PROTOCOL', `${this.label} reports, and reads no answer`),
-      );
+      this.#rules?.checkWaiting(this.#link.waitingFrames);
     };
     let value: unknown;
     const call = this.#calls[slot];
@@ -655,11 +666,13 @@ export class Worker<C extends Call> implements EndingWorker {
       value = this.#link.codec.read(body); // also without a listener: its blocks go back
     } catch (error) {
       if (call !== undefined) this.#tasks.onItemLost(this, call, readError(error));
-      this.#distrust(error);
+      this.#rules?.distrust(error);
       return;
     }
-    if (call === undefined) taken();
-    else this.#tasks.onReport(this, call, value, taken);
+    if (call === undefined) {
+      this.#rules?.unasked();
+      taken();
+    } else this.#tasks.onReport(this, call, value, taken);
   }
 
   #item(call: C, body: ByteReader): void {
@@ -668,7 +681,7 @@ export class Worker<C extends Call> implements EndingWorker {
       item = this.#link.codec.read(body);
     } catch (error) {
       this.#tasks.onItemLost(this, call, readError(error));
-      this.#distrust(error);
+      this.#rules?.distrust(error);
       return;
     }
     this.#tasks.onItem(call, item);
@@ -676,7 +689,10 @@ export class Worker<C extends Call> implements EndingWorker {
 
   #answer(kind: number, slot: number, target: number, body: ByteReader): void {
     const call = this.#calls[slot];
-    if (call === undefined) return; // given up meanwhile
+    if (call === undefined) {
+      this.#rules?.unasked();
+      return; // given up meanwhile
+    }
     let value: unknown;
     let isError = kind === frame.error;
     try {
@@ -684,7 +700,7 @@ export class Worker<C extends Call> implements EndingWorker {
     } catch (error) {
       value = error;
       isError = true;
-      this.#distrust(error);
+      this.#rules?.distrust(error);
     }
     this.#free(slot);
     this.tasksDone += 1;
@@ -699,19 +715,10 @@ export class Worker<C extends Call> implements EndingWorker {
     try {
       return parse();
     } catch (error) {
-      if (this.#settings.partition === undefined) throw error;
-      this.#distrust(error);
+      if (this.#rules === undefined) throw error;
+      this.#rules.distrust(error);
       return undefined;
     }
-  }
-
-  /** Ends a partition that sends what no honest one does: its other values are no better. */
-  #distrust(error: unknown): void {
-    if (this.#settings.partition === undefined || this.#isDistrusted) return;
-    this.#isDistrusted = true;
-    this.isRetiring = true; // another call must not be lost with it
-    const known = readError(error);
-    setImmediate(() => this.#link.fail(known)); // behind the answer of the call
   }
 
   #becomeReady(body: ByteReader): void {
@@ -762,17 +769,7 @@ export class Worker<C extends Call> implements EndingWorker {
     if (isUnreadable(error))
       this.#handle.kill(); // a worker that cannot be read is replaced
     else this.#link.close(); // it left first (its set-up failed), and waits for our close
-    if (this.#settings.partition !== undefined) this.#killLater();
-  }
-
-  /** Ends a partition that stays when it is to leave, or without its channel: no other would take its place. */
-  #killLater(): void {
-    const waitMs = this.#settings.hasTeardown ? teardownMs : channelEndMs;
-    setTimeout(() => {
-      if (this.#exit !== undefined) return;
-      if (this.inFlight > 0 && !this.#hasChannelEnded) this.#killLater();
-      else this.#handle.kill();
-    }, waitMs).unref();
+    this.#rules?.killLater();
   }
 
   #finish(exit: WorkerExit): void {
@@ -786,7 +783,8 @@ export class Worker<C extends Call> implements EndingWorker {
     this.lostLoad = this.#loadOf(unanswered, isStart);
     this.#lost = this.#calls.splice(0);
     this.inFlight = 0;
-    const described = withReason(exit, this.#uncaught, this.#channelError);
+    const limit = this.#rules?.limitOf(this.#channelError);
+    const described = withReason(exit, this.#uncaught, this.#channelError, limit);
     const failure = isStart
       ? startFailure(this.label, this.#startFailure, described, this.#settings)
       : undefined;

@@ -31,6 +31,11 @@ export function heapMb({ memoryMb }: FilledSandbox): number {
   return Math.floor(memoryMb * heapShare);
 }
 
+/** The limit of processes and threads in a sandbox. */
+export function maxTasks({ maxProcesses }: FilledSandbox): number {
+  return threadsPerProcess * (1 + maxProcesses);
+}
+
 /** Returns the program to start, and its arguments. Throws `PARTITION_UNAVAILABLE`. */
 export function commandLine(program: SandboxedProgram): string[] {
   const { sandbox, command } = program;
@@ -48,11 +53,10 @@ export function commandLine(program: SandboxedProgram): string[] {
 }
 
 function limits({ sandbox, lastFd }: SandboxedProgram): string[] {
-  const { memoryMb, maxProcesses, cpuPercent, allow } = sandbox;
+  const { memoryMb, cpuPercent, allow } = sandbox;
   const ofRun = ['--parent', `${process.pid}`, '--status', `${lastFd + 1}`, '--keep', `${lastFd}`];
   if (allow.includes('no-cgroup')) return [...ofRun, '--no-cgroup'];
-  const tasks = threadsPerProcess * (1 + maxProcesses);
-  const values = { memory: memoryMb * mib, tasks, cpu: cpuPercent };
+  const values = { memory: memoryMb * mib, tasks: maxTasks(sandbox), cpu: cpuPercent };
   return [
     ...ofRun,
     ...Object.entries(values).flatMap(([name, value]) => [`--${name}`, `${value}`]),

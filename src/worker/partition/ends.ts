@@ -1,7 +1,11 @@
 // The reasons of a sandbox's end.
 
 import { Socket } from 'node:net';
-import type { CodedError } from '../../errors.js';
+import { type CodedError, hasCode } from '../../errors.js';
+import { messageOf } from '../../lib/index.js';
+import { isUnreadable } from '../parent/exit.js';
+import type { ReachedLimit } from '../types.js';
+import { maxTasks } from './command-line.js';
 import { unavailable } from './layers.js';
 import type { FilledSandbox } from './options.js';
 import { printable } from './own-output.js';
@@ -10,6 +14,24 @@ import { printable } from './own-output.js';
 const refusedExitCode = 125;
 /** More than `manycore-enter` writes. */
 const maxStatusChars = 1000;
+
+/**
+ * The limit of manycore for which a partition's channel was ended. `isDistrusted`: a value or frame of it was refused;
+ * else a frame was above the limit of its size.
+ */
+export function limitOfChannel(
+  error: Error | undefined,
+  isDistrusted: boolean,
+  { resultMb }: FilledSandbox,
+): ReachedLimit | undefined {
+  if (!isUnreadable(error)) return undefined;
+  if (hasCode(error, 'PARTITION_CODE')) return { name: 'data', reason: error.message };
+  if (isDistrusted || !hasCode(error, 'CHANNEL_FRAME_CORRUPT')) {
+    return { name: 'protocol', reason: messageOf(error) };
+  }
+  const reason = `it sent a value of more than ${resultMb} MiB (resultMb): ${error.message}`;
+  return { name: 'result', reason };
+}
 
 /** Resolves to the first part of what comes, at its end. */
 export function textOf(stream: unknown): Promise<string> {
@@ -31,8 +53,22 @@ export function refusalOf(exitCode: number | null, line: string): CodedError | u
   return isOfEnter || isOfBubblewrap ? unavailable(printable(line)) : undefined;
 }
 
-/** The limit that the kernel has enforced by a kill. `status`: what `manycore-enter run` wrote. */
-export function causeOf(status: string, { memoryMb }: FilledSandbox): Error | undefined {
-  if (!status.includes('memory\n')) return undefined;
-  return new Error(`memory limit of ${memoryMb} MiB (memoryMb)`);
+/**
+ * The limit of the kernel that has ended a sandbox. Memory ends by a kill. Tasks are refused, and what the code does
+ * then is its own affair: they are the likely cause of an end that was no success. `status`: what `manycore-enter run`
+ * wrote.
+ */
+export function limitOf(
+  status: string,
+  exitCode: number | null,
+  sandbox: FilledSandbox,
+): ReachedLimit | undefined {
+  if (exitCode === 0) return undefined;
+  const words = status.split('\n');
+  if (words.includes('memory')) {
+    return { name: 'memory', reason: `memory limit of ${sandbox.memoryMb} MiB (memoryMb)` };
+  }
+  if (!words.includes('tasks')) return undefined;
+  const reason = `it had reached its limit of ${maxTasks(sandbox)} processes and threads (maxProcesses)`;
+  return { name: 'tasks', reason };
 }

@@ -17,8 +17,24 @@ const loaders = ['/lib64/ld-linux-x86-64.so.2', '/lib/ld-linux-aarch64.so.1'];
 /** The text of classes is parsed where one of their instances is to travel. */
 const dependencies = ['acorn'];
 
+/** Found once: the files of a running program stay where they are. */
+let ofNode: readonly Binding[] | undefined;
+const ofWorkers = new Map<string, readonly Binding[]>();
+
 /** Returns what node needs to start. */
 export function nodeFiles(): readonly Binding[] {
+  ofNode ??= findNodeFiles();
+  return ofNode;
+}
+
+/** Returns the same with the program of a worker, at `entry`. */
+export function workerFiles(entry: string): readonly Binding[] {
+  const found = ofWorkers.get(entry) ?? findWorkerFiles(entry);
+  ofWorkers.set(entry, found);
+  return found;
+}
+
+function findNodeFiles(): readonly Binding[] {
   return [
     at(process.execPath),
     ...libraryFolders().flatMap(withAlias),
@@ -28,8 +44,7 @@ export function nodeFiles(): readonly Binding[] {
   ];
 }
 
-/** Returns the same with the program of a worker, at `entry`. */
-export function workerFiles(entry: string): readonly Binding[] {
+function findWorkerFiles(entry: string): readonly Binding[] {
   const native = nativePath();
   return [
     ...nodeFiles(),

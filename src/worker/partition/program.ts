@@ -3,8 +3,9 @@
 import { type SpawnOptions, spawn } from 'node:child_process';
 import { dirname } from 'node:path';
 import { defer, ownOf } from '../../lib/index.js';
+import type { ReachedLimit } from '../types.js';
 import { commandLine, heapMb } from './command-line.js';
-import { causeOf, textOf } from './ends.js';
+import { limitOf, textOf } from './ends.js';
 import { nodeFiles, packageFilesAbove } from './files.js';
 import { fillSandbox, type SandboxOptions } from './options.js';
 
@@ -12,7 +13,7 @@ export interface ProgramEnd {
   /** The code that a shell would have: 128 and the number of a signal that has ended it. */
   readonly exitCode: number;
   /** The limit that has ended it. */
-  readonly cause: Error | undefined;
+  readonly limit: ReachedLimit | undefined;
 }
 
 /** Descriptor of stderr: the program gets none behind it. */
@@ -52,7 +53,7 @@ export async function runInSandbox(
   child.once('close', (code) => resolve(code ?? 1));
   try {
     const exitCode = await promise;
-    return { exitCode, cause: causeOf(await status, sandbox) };
+    return { exitCode, limit: limitOf(await status, exitCode, sandbox) };
   } finally {
     process.off('SIGINT', end).off('SIGTERM', end);
   }

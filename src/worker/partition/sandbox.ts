@@ -2,7 +2,6 @@
 // channel. Not here: the command line (command-line.ts), what may come back (context/decode/data-only.ts).
 
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
-import { Duplex } from 'node:stream';
 import type { ChannelOffer } from '../../channels/index.js';
 import {
   clearTimeout,
@@ -15,10 +14,11 @@ import {
 } from '../../lib/index.js';
 import { entryFile } from '../parent/entry-file.js';
 import { afterOutput, listenToOutput, type OutputListener } from '../parent/output.js';
+import { ChildHandle } from '../parent/process.js';
 import type { WorkerTicket } from '../protocol.js';
-import type { WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
+import type { ReachedLimit, WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
 import { commandLine, firstChannelFd, heapMb } from './command-line.js';
-import { causeOf, refusalOf, textOf } from './ends.js';
+import { limitOf, refusalOf, textOf } from './ends.js';
 import { type Binding, isWithin, workerFiles } from './files.js';
 import { unavailable } from './layers.js';
 import type { FilledSandbox } from './options.js';
@@ -69,22 +69,18 @@ function checkWrites({ write }: FilledSandbox, bindings: readonly Binding[]): vo
   }
 }
 
-class SandboxHandle implements WorkerHandle {
-  readonly kind = 'process';
-  readonly pipe: Duplex | undefined;
+class SandboxHandle extends ChildHandle {
   readonly exited: Promise<WorkerExit>;
-  readonly #child: ChildProcess;
-  #excess: Error | undefined;
+  #excess: ReachedLimit | undefined;
+  #isUnwanted = false;
   #killTimer: NodeJS.Timeout | undefined;
 
   constructor(child: ChildProcess, worker: number, options: WorkerOptions, sandbox: FilledSandbox) {
-    this.#child = child;
+    super(child, firstChannelFd);
     const { stdout, stderr } = child; // without a descriptor left there are none
     const stdio: readonly unknown[] = Array.isArray(child.stdio) ? child.stdio : [];
-    const pipe = stdio[firstChannelFd];
-    this.pipe = pipe instanceof Duplex ? pipe : undefined;
     const status = textOf(stdio.at(-1));
-    const limit = new OutputLimit(sandbox.outputMb, () => this.#endFor(limit.error));
+    const limit = new OutputLimit(sandbox.outputMb, () => this.#endFor(limit.reached));
     const listener = limit.around(options.onOutput ?? passOn);
     const output = listenToOutput(stdout ?? null, stderr ?? null, worker, listener);
     const { promise, resolve } = defer<WorkerExit>();
@@ -96,35 +92,31 @@ class SandboxHandle implements WorkerHandle {
     child.once('exit', (exitCode, signal) => {
       clearTimeout(this.#killTimer);
       afterOutput(output, () => {
-        const known = this.#excess ?? refusalOf(exitCode, limit.lastError);
+        const refusal = refusalOf(exitCode, limit.lastError);
         void status.then((text) => {
-          resolve({ exitCode, signal, error: known ?? causeOf(text, sandbox) });
+          const ofKernel = this.#isUnwanted ? undefined : limitOf(text, exitCode, sandbox);
+          const reached = this.#excess ?? (refusal === undefined ? ofKernel : undefined);
+          const error = reached === undefined ? refusal : new Error(reached.reason);
+          resolve({ exitCode, signal, error, limit: reached });
         });
       });
     });
   }
 
-  get pid(): number | undefined {
-    return this.#child.pid;
-  }
-
-  ref(): void {
-    this.#child.ref();
-  }
-
-  terminate(): void {
-    this.#child.kill('SIGTERM');
+  override terminate(): void {
+    this.#isUnwanted = true;
+    super.terminate();
   }
 
   /** Only the process outside can remove the groups: it is asked first, and does not wait for anything. */
-  kill(): void {
-    this.#child.kill('SIGTERM');
-    this.#killTimer ??= setTimeout(() => this.#child.kill('SIGKILL'), killMs);
+  override kill(): void {
+    this.terminate();
+    this.#killTimer ??= setTimeout(() => super.kill(), killMs);
     this.#killTimer.unref();
   }
 
-  #endFor(reason: Error): void {
-    this.#excess ??= reason;
+  #endFor(reached: ReachedLimit): void {
+    this.#excess ??= reached;
     this.kill();
   }
 }
@@ -141,8 +133,9 @@ class OutputLimit {
     this.#onExcess = onExcess;
   }
 
-  get error(): Error {
-    return new Error(`it wrote more than ${this.#limitMb} MiB of output (outputMb)`);
+  get reached(): ReachedLimit {
+    const reason = `it wrote more than ${this.#limitMb} MiB of output (outputMb)`;
+    return { name: 'output', reason };
   }
 
   around(listener: OutputListener): OutputListener {

@@ -78,7 +78,7 @@ test('stats with any one malformed value are read as far as they are correct', a
         for (const { value } of read(reading)) assert.ok(Number.isFinite(value), name);
       }
       const program = { pid: stats.pid, title: '', servers: [], threads, silent: [] };
-      const poll = { programs: [program], usage: new Map() };
+      const poll = { programs: [program], usage: new Map(), trees: new Map() };
       JSON.stringify(viewOf({ ...poll, atMs: 1 }, { ...poll, atMs: 0 }));
     }),
     { numRuns: 500 },

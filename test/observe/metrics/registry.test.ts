@@ -98,7 +98,7 @@ test('names are valid in Prometheus, and unique', () => {
 
 test('labels are few, and none has a name of the program in it', () => {
   const common = ['pid', 'thread', 'pool', 'bus', 'server', 'loop'];
-  const few = ['role', 'slot', 'state', 'kind', 'mode', 'quantile'];
+  const few = ['role', 'slot', 'state', 'kind', 'mode', 'quantile', 'limit'];
   const labels = new Set(metricDefinitions.flatMap((each) => each.labels));
   assert.deepEqual(
     [...labels].filter((label) => ![...common, ...few].includes(label)),

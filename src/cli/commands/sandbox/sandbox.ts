@@ -26,7 +26,7 @@ export async function runSandboxed(
   { read = [], write = [], env = [], ...limits }: SandboxFlags,
 ): Promise<number> {
   const path = programFile(file);
-  const { exitCode, cause } = await runInSandbox(
+  const { exitCode, limit } = await runInSandbox(
     path,
     args,
     {
@@ -38,7 +38,7 @@ export async function runSandboxed(
     },
     passOutput,
   );
-  if (cause !== undefined) console.error(`manycore: the sandbox was ended: ${cause.message}`);
+  if (limit !== undefined) console.error(`manycore: the sandbox was ended: ${limit.reason}`);
   return exitCode;
 }
 

@@ -18,6 +18,7 @@ import {
   type ThreadView,
   type WorkerView,
 } from '../../../observe/index.js';
+import { partitionLines } from './partitions.js';
 import { sortedWorkers, type WorkerSortName } from './state.js';
 import { type Column, clean, type Line, type Tone, tableLines } from './table.js';
 
@@ -182,7 +183,7 @@ export function programSections(
   return [
     ...servers.map((server) => serverSection(server, width)),
     { title: 'Event loops', note: '', lines: tableLines(threadColumns, threads, width) },
-    ...pools.flatMap((pool) => poolSections(pool, workerSort, width)),
+    ...pools.flatMap((pool) => poolSections(pool, threads, workerSort, width)),
     ...(buses.length === 0
       ? []
       : [{ title: 'Buses', note: '', lines: tableLines(busColumns, buses, width) }]),
@@ -207,6 +208,7 @@ function serverSection(server: ServerView, width: number | undefined): Section {
 
 function poolSections(
   pool: PoolView,
+  threads: readonly ThreadView[],
   workerSort: WorkerSortName,
   width: number | undefined,
 ): Section[] {
@@ -221,5 +223,14 @@ function poolSections(
       note: '',
       lines: workers.length === 0 ? [] : tableLines(workerColumns, workers, width),
     },
+    ...(pool.partition === undefined
+      ? []
+      : [
+          {
+            title: `Partitions of pool ${pool.id}`,
+            note: '',
+            lines: partitionLines(pool, workers, threads, width),
+          },
+        ]),
   ];
 }

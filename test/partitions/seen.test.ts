@@ -1,0 +1,60 @@
+// Sandboxes as seen from outside: by stats, views and metrics.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { test } from 'node:test';
+import { ProgramSampler, type WorkerView } from '../../src/observe/index.js';
+import { metricsText } from '../../src/observe/metrics/public.js';
+import { linesOf, valuesOf } from '../observe/metrics/scrape.js';
+import { ownRuntime } from '../observe/runtime.js';
+import { waitFor } from '../support/index.js';
+import { sandboxPool, skip } from './support.js';
+
+test('a sandbox has its own kind, and its pool the limits', { skip }, async (t) => {
+  const pool = sandboxPool(t, { memoryMb: 300, cpuPercent: 50 });
+  await pool.warm();
+  const { workers, partition } = pool.stats();
+  assert.equal(workers[0]?.kind, 'sandbox');
+  assert.deepEqual(partition, {
+    memoryMb: 300,
+    cpuPercent: 50,
+    maxProcesses: 0,
+    fileMb: 64,
+    resultMb: 64,
+    outputMb: 16,
+  });
+});
+
+test('what runs in a sandbox is seen from outside, with its memory and CPU', {
+  skip,
+}, async (t) => {
+  ownRuntime(t);
+  const pool = sandboxPool(t, { maxProcesses: 1 });
+  await pool.run(() => {
+    process.title = 'bwrap';
+    spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
+  });
+  using sampler = new ProgramSampler();
+  let worker: WorkerView | undefined;
+  await waitFor(async () => {
+    const views = await sampler.sample();
+    worker = views.find(({ pid }) => pid === process.pid)?.pools[0]?.workers[0];
+    return worker?.inside?.length === 2 && worker.cpuShare !== undefined;
+  });
+  const { kind, pid, inside = [], rssBytes = 0 } = worker ?? {};
+  assert.deepEqual([kind, pid], ['sandbox', pool.stats().workers[0]?.pid]);
+  assert.deepEqual(
+    inside.map(({ depth }) => depth),
+    [0, 1],
+  );
+  assert.ok(inside.every((each) => (each.rssBytes ?? 0) > 10 * 2 ** 20));
+  assert.ok(rssBytes >= inside.reduce((sum, each) => sum + (each.rssBytes ?? 0), 0));
+  const lines = linesOf(await metricsText());
+  const [resident = 0] = valuesOf(lines, 'manycore_process_resident_bytes', { role: 'worker' });
+  assert.ok(resident > 20 * 2 ** 20, `${resident} bytes`);
+  const [cpu = 0] = valuesOf(lines, 'manycore_process_cpu_seconds_total', {
+    role: 'worker',
+    mode: 'user',
+  });
+  assert.ok(cpu > 0.01, `${cpu} s`);
+});
