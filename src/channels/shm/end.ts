@@ -2,7 +2,7 @@
 // offers it to whom, and how descriptors get there (index.ts for workers, members.ts for event loops).
 
 import { callNative, type NativeBinding, type NativeSegment } from '../../native.js';
-import type { BlockStore, ChannelEnd, Claims } from '../types.js';
+import type { BlockStore, ChannelEnd } from '../types.js';
 import type { ArenaShare } from './arena.js';
 import type { ShmBlocks } from './blocks.js';
 import { ShmChannel } from './channel.js';
@@ -43,13 +43,12 @@ export interface EndParts extends CommonParts {
 }
 
 export function openEnd(parts: EndParts): ShmEnd {
-  const { segment, memory, arena, blocks, isParent, spin } = parts;
+  const { segment, arena, blocks, isParent, spin } = parts;
   const end = callNative(() =>
     eventLoop().native.attach(segment, isParent, parts.bell, parts.peerBell, spin),
   );
   const large = new Spill(arena, isParent ? segment.owner : segment.parentOwner);
-  const claims = new SegmentClaims(memory.words, segment.slotCount);
-  return endOf(parts, end, large, { claims, blocks }, parts.onPeerEnded);
+  return endOf(parts, end, large, blocks, parts.onPeerEnded);
 }
 
 /** The parts of an end that shares its segment alone: with a worker that is not trusted, or on the worker's side. */
@@ -66,24 +65,19 @@ export function openIsolatedEnd(parts: IsolatedParts): ShmEnd {
     eventLoop().native.attachStream(segment, isParent, parts.bell, spin),
   );
   const large = new Pieces(segment.ringBytes, parts.maxBodyBytes);
-  return endOf(parts, end, large, { claims: undefined, blocks: undefined }, () => {});
-}
-
-interface SharedParts {
-  readonly claims: Claims | undefined;
-  readonly blocks: BlockStore | undefined;
+  return endOf(parts, end, large, undefined, () => {});
 }
 
 function endOf(
   { segment, memory, isParent }: CommonParts,
   end: number,
   large: LargeBodies,
-  shared: SharedParts,
+  blocks: BlockStore | undefined,
   onPeerEnded: () => void,
 ): ShmEnd {
   const loop = eventLoop();
   const endWords = new Int32Array(callNative(() => loop.native.endWords(end)));
-  const isGuarded = isParent && shared.blocks === undefined;
+  const isGuarded = isParent && blocks === undefined;
   const channel = new ShmChannel({
     segment,
     memory,
@@ -100,7 +94,8 @@ function endOf(
     memory,
     requestAt: segment.requestAt,
     peerExited: () => channel.peerExited(),
-    ...shared,
+    claims: new SegmentClaims(memory.words, segment.slotCount),
+    blocks,
   };
 }
 

@@ -146,7 +146,7 @@ export function offerIsolated(options: IsolatedOptions): ShmOffer {
   const spin = maySpin(binding, options.spin);
   try {
     return callNative(() => {
-      const segmentFd = fds.createSegment(ringBytes, 0, 0, 0);
+      const segmentFd = fds.createSegment(ringBytes, defaultSlotCount, 0, 0);
       const segment = binding.NativeSegment.open(fds.release(fds.duplicate(segmentFd)));
       const memory = memoryOf(segment);
       const [ours = -1, theirs = -1] = fds.createSocketPair();
