@@ -1,8 +1,10 @@
 // The files that a partition gets beside those of its options: node with its libraries, and manycore itself.
 
+import { spawnSync } from 'node:child_process';
 import { existsSync, lstatSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
+import { ownOf } from '../../lib/index.js';
 import { nativePath } from '../../native.js';
 
 /** A file or folder of this system, and its place in the partition. */
@@ -11,8 +13,13 @@ export interface Binding {
   readonly to: string;
 }
 
-/** Loaders that a program names by a path of its own (psABI of each architecture). */
-const loaders = ['/lib64/ld-linux-x86-64.so.2', '/lib/ld-linux-aarch64.so.1'];
+/** Loaders that a program names by a path of its own: those of glibc (psABI of each architecture), and of musl. */
+const loaders = [
+  '/lib64/ld-linux-x86-64.so.2',
+  '/lib/ld-linux-aarch64.so.1',
+  '/lib/ld-musl-x86_64.so.1',
+  '/lib/ld-musl-aarch64.so.1',
+];
 
 /** The text of classes is parsed where one of their instances is to travel. */
 const dependencies = ['acorn'];
@@ -37,7 +44,7 @@ export function workerFiles(entry: string): readonly Binding[] {
 function findNodeFiles(): readonly Binding[] {
   return [
     at(process.execPath),
-    ...libraryFolders().flatMap(withAlias),
+    ...libraryFolders(),
     ...loaders
       .filter((path) => existsSync(path))
       .map((path) => ({ from: realpathSync(path), to: path })),
@@ -73,18 +80,37 @@ function at(path: string): Binding {
   return { from: realpathSync(path), to: path };
 }
 
-/** The folders of the libraries that this process has loaded: node's own, and the C library. */
-function libraryFolders(): readonly string[] {
-  const maps = readFileSync('/proc/self/maps', 'utf8');
-  const files = [...maps.matchAll(/ (\/\S+\.so(?:\.\S+)?)$/gm)].map(([, path = '']) => path);
-  return [...new Set(files.map((path) => dirname(path)))];
+/**
+ * The folders of the libraries that node is linked with, as the loader names them: a library that the program has
+ * loaded may lie beside its secrets.
+ */
+function libraryFolders(): readonly Binding[] {
+  const files = linkedLibraries();
+  const folders = new Set([...files, ...files.map((path) => realpathSync(path))].map(dirname));
+  const found = [...folders].map(at).flatMap(withAlias);
+  return [...new Map(found.map((each) => [each.to, each])).values()];
+}
+
+function linkedLibraries(): readonly string[] {
+  for (const loader of loaders.filter((path) => existsSync(path))) {
+    const { status, stdout } = spawnSync(
+      loader,
+      ['--list', process.execPath],
+      ownOf({ encoding: 'utf8', env: {}, timeout: 10_000 }),
+    );
+    if (status === 0) return pathsIn(String(stdout), / => (\/\S+) \(/g);
+  }
+  return pathsIn(readFileSync('/proc/self/maps', 'utf8'), / (\/\S+\.so(?:\.\S+)?)$/gm);
+}
+
+function pathsIn(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].flatMap(([, path]) => path ?? []);
 }
 
 /** The loader searches /lib, which may be another name of /usr/lib. */
-function withAlias(folder: string): readonly Binding[] {
-  const isAliased = folder.startsWith('/usr/lib') && lstatSync('/lib').isSymbolicLink();
-  const own = { from: folder, to: folder };
-  return isAliased ? [own, { from: folder, to: folder.slice('/usr'.length) }] : [own];
+function withAlias(own: Binding): readonly Binding[] {
+  const isAliased = own.to.startsWith('/usr/lib') && lstatSync('/lib').isSymbolicLink();
+  return isAliased ? [own, { from: own.from, to: own.to.slice('/usr'.length) }] : [own];
 }
 
 /** The packages that manycore imports in a worker, by the paths of its imports: they may be links to elsewhere. */
