@@ -12,6 +12,7 @@ import {
   clearTimeout,
   isMainRealm,
   nowMs,
+  setTimeout,
   startTimer,
   type WorkerLimit,
   whileHeld,
@@ -78,6 +79,9 @@ interface WarmWaiter {
   reject(error: CodedError): void;
 }
 
+/** Time from the need of a spare to its start, in ms. */
+const spareDelayMs = 10;
+
 const noneOverLimit: Readonly<Record<WorkerLimit, number>> = Object.freeze({
   memory: 0,
   tasks: 0,
@@ -126,6 +130,7 @@ export class WorkerManager implements WorkerOwner<Task> {
   /** Callbacks for the end of each worker. */
   readonly #leaving = new Map<TaskWorker, (() => void)[]>();
   #idleTimer: NodeJS.Timeout | undefined;
+  #spareTimer: NodeJS.Timeout | undefined;
   #isClosing = false;
 
   constructor(given: WorkerManagerOptions) {
@@ -250,7 +255,10 @@ export class WorkerManager implements WorkerOwner<Task> {
     if (this.#isClosing || this.#starts.isPausing) return;
     if (this.workers.length - this.#condemned.size >= this.#size.maxWorkers) return;
     const before = this.workers.length;
-    for (let count = workersToStart(this.#load(wantedIdle)); count > 0; count -= 1) {
+    const load = this.#load(wantedIdle);
+    let count = workersToStart({ ...load, minSpareWorkers: 0 });
+    if (count === 0 && load.minSpareWorkers > 0 && workersToStart(load) > 0) this.#spareLater();
+    for (; count > 0; count -= 1) {
       if (!this.#start()) break;
     }
     if (this.workers.length > before && announcements.poolResize.hasSubscribers) {
@@ -260,6 +268,15 @@ export class WorkerManager implements WorkerOwner<Task> {
         workersWanted: this.workers.length,
       });
     }
+  }
+
+  /** Starts spares a moment later: a start takes this thread longer than the answer of a short call. */
+  #spareLater(): void {
+    this.#spareTimer ??= setTimeout(() => {
+      this.#spareTimer = undefined;
+      this.grow(this.#options.minSpareWorkers);
+    }, spareDelayMs);
+    this.#spareTimer.unref();
   }
 
   /** Throws when no call can be taken; only on a cluster. */
