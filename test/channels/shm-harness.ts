@@ -8,7 +8,15 @@ import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { ByteReader, ByteWriter } from '../../src/channels/bytes.js';
-import { acceptShm, offerShm, type ShmEnd, type ShmOptions } from '../../src/channels/shm/index.js';
+import {
+  acceptShm,
+  type IsolatedOptions,
+  offerIsolated,
+  offerShm,
+  type ShmEnd,
+  type ShmOptions,
+} from '../../src/channels/shm/index.js';
+import { requireNative } from '../../src/native.js';
 
 export const writeText = (writer: ByteWriter, text: string): boolean => {
   writer.raw(Buffer.from(text));
@@ -28,6 +36,26 @@ export function openPair(t: TestContext, options: Partial<ShmOptions> = {}): [Sh
     worker.channel.destroy();
     parent.peerExited();
     await untilCollected(() => openDescriptors('manycore-arena').length === 0, 'no arena is open');
+  });
+  return [parent, worker];
+}
+
+/** Both ends of a channel to a worker that is not trusted, in this thread. */
+export function openIsolatedPair(
+  t: TestContext,
+  options: Omit<IsolatedOptions, 'spin'>,
+): [ShmEnd, ShmEnd] {
+  const offer = offerIsolated({ spin: false, ...options });
+  const { NativeDescriptors } = requireNative();
+  const fds = new NativeDescriptors();
+  const [segment = -1, bell = -1] = offer.stdio
+    .map((entry) => fds.duplicate(Number(entry)))
+    .map((fd) => fds.release(fd));
+  const parent = offer.open();
+  const worker = acceptShm({ ...offer.ticket, kind: 'shm', segment, bell });
+  t.after(() => {
+    parent.channel.destroy();
+    worker.channel.destroy();
   });
   return [parent, worker];
 }

@@ -8,7 +8,7 @@ export interface IsolatedTicket {
   readonly kind: 'shm';
   readonly worker: 'isolated';
   readonly segment: number;
-  /** Its end of the socket pair that is the bell of both sides. */
+  /** One end of the socket pair that is the bell of both sides. */
   readonly bell: number;
   readonly spin: boolean;
 }
