@@ -4,7 +4,7 @@
 // `fibonacci-N` is the figure of the source (docs/evidence.md), with the work of examples/partitions.
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Pool, runSource, sandboxed } from 'manycore';
+import { Pool, runSource } from 'manycore';
 import { numbersUpTo, runFib, timeFibonacci } from '../../examples/partitions/fibonacci.js';
 import { kinds, problemOf } from '../../examples/partitions/kinds.js';
 import { micros, millis, perSecond, runsOf } from '../lib/figures.js';
@@ -19,7 +19,7 @@ if (kernel !== undefined) Object.assign(kinds.uml.worker, { kernel });
 const partitions = ['sandbox', 'uml', 'gvisor'];
 const compared = ['process', ...partitions];
 /** Contenders of `spare` beside pools, and the kind that each needs. */
-const spareCalls = { 'run-source': 'sandbox', sandboxed: 'sandbox' };
+const spareCalls = { 'run-source': 'sandbox' };
 const spares = ['process', ...Object.keys(spareCalls), 'uml', 'gvisor'];
 const kindOf = (contender) => spareCalls[contender] ?? contender;
 const waitingCalls = 64;
@@ -53,7 +53,6 @@ const bars = [
   bar('first result of a new pool, in ms', 'first', 'uml', 'firstMs', { atMost: 1000 }),
   bar('first result of a new pool, in ms', 'first', 'gvisor', 'firstMs', { atMost: 800 }),
   bar('result from a spare, in ms', 'spare', 'run-source', 'spareMs', { atMost: 2 }),
-  bar('result from a spare, in ms', 'spare', 'sandboxed', 'spareMs', { atMost: 2 }),
   bar('result from a spare, in ms', 'spare', 'uml', 'spareMs', { atMost: 150 }),
   roundTrip('sandbox', 1.1),
   roundTrip('uml', 5),
@@ -167,8 +166,6 @@ async function timeSpares(contender, scale) {
 
 function spareCaller(contender) {
   if (contender === 'run-source') return (n) => runSource('n + 1', { args: { n } });
-  // A function of its own for each call, as for the next stranger.
-  if (contender === 'sandboxed') return (n) => sandboxed(add)(n);
   const pool = new Pool({
     worker: kinds[contender].worker,
     size: { min: 0, max: 2 },

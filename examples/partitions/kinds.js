@@ -9,9 +9,6 @@ export const kinds = {
   gvisor: { says: 'guests of gVisor', worker: { kind: 'vm', engine: 'gvisor' } },
 };
 
-/** Codes of a kind that this machine, or this version of manycore, does not have. */
-const codes = new Set(['PARTITION_UNAVAILABLE', 'OPTION_INVALID']);
-
 /** Resolves to the reason why there can be no such worker; to `undefined` where one has answered. */
 export async function problemOf(kind) {
   const { worker, problem } = kinds[kind];
@@ -23,9 +20,7 @@ export async function problemOf(kind) {
     await pool.run(() => true);
     return undefined;
   } catch (error) {
-    for (let cause = error; cause instanceof Error; cause = cause.cause) {
-      if (codes.has(cause.code)) return cause.message;
-    }
+    if (error.code === 'PARTITION_UNAVAILABLE') return error.message;
     throw error;
   } finally {
     await pool?.destroy();
