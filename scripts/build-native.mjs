@@ -22,11 +22,9 @@ const libraryName = libraryNames[process.platform];
 if (libraryName === undefined) skip(`${process.platform} is not supported`);
 const probe = spawnSync('cargo', ['--version'], { encoding: 'utf8' });
 if (probe.error !== undefined || probe.status !== 0) skip('cargo is not on PATH');
-const crates = [
-  '-p',
-  'manycore-node',
-  ...(process.platform === 'linux' ? ['-p', 'manycore-preload', '-p', 'manycore-enter'] : []),
-];
+const onLinux = ['manycore-preload', 'manycore-enter', 'manycore-guest-clock'];
+const names = ['manycore-node', ...(process.platform === 'linux' ? onLinux : [])];
+const crates = names.flatMap((name) => ['-p', name]);
 const build = spawnSync('cargo', ['build', '--release', '--locked', ...crates], {
   cwd: root,
   stdio: ['ignore', 'inherit', 'inherit'],
@@ -46,4 +44,5 @@ install(libraryName, 'manycore.node');
 if (process.platform === 'linux') {
   install('libmanycore_preload.so', 'manycore-preload.so');
   install('manycore-enter', 'manycore-enter');
+  install('libmanycore_guest_clock.so', 'manycore-guest-clock.so');
 }
