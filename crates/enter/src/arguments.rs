@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 /// Names without a value.
-const FLAGS: [&str; 5] = ["fork", "network", "no-landlock", "no-seccomp", "no-cgroup"];
+const FLAGS: [&str; 6] = ["channel", "fork", "network", "no-landlock", "no-seccomp", "no-cgroup"];
 
 #[derive(Debug, Default)]
 pub struct Arguments {
@@ -43,8 +43,13 @@ impl Arguments {
     }
 
     /// The last value of this name.
+    pub fn last<'given>(&'given self, wanted: &'given str) -> Option<&'given str> {
+        self.all(wanted).last()
+    }
+
+    /// The last value of this name, as a number.
     pub fn number<T: FromStr>(&self, wanted: &str) -> Result<Option<T>, String> {
-        let Some(text) = self.all(wanted).last() else { return Ok(None) };
+        let Some(text) = self.last(wanted) else { return Ok(None) };
         text.parse().map(Some).map_err(|_| format!("--{wanted} is {text:?}, and no number"))
     }
 }

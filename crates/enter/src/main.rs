@@ -1,11 +1,13 @@
-//! Starts a program in a partition. Three commands:
+//! Starts a program in a partition. Four commands:
 //!
 //! - `run` makes the control groups, starts bubblewrap in them, and removes them at its end;
-//! - `enter` runs inside of the namespaces: it sets limits, files and system calls, and becomes the program;
+//! - `enter` runs inside of the namespaces: it sets limits, files and system calls, and becomes the program, or a
+//!   guest kernel that runs it;
+//! - `guest` is the first process on a guest kernel, and starts the program there;
 //! - `probe` prints what this kernel offers, as JSON.
 //!
-//! A step that fails is the end, with one line on stderr and the exit code 125: a partition is never weaker than asked
-//! for. Not here: which files a partition gets (src/worker/partition/).
+//! A step that fails is the end, with one line on stderr and the exit code 125: a partition is never weaker than
+//! asked for. Not here: which files a partition gets (src/worker/partition/).
 
 #[cfg(target_os = "linux")]
 mod arguments;
@@ -15,6 +17,10 @@ mod enter;
 mod files;
 #[cfg(target_os = "linux")]
 mod groups;
+#[cfg(target_os = "linux")]
+mod guest;
+#[cfg(target_os = "linux")]
+mod kernel;
 #[cfg(target_os = "linux")]
 mod probe;
 #[cfg(target_os = "linux")]
@@ -29,6 +35,7 @@ fn main() {
     let outcome = match command.as_str() {
         "run" => arguments::Arguments::parse(words).and_then(|given| run::run(&given)),
         "enter" => arguments::Arguments::parse(words).and_then(|given| enter::enter(&given)),
+        "guest" => guest::run(),
         "probe" => {
             probe::probe();
             Ok(0)

@@ -146,6 +146,24 @@ const NETWORK: &[i64] = &[
     libc::SYS_setsockopt,
 ];
 
+/// Calls of a guest kernel beside those of the programs that it serves. Its processes are processes here, too, and
+/// it traces them: they are its children, with the same filter.
+#[cfg(target_arch = "x86_64")]
+const KERNEL: &[i64] = &[
+    libc::SYS_epoll_create,
+    libc::SYS_ptrace,
+    libc::SYS_rt_sigsuspend,
+    libc::SYS_statfs,
+    libc::SYS_timer_create,
+    libc::SYS_timer_gettime,
+    libc::SYS_timer_settime,
+    libc::SYS_setsid,
+];
+
+/// There is no such kernel for other processors.
+#[cfg(not(target_arch = "x86_64"))]
+const KERNEL: &[i64] = &[];
+
 /// The requests of `ioctl` that libuv makes of files and terminals.
 #[allow(clippy::unnecessary_cast)] // other C libraries have other types
 const IOCTLS: [u64; 5] = [
@@ -162,8 +180,16 @@ const PRCTLS: [u64; 3] =
 const NAMESPACES: u64 = 0x7e02_0000;
 const THREAD: u64 = libc::CLONE_THREAD as u64;
 
+/// Needs of a program beside computing and reading files.
+pub struct Wanted {
+    pub may_fork: bool,
+    pub has_network: bool,
+    /// It is a guest kernel.
+    pub is_kernel: bool,
+}
+
 /// Limits the system calls of this thread and of all that it starts.
-pub fn restrict(may_fork: bool, has_network: bool) -> Result<(), String> {
+pub fn restrict(wanted: Wanted) -> Result<(), String> {
     let failed = |error: &dyn std::fmt::Display| format!("seccomp: {error}");
     // The first, because the second forbids to install another. ENOSYS lets the C library use `clone`, whose flags a
     // filter can read.
@@ -171,24 +197,32 @@ pub fn restrict(may_fork: bool, has_network: bool) -> Result<(), String> {
     let missing = missing.into_iter().map(|call| (call, Vec::new())).collect();
     let no_such_call = SeccompAction::Errno(libc::ENOSYS as u32);
     install(missing, SeccompAction::Allow, no_such_call).map_err(|error| failed(&error))?;
-    let mut rules = allowed(may_fork, has_network).map_err(|error| failed(&error))?;
+    let mut rules = allowed(wanted).map_err(|error| failed(&error))?;
     rules.extend([(libc::SYS_clone3, Vec::new()), (libc::SYS_io_uring_setup, Vec::new())]);
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     install(rules, refused, SeccompAction::Allow).map_err(|error| failed(&error))
 }
 
-fn allowed(may_fork: bool, has_network: bool) -> seccompiler::Result<Rules> {
+fn allowed(wanted: Wanted) -> seccompiler::Result<Rules> {
+    let Wanted { may_fork, has_network, is_kernel } = wanted;
     let plain = PLAIN.iter().chain(OLDER).map(|&call| (call, Vec::new()));
     let mut rules: Rules = plain.collect();
     rules.insert(libc::SYS_ioctl, one_of(1, &IOCTLS)?);
     rules.insert(libc::SYS_prctl, one_of(0, &PRCTLS)?);
     let no_namespace = (NAMESPACES, 0);
     let a_thread = (NAMESPACES | THREAD, THREAD);
-    rules.insert(libc::SYS_clone, vec![masked(if may_fork { no_namespace } else { a_thread })?]);
+    rules.insert(
+        libc::SYS_clone,
+        vec![masked(if may_fork || is_kernel { no_namespace } else { a_thread })?],
+    );
     if may_fork {
         #[cfg(target_arch = "x86_64")]
         rules.insert(libc::SYS_vfork, Vec::new());
         rules.insert(libc::SYS_waitid, Vec::new());
+        rules.insert(libc::SYS_socketpair, one_of(0, &[libc::AF_UNIX as u64])?);
+    }
+    if is_kernel {
+        rules.extend(KERNEL.iter().map(|&call| (call, Vec::new())));
         rules.insert(libc::SYS_socketpair, one_of(0, &[libc::AF_UNIX as u64])?);
     }
     if has_network {
