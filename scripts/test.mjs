@@ -9,7 +9,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compileTypeScript, isSound, isStale } from './lib/compile.mjs';
-import { bubblewrap, natsServer } from './lib/debian-program.mjs';
+import { bubblewrap, guestKernel, natsServer } from './lib/debian-program.mjs';
 import { hasCommand, run } from './lib/run.mjs';
 import { compiledName, typeScriptFiles } from './lib/sources.mjs';
 
@@ -76,8 +76,8 @@ async function testTypeScript() {
   const isCluster = files.some((file) => file.includes('/cluster/'));
   const nats = isCluster ? await natsServer() : undefined;
   const isPartitions = files.some((file) => file.includes('/partitions/'));
-  const bwrap = isPartitions ? await bubblewrap() : undefined;
-  const path = bwrap === undefined ? [] : [dirname(bwrap)];
+  const programs = isPartitions ? [await guestKernel(), await bubblewrap()] : [];
+  const path = programs.filter((program) => program !== undefined).map(dirname);
   const { status, isTimedOut } = await run(
     process.execPath,
     [
@@ -90,7 +90,7 @@ async function testTypeScript() {
       env: {
         [runVariable]: name,
         [natsVariable]: nats ?? '',
-        PATH: [process.env.PATH, ...path].join(delimiter),
+        PATH: [...path, process.env.PATH].join(delimiter),
       },
       limitMs: fileLimitMs * files.length,
     },

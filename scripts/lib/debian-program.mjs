@@ -7,6 +7,8 @@ import { hasCommand, run } from './run.mjs';
 /** Debian puts servers into folders that are not on a user's PATH. */
 const places = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
 const limitMs = 120_000;
+/** The kernel that scripts/build-guest-kernel.mjs makes. */
+export const guestKernelPath = 'node_modules/.cache/manycore-guest-kernel/linux.uml';
 
 /** Resolves to the path of the server, or to `undefined`. */
 export function natsServer() {
@@ -18,14 +20,31 @@ export function bubblewrap() {
   return debianProgram('bubblewrap', 'usr/bin/bwrap');
 }
 
+/** Resolves to the path of a kernel for guests: our own if it was built, else Debian's, or to `undefined`. */
+export async function guestKernel() {
+  if (existsSync(guestKernelPath)) return join(process.cwd(), guestKernelPath);
+  return await debianProgram('user-mode-linux', 'usr/bin/linux.uml');
+}
+
 /** `path`: where the package has the program. */
 async function debianProgram(name, path) {
   const installed = places.map((place) => join(place, basename(path))).find(existsSync);
   if (installed !== undefined) return installed;
-  const folder = join('node_modules/.cache', `manycore-${name}`);
+  const folder = cacheFolder(name);
   const unpacked = join(folder, path);
   if (!existsSync(unpacked)) await unpack(name, folder);
   return existsSync(unpacked) ? join(process.cwd(), unpacked) : undefined;
+}
+
+/** Resolves to the folder with the unpacked files of a package; it may be empty. */
+export async function debianFolder(name) {
+  const folder = cacheFolder(name);
+  if (!existsSync(folder)) await unpack(name, folder);
+  return folder;
+}
+
+function cacheFolder(name) {
+  return join('node_modules/.cache', `manycore-${name}`);
 }
 
 async function unpack(name, folder) {
