@@ -48,7 +48,16 @@ impl Segment {
 
     /// Maps a parent's segment; every number in it is checked against the file itself.
     pub fn open(fd: BorrowedFd<'_>) -> Result<Segment> {
-        let file_bytes = sys::sealed_size(fd)?;
+        Segment::map(fd, sys::sealed_size(fd)?)
+    }
+
+    /// Maps a parent's segment where it is a device, as in a guest: no seals are needed, for a device cannot shrink.
+    pub fn open_device(fd: BorrowedFd<'_>, size_bytes: u64) -> Result<Segment> {
+        sys::check_device(fd)?;
+        Segment::map(fd, size_bytes)
+    }
+
+    fn map(fd: BorrowedFd<'_>, file_bytes: u64) -> Result<Segment> {
         let limit = Shape {
             ring_bytes: layout::MAX_RING_BYTES,
             slot_count: layout::MAX_SLOTS,
@@ -150,6 +159,19 @@ mod tests {
             made.word(offset).store(value, Relaxed);
             assert_eq!(Segment::open(fd.as_fd()).expect_err("forged").code(), code);
         }
+    }
+
+    #[test]
+    fn only_a_device_needs_no_seals() {
+        let (_made, fd) = Segment::create(SHAPE).expect("memfd");
+        let size = SHAPE.total_bytes() as u64;
+        let error = Segment::open_device(fd.as_fd(), size).expect_err("a file");
+        assert_eq!(error.code(), "SEGMENT_CORRUPT");
+        let device = std::fs::File::open("/dev/null").expect("/dev/null");
+        let error = Segment::open_device(device.as_fd(), size).expect_err("it cannot be mapped");
+        assert_eq!(error.code(), "NATIVE_REFUSED");
+        let error = Segment::open_device(device.as_fd(), 1 << 40).expect_err("too large");
+        assert_eq!(error.code(), "SEGMENT_CORRUPT");
     }
 
     #[test]

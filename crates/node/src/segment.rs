@@ -30,6 +30,20 @@ impl NativeSegment {
         Ok(NativeSegment { segment: Arc::new(segment) })
     }
 
+    /// Maps the segment of a guest, which is a device behind `fd`, and closes `fd`.
+    #[napi(factory)]
+    pub fn open_device(fd: i32, size_bytes: u32) -> Result<NativeSegment> {
+        let fd = manycore_core::sys::adopt(fd).map_err(to_js)?;
+        let segment = Segment::open_device(fd.as_fd(), size_bytes.into()).map_err(to_js)?;
+        Ok(NativeSegment { segment: Arc::new(segment) })
+    }
+
+    /// Size of the whole segment.
+    #[napi(getter)]
+    pub fn size_bytes(&self) -> u32 {
+        self.segment.mapping().size_bytes() as u32
+    }
+
     #[napi(getter)]
     pub fn ring_bytes(&self) -> u32 {
         self.segment.shape().ring_bytes

@@ -13,8 +13,10 @@ use manycore_core::segment::Side;
 use manycore_core::sync::Ordering::Relaxed;
 use manycore_core::sys as core_sys;
 use manycore_core::wake::spin::SpinHistory;
+use napi_derive::napi;
 use std::cell::{Cell, RefCell};
 use std::ops::RangeInclusive;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 /// Maximum times of a spin for an answer (parent) or for the next request (worker). A worker may reach the
@@ -24,6 +26,33 @@ const WORKER_SPIN: RangeInclusive<Duration> =
     Duration::from_micros(50)..=Duration::from_micros(200);
 /// Checks of the words between two reads of the clock.
 const POLLS_PER_CLOCK: u32 = 64;
+
+/// The core of a guest, and the number of cores outside, which its own kernel cannot find out. Both are in the lower
+/// halves: core, then count. 0: this is no guest.
+static GUEST_CORES: AtomicU64 = AtomicU64::new(0);
+
+/// Sets the core that this process publishes, and the number of cores that it counts with. For a guest, before its
+/// first channel.
+#[napi]
+pub fn set_guest_cores(core: u32, core_count: u32) {
+    // Relaxed: this thread reads it.
+    GUEST_CORES.store(u64::from(core) << 32 | u64::from(core_count), Relaxed);
+}
+
+/// The core of this thread, and the number of cores that it may use.
+fn guest_cores() -> Option<(u32, u32)> {
+    let both = GUEST_CORES.load(Relaxed);
+    (both != 0).then_some(((both >> 32) as u32, both as u32))
+}
+
+fn current_core() -> Option<u32> {
+    guest_cores().map(|(core, _)| core).or_else(core_sys::current_cpu)
+}
+
+fn core_count() -> u32 {
+    let own = || affinity::allowed().map_or(1, |cpus| cpus.len() as u32);
+    guest_cores().map_or_else(own, |(_, count)| count)
+}
 
 pub(crate) struct Spin {
     cpu_count: u32,
@@ -36,7 +65,7 @@ pub(crate) struct Spin {
 impl Spin {
     pub(crate) fn new() -> Spin {
         Spin {
-            cpu_count: affinity::allowed().map_or(1, |cpus| cpus.len() as u32),
+            cpu_count: core_count(),
             history: RefCell::default(),
             moves: RefCell::new(Moves::new(Instant::now())),
             delivery_took: Cell::default(),
@@ -51,7 +80,7 @@ impl Spin {
 
     /// Publishes for the peers the core of this thread and, as the parent, the number of awake threads.
     pub(crate) fn publish(&self, ends: &mut [Option<End>]) {
-        let cpu = core_sys::current_cpu().map_or(0, |cpu| cpu + 1);
+        let cpu = current_core().map_or(0, |cpu| cpu + 1);
         let mut awake = 1;
         let mut is_fresh = false;
         for end in ends.iter_mut().flatten() {
@@ -86,7 +115,7 @@ impl Spin {
         if self.cpu_count < 2 || !self.history.borrow().is_fresh() {
             return None;
         }
-        let own_cpu = core_sys::current_cpu().map(|cpu| cpu + 1)?;
+        let own_cpu = current_core().map(|cpu| cpu + 1)?;
         let mut limit = None;
         let mut awake_here = 1;
         let mut awake_reported = 0;

@@ -58,6 +58,19 @@ pub fn sealed_size(fd: BorrowedFd<'_>) -> Result<u64> {
     Ok(stat.st_size as u64)
 }
 
+/// An error where `fd` is no character device.
+pub fn check_device(fd: BorrowedFd<'_>) -> Result<()> {
+    // SAFETY: all-zero bytes are a valid `stat`.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `stat` is a live, exclusive out-parameter.
+    checked(unsafe { libc::fstat(fd.as_raw_fd(), &mut stat) }, "fstat")?;
+    if stat.st_mode & libc::S_IFMT != libc::S_IFCHR {
+        let value = u64::from(stat.st_mode);
+        return Err(CoreError::Corrupt { what: "the kind of the segment's file", value });
+    }
+    Ok(())
+}
+
 /// Maps a part of `fd`, shared, without touching a page. The caller unmaps.
 pub fn map_shared(fd: BorrowedFd<'_>, offset: u64, size_bytes: usize) -> Result<NonNull<u8>> {
     let offset = libc::off_t::try_from(offset)
