@@ -17,6 +17,8 @@ import {
 
 /** A mapped segment (crates/node/src/segment.rs). */
 export interface NativeSegment {
+  /** Size of the whole segment. */
+  readonly sizeBytes: number;
   readonly ringBytes: number;
   readonly slotCount: number;
   /** Numbers of the worker's side and of the parent's. */
@@ -338,7 +340,11 @@ export interface NativeTransactions {
 
 /** Everything that the binary exports; `parseBinding` holds the names. */
 export interface NativeBinding {
-  readonly NativeSegment: { open(fd: number): NativeSegment };
+  readonly NativeSegment: {
+    open(fd: number): NativeSegment;
+    /** Maps the segment of a guest, which is a device; `sizeBytes` is that of the segment. */
+    openDevice(fd: number, sizeBytes: number): NativeSegment;
+  };
   readonly NativeDescriptors: new () => NativeDescriptors;
   readonly NativeArena: {
     /** `onCollected` is called when `takeCollected` has keys. */
@@ -446,6 +452,8 @@ export interface NativeBinding {
   allowedCores(): number[];
   pinThread(cpus: readonly number[]): void;
   currentCpu(): number;
+  /** Sets the core that a guest publishes, and the number of cores outside; before its first channel. */
+  setGuestCores(core: number, coreCount: number): void;
   /** The number of this thread in the system; 0 when unknown. */
   threadId(): number;
   /**
@@ -490,6 +498,7 @@ const exportNames = [
   'allowedCores',
   'pinThread',
   'currentCpu',
+  'setGuestCores',
   'threadId',
   'watchParent',
   'probeKernel',

@@ -48,6 +48,8 @@ export interface OfferOptions {
   readonly spin: boolean;
   /** True: the worker is a process that is not trusted, and shares no memory but its own rings. */
   readonly isIsolated?: boolean;
+  /** True: an isolated worker that runs on a kernel of its own. */
+  readonly isGuest?: boolean;
   /** A larger frame of a worker over a socket or of an isolated one ends the channel; by default none is too large. */
   readonly maxFrameBytes?: number | undefined;
 }
@@ -57,10 +59,10 @@ export interface OfferOptions {
  * INTERNAL_STATE when no channel can.
  */
 export function offerChannel(kind: ChannelKind, options: OfferOptions): ChannelOffer {
-  const { worker, spin, isIsolated = false, maxFrameBytes } = options;
+  const { worker, spin, isIsolated = false, isGuest = false, maxFrameBytes } = options;
   checkBuffers();
   if (kind === 'shm' && isIsolated) {
-    return offerIsolated({ spin, maxFrameBytes: maxFrameBytes ?? Infinity });
+    return offerIsolated({ spin, isGuest, maxFrameBytes: maxFrameBytes ?? Infinity });
   }
   if (kind === 'shm') return offerShm({ worker, spin });
   if (kind === 'socket' && worker === 'process') return offerSocket(maxFrameBytes);

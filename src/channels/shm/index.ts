@@ -133,14 +133,18 @@ export interface IsolatedOptions {
   readonly maxFrameBytes: number;
   /** Size of each ring, a power of two from 1 KiB to 64 MiB. */
   readonly ringBytes?: number;
+  /** True: the worker runs on a kernel of its own, to which the segment is a device and the bell a serial line. */
+  readonly isGuest?: boolean;
 }
 
+/** A core that no machine has: a guest publishes it, so that its peer never takes it for its own. */
+const guestCore = 1_000_000;
 /** Larger than the ring of other workers, whose large bodies lie in the arena. */
 const isolatedRingBytes = 1024 * 1024;
 
 /** Offers a channel to a process that is not trusted. Throws `NATIVE_MISSING`, `NATIVE_REFUSED`. */
 export function offerIsolated(options: IsolatedOptions): ShmOffer {
-  const { ringBytes = isolatedRingBytes, maxFrameBytes } = ownOf(options);
+  const { ringBytes = isolatedRingBytes, maxFrameBytes, isGuest = false } = ownOf(options);
   const binding = requireNative();
   const fds = callNative(() => new binding.NativeDescriptors());
   const spin = maySpin(binding, options.spin);
@@ -156,6 +160,9 @@ export function offerIsolated(options: IsolatedOptions): ShmOffer {
         segment: firstPassedFd,
         bell: firstPassedFd + 1,
         spin,
+        guest: isGuest
+          ? { segmentBytes: segment.sizeBytes, coreCount: binding.allowedCores().length }
+          : undefined,
       };
       return {
         ticket: { ...ticket },
@@ -206,10 +213,14 @@ export function acceptShm(ticket: ChannelTicket): ShmEnd {
   });
 }
 
-function acceptIsolated({ segment: fd, bell, spin }: IsolatedTicket): ShmEnd {
+function acceptIsolated({ segment: fd, bell, spin, guest }: IsolatedTicket): ShmEnd {
   const binding = requireNative();
   return callNative(() => {
-    const segment = binding.NativeSegment.open(fd);
+    if (guest !== undefined) binding.setGuestCores(guestCore, guest.coreCount);
+    const segment =
+      guest === undefined
+        ? binding.NativeSegment.open(fd)
+        : binding.NativeSegment.openDevice(fd, guest.segmentBytes);
     const side = { isParent: false, bell, spin, maxBodyBytes: Infinity };
     return openIsolatedEnd({ segment, memory: memoryOf(segment), ...side });
   });

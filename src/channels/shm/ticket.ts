@@ -11,6 +11,15 @@ export interface IsolatedTicket {
   /** One end of the socket pair that is the bell of both sides. */
   readonly bell: number;
   readonly spin: boolean;
+  /** Set for a worker on a kernel of its own, where the segment is a device. */
+  readonly guest?: GuestFacts | undefined;
+}
+
+/** Facts that a guest kernel does not have. */
+export interface GuestFacts {
+  readonly segmentBytes: number;
+  /** The number of cores of the machine outside. */
+  readonly coreCount: number;
 }
 
 /** Descriptor numbers, valid in the worker: a process owns them, a thread has to copy them. */
@@ -37,7 +46,8 @@ export function parseShmTicket(ticket: ChannelTicket): ShmTicket | IsolatedTicke
   };
   const spin = ticket['spin'] === true;
   if (ticket['worker'] === 'isolated') {
-    return { kind: 'shm', worker: 'isolated', segment: fd('segment'), bell: fd('bell'), spin };
+    const passed = { segment: fd('segment'), bell: fd('bell') };
+    return { kind: 'shm', worker: 'isolated', ...passed, spin, guest: guestFacts(ticket['guest']) };
   }
   return {
     kind: 'shm',
@@ -48,4 +58,14 @@ export function parseShmTicket(ticket: ChannelTicket): ShmTicket | IsolatedTicke
     peerBell: fd('peerBell'),
     spin,
   };
+}
+
+function guestFacts(given: unknown): GuestFacts | undefined {
+  if (given === undefined) return undefined;
+  const count = (name: string): number => {
+    const value: unknown = Reflect.get(Object(given), name);
+    if (typeof value === 'number' && Number.isInteger(value) && value > 0) return value;
+    throw new CodedError('CHANNEL_UNAVAILABLE', `the ticket's ${name} is ${String(value)}`);
+  };
+  return { segmentBytes: count('segmentBytes'), coreCount: count('coreCount') };
 }
