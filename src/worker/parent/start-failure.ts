@@ -95,6 +95,9 @@ const wrongFlagExitCode = 9;
 /** A shell's exit codes for SIGKILL and SIGTERM. */
 const killedExitCodes: ReadonlySet<number | null> = new Set([137, 143]);
 
+/** Codes of what a partition lacks: no later start has more. */
+const ofPartition: ReadonlySet<string> = new Set(['PARTITION_UNAVAILABLE', 'OPTION_INVALID']);
+
 /**
  * Makes the failure of a worker that ended before it was ready; `known` is its own report, if it sent one.
  */
@@ -144,6 +147,9 @@ function ofEnd(exit: WorkerExit, { maxHeapMb, execArgv }: WorkerOptions): number
 /** Makes the failure for an error thrown by the start itself. */
 export function failureOfStart(thrown: unknown): StartFailure {
   const remedy = prototypeRemedy(thrown);
+  if (thrown instanceof CodedError && ofPartition.has(thrown.code)) {
+    return { error: thrown, startsToBeSure: atOnce, signature: thrown.message };
+  }
   const isSure = thrown instanceof EntryMissingError || remedy !== undefined;
   const startsToBeSure = isSure ? atOnce : ofSystem(thrown);
   if (thrown instanceof CodedError && thrown.code === 'WORKER_START_FAILED') {
