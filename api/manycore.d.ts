@@ -356,6 +356,20 @@ interface SandboxOptions {
     readonly outputMb?: number | undefined;
     readonly allow?: readonly MissingLayer[] | undefined;
 }
+interface VmOptions {
+    readonly kind: "vm";
+    readonly engine?: "auto" | "uml" | undefined;
+    readonly kernel?: string | URL | undefined;
+    readonly memoryMb?: number | undefined;
+    readonly core?: number | "each" | undefined;
+    readonly read?: readonly (string | URL)[] | undefined;
+    readonly write?: readonly (string | URL)[] | undefined;
+    readonly env?: Readonly<Record<string, string>> | undefined;
+    readonly fileMb?: number | undefined;
+    readonly resultMb?: number | undefined;
+    readonly outputMb?: number | undefined;
+    readonly allow?: readonly MissingLayer[] | undefined;
+}
 type WorkerKind = "process" | "thread";
 interface WorkerExit {
     readonly exitCode: number | null;
@@ -368,12 +382,12 @@ interface ReachedLimit {
     readonly name: WorkerLimit;
     readonly reason: string;
 }
-declare function partitionProblem(allow?: readonly MissingLayer[]): CodedError | undefined;
+declare function partitionProblem(allow?: readonly MissingLayer[], kind?: "sandbox" | "vm"): CodedError | undefined;
 declare function partitionNeeds(fn: AnyFunction): string[];
 type ByPlace<T> = T | ((place: number) => T);
 type Environment = Readonly<Record<string, string | undefined>>;
 interface PoolOptions {
-    readonly worker?: WorkerKind | SandboxOptions | undefined;
+    readonly worker?: WorkerKind | SandboxOptions | VmOptions | undefined;
     readonly size?: number | {
         readonly min?: number;
         readonly max?: number;
@@ -813,4 +827,4 @@ declare class Loops implements AsyncDisposable {
     [Symbol.asyncDispose](): Promise<void>;
 }
 export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, afterCommit, atomically, atomicallyWhen, bus, check, cluster, deploy, errorCodes, free, hasCode, hasItemIndex, isInsideWorker, named, nested, orElse, parallel, parallelEvents, partitionNeeds, partitionProblem, perWorker, pmap, propagate, report, retry, run, runSource, sandboxed, shared, task, taskSignal, tcounter, tlist, tmap, tqueue, tsortedMap, tvar, warm, workerNumber };
-export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutputListener, OutputSource, PartitionLimits, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, QueueOptions, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, Shared, SourceOptions, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerLimit, WorkerLimitMessage, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };
+export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutputListener, OutputSource, PartitionLimits, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, QueueOptions, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, Shared, SourceOptions, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, VmOptions, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerLimit, WorkerLimitMessage, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };

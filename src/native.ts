@@ -598,6 +598,11 @@ export function enterPath(): string {
   return builtFile('manycore-enter');
 }
 
+/** The library with the clocks of a guest (crates/guest-clock); it may be missing. */
+export function guestClockPath(): string {
+  return builtFile('manycore-guest-clock.so');
+}
+
 /** The path of the binary that this thread loaded. */
 export function nativePath(): string | undefined {
   loaded ??= load();

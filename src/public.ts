@@ -155,6 +155,7 @@ export {
   type SandboxOptions,
   shared,
   taskSignal,
+  type VmOptions,
   type WorkerExit,
   type WorkerKind,
   workerNumber,

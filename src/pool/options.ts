@@ -29,14 +29,15 @@ import {
   strings,
 } from '../lib/index.js';
 import {
-  type FilledSandbox,
-  fillSandbox,
+  type FilledPartition,
+  fillPartition,
   grantedCores,
   isInsideWorker,
   type OutputListener,
   type RemoteWorkers,
   type ReportListener,
   type SandboxOptions,
+  type VmOptions,
   type WorkerKind,
 } from '../worker/index.js';
 import { atPlace, type ByPlace, isByPlace } from './workers/options-by-place.js';
@@ -47,9 +48,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface PoolOptions {
   /**
    * `process` (default): own memory, own collector, a crash stays there. `thread`: starts faster. The options of a
-   * sandbox: processes whose code is not trusted.
+   * sandbox or a virtual machine: processes whose code is not trusted.
    */
-  readonly worker?: WorkerKind | SandboxOptions | undefined;
+  readonly worker?: WorkerKind | SandboxOptions | VmOptions | undefined;
   /**
    * Workers: a fixed number, started as calls come, or a range that follows the load: `min` workers start
    * with the pool and stay; one that ends is replaced. Default: the granted cores.
@@ -245,7 +246,7 @@ export interface FilledPoolOptions
     PoolSize {
   readonly worker: WorkerKind;
   /** Set: the workers are processes in partitions. */
-  readonly partition: FilledSandbox | undefined;
+  readonly partition: FilledPartition | undefined;
 }
 
 /** Readers of the options of a call; see `readGiven`. */
@@ -290,7 +291,7 @@ const notForPartitions = ['cluster', 'channel', 'env', 'affinity', 'niceIncremen
 
 function fillWorker(
   name: string,
-  worker: WorkerKind | SandboxOptions,
+  worker: WorkerKind | SandboxOptions | VmOptions,
   given: PoolOptions,
 ): Pick<FilledPoolOptions, 'worker' | 'partition'> {
   if (typeof worker !== 'object' || worker === null) {
@@ -301,11 +302,11 @@ function fillWorker(
       throw invalid(
         each,
         given[each],
-        'left out for workers in a sandbox, which have options of their own',
+        'left out for workers in a partition, which have options of their own',
       );
     }
   }
-  return { worker: 'process', partition: fillSandbox(worker) };
+  return { worker: 'process', partition: fillPartition(worker) };
 }
 
 /** Checks and fills the options of one call, as `fillPoolOptions`. */

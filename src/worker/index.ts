@@ -58,14 +58,17 @@ export {
 export { failureOfStart, type StartFailure } from './parent/start-failure.js';
 export { startChild, WiredProcess, type WireTicket } from './parent/wired-process.js';
 export { type TaskListener, Worker, type WorkerOwner } from './parent/worker.js';
-export { partitionLayers, partitionProblem } from './partition/layers.js';
+export { sandboxAround } from './partition/guest.js';
+export { guestKernel, partitionLayers, partitionProblem } from './partition/layers.js';
 export { partitionNeeds } from './partition/needs.js';
 export {
-  type FilledSandbox,
+  type FilledPartition,
+  fillPartition,
   fillSandbox,
   type MissingLayer,
   type SandboxOptions,
   sandboxOptionNames,
+  type VmOptions,
 } from './partition/options.js';
 export { passOutput } from './partition/own-output.js';
 export { runInSandbox } from './partition/program.js';

@@ -8,7 +8,7 @@ import type { WorkerLimit } from '../lib/index.js';
 import type { NestedOwner } from './parent/nested.js';
 import type { OutputListener } from './parent/output.js';
 import type { SharedWorkers } from './parent/shared-workers.js';
-import type { FilledSandbox } from './partition/options.js';
+import type { FilledPartition } from './partition/options.js';
 import type { WorkerTicket } from './protocol.js';
 
 export type WorkerKind = 'process' | 'thread';
@@ -83,7 +83,7 @@ export interface WorkerOptions {
   /** Gets the output of the worker; `undefined`: it goes to this process's own. */
   readonly onOutput: OutputListener | undefined;
   /** The partition of a process whose code is not trusted. */
-  readonly partition: FilledSandbox | undefined;
+  readonly partition: FilledPartition | undefined;
 }
 
 /** Start settings of a worker. */

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, writeSync } from '
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { readStat } from '../../src/proc/index.js';
-import { Pool, type PoolOptions, type SandboxOptions } from '../../src/public.js';
+import { Pool, type PoolOptions, type SandboxOptions, type VmOptions } from '../../src/public.js';
 import { partitionProblem } from '../../src/worker/index.js';
 
 /** For `test(name, { skip }, …)`. */
@@ -16,6 +16,19 @@ export function sandboxPool(
   options: PoolOptions = {},
 ): Pool {
   const pool = new Pool({ size: 1, ...options, worker: { kind: 'sandbox', ...sandbox } });
+  t.after(() => pool.destroy());
+  return pool;
+}
+
+/** The same for virtual machines. */
+export const skipVm = partitionProblem([], 'vm')?.message ?? false;
+
+export function vmPool(
+  t: TestContext,
+  vm: Omit<VmOptions, 'kind'> = {},
+  options: PoolOptions = {},
+): Pool {
+  const pool = new Pool({ size: 1, ...options, worker: { kind: 'vm', ...vm } });
   t.after(() => pool.destroy());
   return pool;
 }
@@ -48,6 +61,11 @@ export function sandboxProcesses(): string[] {
     (name) =>
       /manycore-enter\0(run|enter)|bwrap\0/.test(commandOf(name)) && !isOfOther(Number(name)),
   );
+}
+
+/** Processes of guests: their kernel, and one for each process in them. */
+export function guestProcesses(): string[] {
+  return namesIn('/proc').filter((name) => commandOf(name).startsWith('/.manycore/'));
 }
 
 /** True: another program than this has started the sandbox of this process, and the one outside of it lives. */

@@ -20,11 +20,12 @@ import {
 import {
   allowedCores,
   coresToPin,
-  type FilledSandbox,
+  type FilledPartition,
   failureOfStart,
   type NestedOwner,
   type SharedWorkers,
   type StartFailure,
+  sandboxAround,
   type TaskListener,
   Worker,
   type WorkerExit,
@@ -91,14 +92,11 @@ const noneOverLimit: Readonly<Record<WorkerLimit, number>> = Object.freeze({
   protocol: 0,
 });
 
-function limitsOf({
-  memoryMb,
-  cpuPercent,
-  maxProcesses,
-  fileMb,
-  resultMb,
-  outputMb,
-}: FilledSandbox): PartitionLimits {
+function limitsOf(partition: FilledPartition): PartitionLimits {
+  const { memoryMb, fileMb, resultMb, outputMb } = partition;
+  // Around a virtual machine is a sandbox, with limits of its own.
+  const around = partition.kind === 'vm' ? sandboxAround(partition) : partition;
+  const { cpuPercent, maxProcesses } = around;
   return { memoryMb, cpuPercent, maxProcesses, fileMb, resultMb, outputMb };
 }
 

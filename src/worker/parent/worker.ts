@@ -36,9 +36,9 @@ import { type Call, isOneWay, needs } from '../both/call.js';
 import { Loads } from '../both/loads.js';
 import { Parcels } from '../both/parcels.js';
 import { Link, readError, rest } from '../link.js';
-import type { FilledSandbox } from '../partition/options.js';
+import type { FilledPartition } from '../partition/options.js';
 import { PartitionRules } from '../partition/rules.js';
-import { startSandbox } from '../partition/sandbox.js';
+import { startPartition } from '../partition/sandbox.js';
 import {
   frame,
   framesOfPartition,
@@ -193,6 +193,7 @@ export class Worker<C extends Call> implements EndingWorker {
       worker: kind,
       spin,
       isIsolated: partition !== undefined,
+      isGuest: partition?.kind === 'vm',
       maxFrameBytes,
     });
     const loads = settings.kind === 'thread' ? new Loads() : undefined;
@@ -250,9 +251,9 @@ export class Worker<C extends Call> implements EndingWorker {
     this.#nested = new NestedMaps(this.#link, parentExporter(), settings.nested);
   }
 
-  #rulesOf(sandbox: FilledSandbox): PartitionRules {
+  #rulesOf(partition: FilledPartition): PartitionRules {
     return new PartitionRules({
-      sandbox,
+      partition,
       leaveMs: this.#settings.hasTeardown ? teardownMs : channelEndMs,
       label: () => this.label,
       sentCalls: () => this.#sentCount,
@@ -802,7 +803,7 @@ function startHere(
   if (settings.kind === 'thread') return startThread(ticket, offer, settings);
   const { partition } = settings;
   if (partition === undefined) return startProcess(ticket, offer, settings);
-  return startSandbox(ticket, offer, settings, partition);
+  return startPartition(ticket, offer, settings, partition);
 }
 
 function isDescriptor(entry: number | 'pipe'): entry is number {

@@ -3,6 +3,7 @@
 // Not here: the limits themselves (crates/enter), the start of a worker (sandbox.ts).
 
 import { type Binding, isWithin, packageFilesAbove } from './files.js';
+import { type Guest, guestBindings, guestEnter, guestFolders, guestWords } from './guest.js';
 import { partitionTools } from './layers.js';
 import type { FilledSandbox } from './options.js';
 
@@ -24,6 +25,8 @@ export interface SandboxedProgram {
   readonly lastFd: number;
   /** The program and its arguments. */
   readonly command: readonly string[];
+  /** Set: the program runs on a kernel of its own. */
+  readonly guest?: Guest | undefined;
 }
 
 /** The limit of V8's old generation that fits into the memory of a sandbox, in MiB. */
@@ -38,17 +41,22 @@ export function maxTasks({ maxProcesses }: FilledSandbox): number {
 
 /** Returns the program to start, and its arguments. Throws `PARTITION_UNAVAILABLE`. */
 export function commandLine(program: SandboxedProgram): string[] {
-  const { sandbox, command } = program;
+  const { sandbox, command, guest } = program;
   const { enter, bubblewrap } = partitionTools(sandbox.allow);
-  const bindings = [...program.bindings, ...readable(sandbox)];
+  const ofGuest = guest === undefined ? [] : guestBindings(guest, enter);
+  const bindings = [...program.bindings, ...ofGuest, ...readable(sandbox)];
+  const inside = guest === undefined ? enter : guestEnter;
+  const own = guest === undefined ? [{ from: enter, to: enter }] : [];
   return [
     ...[enter, 'run', ...limits(program), '--'],
     ...[bubblewrap, ...namespaces(sandbox)],
-    ...[...bindings, { from: enter, to: enter }].flatMap(({ from, to }) => ['--ro-bind', from, to]),
+    ...[...bindings, ...own].flatMap(({ from, to }) => ['--ro-bind', from, to]),
     ...sandbox.write.flatMap((path) => ['--bind', path, path]),
+    ...(guest === undefined ? [] : guestFolders),
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
-    ...['--', enter, 'enter', ...rights(sandbox, bindings), '--'],
-    ...command,
+    ...['--', inside, 'enter', ...rights(sandbox, bindings)],
+    ...(guest === undefined ? [] : guestWords(guest)),
+    ...['--', ...command],
   ];
 }
 

@@ -6,8 +6,9 @@ import { messageOf } from '../../lib/index.js';
 import { isUnreadable } from '../parent/exit.js';
 import type { ReachedLimit } from '../types.js';
 import { maxTasks } from './command-line.js';
+import { sandboxAround } from './guest.js';
 import { unavailable } from './layers.js';
-import type { FilledSandbox } from './options.js';
+import type { FilledPartition } from './options.js';
 import { printable } from './own-output.js';
 
 /** Exit code of `manycore-enter` for a step that failed. */
@@ -22,7 +23,7 @@ const maxStatusChars = 1000;
 export function limitOfChannel(
   error: Error | undefined,
   isDistrusted: boolean,
-  { resultMb }: FilledSandbox,
+  { resultMb }: FilledPartition,
 ): ReachedLimit | undefined {
   if (!isUnreadable(error)) return undefined;
   if (hasCode(error, 'PARTITION_CODE')) return { name: 'data', reason: error.message };
@@ -53,22 +54,28 @@ export function refusalOf(exitCode: number | null, line: string): CodedError | u
   return isOfEnter || isOfBubblewrap ? unavailable(printable(line)) : undefined;
 }
 
+/** The line of a guest whose own kernel has ended something (crates/enter/src/guest.rs). */
+const guestIsOutOfMemory = 'manycore-enter: the guest is out of memory';
+
 /**
- * The limit of the kernel that has ended a sandbox. Memory ends by a kill. Tasks are refused, and what the code does
+ * The limit of a kernel that has ended a partition. Memory ends by a kill. Tasks are refused, and what the code does
  * then is its own affair: they are the likely cause of an end that was no success. `status`: what `manycore-enter run`
- * wrote.
+ * wrote; `line`: the last on stderr.
  */
 export function limitOf(
   status: string,
   exitCode: number | null,
-  sandbox: FilledSandbox,
+  partition: FilledPartition,
+  line: string,
 ): ReachedLimit | undefined {
   if (exitCode === 0) return undefined;
   const words = status.split('\n');
-  if (words.includes('memory')) {
-    return { name: 'memory', reason: `memory limit of ${sandbox.memoryMb} MiB (memoryMb)` };
+  const isOfGuest = partition.kind === 'vm' && line === guestIsOutOfMemory;
+  if (words.includes('memory') || isOfGuest) {
+    return { name: 'memory', reason: `memory limit of ${partition.memoryMb} MiB (memoryMb)` };
   }
   if (!words.includes('tasks')) return undefined;
-  const reason = `it had reached its limit of ${maxTasks(sandbox)} processes and threads (maxProcesses)`;
+  const tasks = maxTasks(partition.kind === 'vm' ? sandboxAround(partition) : partition);
+  const reason = `it had reached its limit of ${tasks} processes and threads (maxProcesses)`;
   return { name: 'tasks', reason };
 }

@@ -2,11 +2,11 @@
 // each layer that is missing is an error, unless the program allows it by name.
 
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { CodedError } from '../../errors.js';
-import { ownOf } from '../../lib/index.js';
-import { enterPath } from '../../native.js';
+import { messageOf, ownOf } from '../../lib/index.js';
+import { enterPath, guestClockPath } from '../../native.js';
 import type { MissingLayer } from './options.js';
 
 /** Programs without which there is no partition. */
@@ -26,6 +26,13 @@ export interface KernelLayers {
   readonly groupsProblem: string;
 }
 
+/** Programs of a guest beside those of its sandbox. */
+export interface GuestTools {
+  readonly kernel: string;
+  /** The library of clocks (crates/guest-clock). */
+  readonly clock: string;
+}
+
 const leastLandlock = 2;
 let known: { readonly tools: PartitionTools; readonly layers: KernelLayers } | undefined;
 
@@ -40,10 +47,31 @@ export function partitionTools(allow: readonly MissingLayer[]): PartitionTools {
   return tools;
 }
 
-/** Returns why there can be no sandbox here; `undefined`: there can. */
-export function partitionProblem(allow: readonly MissingLayer[] = []): CodedError | undefined {
+/** Returns the programs for guests. `kernel`: that of the options. Throws `PARTITION_UNAVAILABLE`. */
+export function guestTools(kernel: string | undefined): GuestTools {
+  if (process.arch !== 'x64') {
+    throw unavailable(`guests need an x64 machine, and this is ${process.arch}`);
+  }
+  const found = kernel ?? inPath('linux.uml');
+  if (found === undefined) {
+    throw unavailable(
+      'linux.uml is not on PATH: install the package user-mode-linux, or name a kernel in worker.kernel',
+    );
+  }
+  if (!isProgram(found)) throw unavailable(`the kernel ${found} is no program`);
+  const clock = guestClockPath();
+  if (!existsSync(clock)) throw unavailable(notBuilt(clock));
+  return { kernel: found, clock };
+}
+
+/** Returns why there can be no partition of this kind here; `undefined`: there can. */
+export function partitionProblem(
+  allow: readonly MissingLayer[] = [],
+  kind: 'sandbox' | 'vm' = 'sandbox',
+): CodedError | undefined {
   try {
     partitionTools(allow);
+    if (kind === 'vm') guestTools(undefined);
     return undefined;
   } catch (error) {
     if (error instanceof CodedError) return error;
@@ -56,11 +84,7 @@ function find(): NonNullable<typeof known> {
     throw unavailable(`partitions need Linux, and this is ${process.platform}`);
   }
   const enter = enterPath();
-  if (!isProgram(enter)) {
-    throw unavailable(
-      `${enter} is not there: install manycore's package for this platform, or build it with "npm run build:native"`,
-    );
-  }
+  if (!isProgram(enter)) throw unavailable(notBuilt(enter));
   const bubblewrap = inPath('bwrap');
   if (bubblewrap === undefined) {
     throw unavailable('bwrap is not on PATH: install the package bubblewrap');
@@ -111,6 +135,19 @@ function layersOf({ landlock, seccomp, groups, groupsProblem }: KernelLayers): P
 export function partitionLayers(): readonly PartitionLayer[] {
   known ??= find();
   return layersOf(known.layers);
+}
+
+function notBuilt(path: string): string {
+  return `${path} is not there: install manycore's package for this platform, or build it with "npm run build:native"`;
+}
+
+/** Returns the path of the kernel for guests, or the reason why there can be none. */
+export function guestKernel(): { readonly path: string } | { readonly problem: string } {
+  try {
+    return { path: guestTools(undefined).kernel };
+  } catch (error) {
+    return { problem: messageOf(error) };
+  }
 }
 
 export function unavailable(reason: string, options?: ErrorOptions): CodedError {

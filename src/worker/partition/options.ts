@@ -8,6 +8,7 @@ import {
   integerOption,
   invalid,
   inWords,
+  ownOf,
   type Read,
   type Readers,
   readOptions,
@@ -43,6 +44,33 @@ export interface SandboxOptions {
   readonly allow?: readonly MissingLayer[] | undefined;
 }
 
+/** A worker whose code is not trusted, on a small Linux kernel of its own, inside of a sandbox. */
+export interface VmOptions {
+  readonly kind: 'vm';
+  /** The machine: `uml`, User-mode Linux. `auto` (default): the one that this system has. */
+  readonly engine?: 'auto' | 'uml' | undefined;
+  /** The kernel, as an absolute path or a file URL. Default: `linux.uml` on PATH (package user-mode-linux). */
+  readonly kernel?: string | URL | undefined;
+  /** Memory of the guest, its kernel and its /tmp included, in MiB. Default 96. */
+  readonly memoryMb?: number | undefined;
+  /** The core that it runs on; `each`: the next one for each guest. Default: any. */
+  readonly core?: number | 'each' | undefined;
+  /** Files and folders that it may read, as absolute paths or file URLs. Default: none of the program's. */
+  readonly read?: readonly (string | URL)[] | undefined;
+  /** Folders in which it may also write. Default: none but its own /tmp, which ends with it. */
+  readonly write?: readonly (string | URL)[] | undefined;
+  /** All variables of its environment beside HOME, PATH and TZ. Default: none. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Size of each file that it writes, and of its /tmp, in MiB. Default 32. */
+  readonly fileMb?: number | undefined;
+  /** Size of each result and of other values that it sends, in MiB; a larger one ends it. Default 64. */
+  readonly resultMb?: number | undefined;
+  /** Output that it may write before it is ended, in MiB. Default 16. */
+  readonly outputMb?: number | undefined;
+  /** Layers of the sandbox that may be missing; by default one without them is `PARTITION_UNAVAILABLE`. */
+  readonly allow?: readonly MissingLayer[] | undefined;
+}
+
 const layers: readonly MissingLayer[] = ['no-cgroup', 'no-landlock', 'no-seccomp'];
 const noPaths: readonly string[] = Object.freeze([]);
 
@@ -67,6 +95,21 @@ const sandboxReaders = {
   allow: inWorker(missing),
 } satisfies Readers<SandboxOptions>;
 
+const vmReaders = {
+  kind: inWorker(choiceOption(['vm'])),
+  engine: inWorker(choiceOption(['auto', 'uml'])),
+  kernel: inWorker(kernelOf),
+  memoryMb: inWorker(integerOption(96, 64, 2 ** 20)),
+  core: inWorker(coreOf),
+  read: inWorker(pathsOf),
+  write: inWorker(pathsOf),
+  env: inWorker(variables),
+  fileMb: inWorker(integerOption(32, 1, 2 ** 20)),
+  resultMb: inWorker(integerOption(64, 1, 1024)),
+  outputMb: inWorker(integerOption(16, 1, 2 ** 20)),
+  allow: inWorker(missing),
+} satisfies Readers<VmOptions>;
+
 /** The names of all options but `kind`. */
 export const sandboxOptionNames: readonly string[] = Object.keys(sandboxReaders).filter(
   (name) => name !== 'kind',
@@ -77,6 +120,28 @@ export type FilledSandbox = Read<typeof sandboxReaders>;
 /** Checks and fills the options of a partition. Throws `OPTION_INVALID`. */
 export function fillSandbox(options: SandboxOptions): FilledSandbox {
   return readOptions('the options of worker', options, sandboxReaders);
+}
+
+export type FilledVm = Read<typeof vmReaders>;
+
+export type FilledPartition = FilledSandbox | FilledVm;
+
+/** The same for a partition of either kind. */
+export function fillPartition(options: SandboxOptions | VmOptions): FilledPartition {
+  const given = ownOf(options);
+  return given.kind === 'vm'
+    ? readOptions('the options of worker', given, vmReaders)
+    : fillSandbox(given);
+}
+
+function kernelOf(name: string, given: unknown): string | undefined {
+  return given === undefined ? undefined : pathOf(name, given);
+}
+
+function coreOf(name: string, given: unknown): number | 'each' | undefined {
+  if (given === undefined || given === 'each') return given;
+  if (typeof given === 'number' && Number.isInteger(given) && given >= 0) return given;
+  throw invalid(name, given, "the number of a core, or 'each'");
 }
 
 function pathsOf(name: string, paths: readonly unknown[] = noPaths): readonly string[] {

@@ -53,7 +53,7 @@ export async function runInSandbox(
   child.once('close', (code) => resolve(code ?? 1));
   try {
     const exitCode = await promise;
-    return { exitCode, limit: limitOf(await status, exitCode, sandbox) };
+    return { exitCode, limit: limitOf(await status, exitCode, sandbox, '') };
   } finally {
     process.off('SIGINT', end).off('SIGTERM', end);
   }

@@ -8,11 +8,11 @@ import { readError } from '../link.js';
 import { frame, streamLeadItems } from '../protocol.js';
 import type { ReachedLimit } from '../types.js';
 import { limitOfChannel } from './ends.js';
-import type { FilledSandbox } from './options.js';
+import type { FilledPartition } from './options.js';
 
 /** The worker that is in the partition. */
 export interface RuledWorker {
-  readonly sandbox: FilledSandbox;
+  readonly partition: FilledPartition;
   /** Time that it may take to leave, in ms. */
   readonly leaveMs: number;
   /** Name in messages. */
@@ -105,6 +105,6 @@ export class PartitionRules {
 
   /** The limit for which its channel has ended. */
   limitOf(channelError: Error | undefined): ReachedLimit | undefined {
-    return limitOfChannel(channelError, this.isDistrusted, this.#worker.sandbox);
+    return limitOfChannel(channelError, this.isDistrusted, this.#worker.partition);
   }
 }

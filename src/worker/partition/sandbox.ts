@@ -1,5 +1,5 @@
-// Starts a worker in a sandbox, and explains its end. It shares no memory with this process but the rings of its
-// channel. Not here: the command line (command-line.ts), what may come back (context/decode/data-only.ts).
+// Starts a worker in a sandbox, or in a guest inside of one, and explains its end. It shares no memory with this
+// process but the rings of its channel. Not here: the command line (command-line.ts), what may come back (context/decode/data-only.ts).
 
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import type { ChannelOffer } from '../../channels/index.js';
@@ -12,6 +12,7 @@ import {
   ownOf,
   setTimeout,
 } from '../../lib/index.js';
+import { nativeProblem } from '../../native.js';
 import { entryFile } from '../parent/entry-file.js';
 import { afterOutput, listenToOutput, type OutputListener } from '../parent/output.js';
 import { ChildHandle } from '../parent/process.js';
@@ -20,8 +21,9 @@ import type { ReachedLimit, WorkerExit, WorkerHandle, WorkerOptions } from '../t
 import { commandLine, firstChannelFd, heapMb } from './command-line.js';
 import { limitOf, refusalOf, textOf } from './ends.js';
 import { type Binding, isWithin, workerFiles } from './files.js';
+import { guestHeapMb, guestOf, sandboxAround } from './guest.js';
 import { unavailable } from './layers.js';
-import type { FilledSandbox } from './options.js';
+import type { FilledPartition, FilledSandbox } from './options.js';
 import { passOn } from './own-output.js';
 
 const mib = 2 ** 20;
@@ -29,22 +31,29 @@ const mib = 2 ** 20;
 const killMs = 10_000;
 
 /** Starts the worker; a start that the system refuses is an exit with the error. Throws `PARTITION_UNAVAILABLE`. */
-export function startSandbox(
+export function startPartition(
   ticket: WorkerTicket,
   offer: ChannelOffer,
   options: WorkerOptions,
-  sandbox: FilledSandbox,
+  partition: FilledPartition,
 ): WorkerHandle {
   const entry = entryFile();
+  const guest = partition.kind === 'vm' ? guestOf(partition, ticket.workerId) : undefined;
+  if (guest !== undefined && offer.ticket.kind !== 'shm') {
+    throw unavailable('a guest needs shared memory', ownOf({ cause: nativeProblem() }));
+  }
+  const sandbox = partition.kind === 'vm' ? sandboxAround(partition) : partition;
+  const ownHeapMb = partition.kind === 'vm' ? guestHeapMb(partition) : heapMb(partition);
   const bindings = workerFiles(entry);
   checkWrites(sandbox, bindings);
   const [program = '', ...args] = commandLine({
     sandbox,
     bindings,
+    guest,
     lastFd: firstChannelFd + offer.stdio.length - 1,
     command: [
       process.execPath,
-      `--max-old-space-size=${options.maxHeapMb > 0 ? options.maxHeapMb : heapMb(sandbox)}`,
+      `--max-old-space-size=${options.maxHeapMb > 0 ? options.maxHeapMb : ownHeapMb}`,
       ...options.execArgv,
       entry,
       jsonOf({ ...ticket, isPartition: true }),
@@ -58,7 +67,7 @@ export function startSandbox(
   };
   const child = spawn(program, args, ownOf(spawnOptions));
   child.unref();
-  return new SandboxHandle(child, ticket.workerId, options, sandbox);
+  return new SandboxHandle(child, ticket.workerId, options, partition);
 }
 
 /** Refuses folders in which a partition could change what the next one runs. */
@@ -75,12 +84,17 @@ class SandboxHandle extends ChildHandle {
   #isUnwanted = false;
   #killTimer: NodeJS.Timeout | undefined;
 
-  constructor(child: ChildProcess, worker: number, options: WorkerOptions, sandbox: FilledSandbox) {
+  constructor(
+    child: ChildProcess,
+    worker: number,
+    options: WorkerOptions,
+    partition: FilledPartition,
+  ) {
     super(child, firstChannelFd);
     const { stdout, stderr } = child; // without a descriptor left there are none
     const stdio: readonly unknown[] = Array.isArray(child.stdio) ? child.stdio : [];
     const status = textOf(stdio.at(-1));
-    const limit = new OutputLimit(sandbox.outputMb, () => this.#endFor(limit.reached));
+    const limit = new OutputLimit(partition.outputMb, () => this.#endFor(limit.reached));
     const listener = limit.around(options.onOutput ?? passOn);
     const output = listenToOutput(stdout ?? null, stderr ?? null, worker, listener);
     const { promise, resolve } = defer<WorkerExit>();
@@ -94,7 +108,9 @@ class SandboxHandle extends ChildHandle {
       afterOutput(output, () => {
         const refusal = refusalOf(exitCode, limit.lastError);
         void status.then((text) => {
-          const ofKernel = this.#isUnwanted ? undefined : limitOf(text, exitCode, sandbox);
+          const ofKernel = this.#isUnwanted
+            ? undefined
+            : limitOf(text, exitCode, partition, limit.lastError);
           const reached = this.#excess ?? (refusal === undefined ? ofKernel : undefined);
           const error = reached === undefined ? refusal : new Error(reached.reason);
           resolve({ exitCode, signal, error, limit: reached });

@@ -8,7 +8,12 @@ import { getHeapStatistics } from 'node:v8';
 import { messageOf, packageVersion } from '../../../lib/index.js';
 import { missingTraceRights, textOf } from '../../../proc/index.js';
 import { hasOuterPids } from '../../../syscalls/index.js';
-import { type GrantedCores, grantedCores, partitionLayers } from '../../../worker/index.js';
+import {
+  type GrantedCores,
+  grantedCores,
+  guestKernel,
+  partitionLayers,
+} from '../../../worker/index.js';
 import { counted, type Finding } from './doctor-report.js';
 
 export function machineFindings(): Finding[] {
@@ -212,14 +217,26 @@ function isReadable(path: string): boolean {
   }
 }
 
+/** The kernel of workers with `kind: 'vm'`. */
+function virtualMachines(): Finding {
+  const kernel = guestKernel();
+  const what = 'vm: kernel';
+  return 'path' in kernel
+    ? { what, state: 'ok', detail: kernel.path }
+    : { what, state: 'info', detail: kernel.problem };
+}
+
 /** The layers of sandboxes. Who needs none has no problem without them. */
 function sandboxes(): Finding[] {
   try {
-    return partitionLayers().map(({ what, problem, detail }) => ({
-      what: `sandbox: ${what}`,
-      state: problem === undefined ? 'ok' : 'info',
-      detail: problem ?? detail,
-    }));
+    const layers = partitionLayers().map(
+      ({ what, problem, detail }): Finding => ({
+        what: `sandbox: ${what}`,
+        state: problem === undefined ? 'ok' : 'info',
+        detail: problem ?? detail,
+      }),
+    );
+    return [...layers, virtualMachines()];
   } catch (error) {
     return [{ what: 'sandbox', state: 'info', detail: messageOf(error) }];
   }
