@@ -358,7 +358,7 @@ interface SandboxOptions {
 }
 interface VmOptions {
     readonly kind: "vm";
-    readonly engine?: "auto" | "uml" | undefined;
+    readonly engine?: "auto" | "uml" | "gvisor" | undefined;
     readonly kernel?: string | URL | undefined;
     readonly memoryMb?: number | undefined;
     readonly core?: number | "each" | undefined;

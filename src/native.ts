@@ -342,8 +342,8 @@ export interface NativeTransactions {
 export interface NativeBinding {
   readonly NativeSegment: {
     open(fd: number): NativeSegment;
-    /** Maps the segment of a guest, which is a device; `sizeBytes` is that of the segment. */
-    openDevice(fd: number, sizeBytes: number): NativeSegment;
+    /** The same in a guest, where there are no seals; `sizeBytes` is that of the segment. */
+    openInGuest(fd: number, sizeBytes: number): NativeSegment;
   };
   readonly NativeDescriptors: new () => NativeDescriptors;
   readonly NativeArena: {

@@ -59,7 +59,12 @@ export { failureOfStart, type StartFailure } from './parent/start-failure.js';
 export { startChild, WiredProcess, type WireTicket } from './parent/wired-process.js';
 export { type TaskListener, Worker, type WorkerOwner } from './parent/worker.js';
 export { sandboxAround } from './partition/guest.js';
-export { guestKernel, partitionLayers, partitionProblem } from './partition/layers.js';
+export {
+  partitionLayers,
+  partitionProblem,
+  type VmProgram,
+  vmPrograms,
+} from './partition/layers.js';
 export { partitionNeeds } from './partition/needs.js';
 export {
   type FilledPartition,

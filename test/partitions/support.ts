@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { readStat } from '../../src/proc/index.js';
 import { Pool, type PoolOptions, type SandboxOptions, type VmOptions } from '../../src/public.js';
-import { partitionProblem } from '../../src/worker/index.js';
+import { partitionProblem, vmPrograms } from '../../src/worker/index.js';
 
 /** For `test(name, { skip }, …)`. */
 export const skip = partitionProblem()?.message ?? false;
@@ -20,8 +20,14 @@ export function sandboxPool(
   return pool;
 }
 
-/** The same for virtual machines. */
-export const skipVm = partitionProblem([], 'vm')?.message ?? false;
+export type Engine = 'uml' | 'gvisor';
+
+/** For virtual machines of this engine. */
+export function skipVm(engine: Engine): string | false {
+  const { kernel, runsc } = vmPrograms();
+  const program = engine === 'uml' ? kernel : runsc;
+  return skip || ('problem' in program && program.problem);
+}
 
 export function vmPool(
   t: TestContext,
@@ -63,9 +69,9 @@ export function sandboxProcesses(): string[] {
   );
 }
 
-/** Processes of guests: their kernel, and one for each process in them. */
+/** Processes of guests: their kernels, and what those have started. */
 export function guestProcesses(): string[] {
-  return namesIn('/proc').filter((name) => commandOf(name).startsWith('/.manycore/'));
+  return namesIn('/proc').filter((name) => /^(?:\/\.manycore\/|runsc-)/.test(commandOf(name)));
 }
 
 /** True: another program than this has started the sandbox of this process, and the one outside of it lives. */

@@ -51,9 +51,10 @@ impl Segment {
         Segment::map(fd, sys::sealed_size(fd)?)
     }
 
-    /// Maps a parent's segment where it is a device, as in a guest: no seals are needed, for a device cannot shrink.
-    pub fn open_device(fd: BorrowedFd<'_>, size_bytes: u64) -> Result<Segment> {
-        sys::check_device(fd)?;
+    /// Maps a parent's segment on a guest kernel, to which it is a device or a file of another system: there are no
+    /// seals to ask for, and the parent alone could make it shrink.
+    pub fn open_in_guest(fd: BorrowedFd<'_>, size_bytes: u64) -> Result<Segment> {
+        sys::check_unsealable(fd)?;
         Segment::map(fd, size_bytes)
     }
 
@@ -162,15 +163,15 @@ mod tests {
     }
 
     #[test]
-    fn only_a_device_needs_no_seals() {
+    fn only_a_file_that_can_have_none_needs_no_seals() {
         let (_made, fd) = Segment::create(SHAPE).expect("memfd");
         let size = SHAPE.total_bytes() as u64;
-        let error = Segment::open_device(fd.as_fd(), size).expect_err("a file");
+        let error = Segment::open_in_guest(fd.as_fd(), size).expect_err("a memfd");
         assert_eq!(error.code(), "SEGMENT_CORRUPT");
         let device = std::fs::File::open("/dev/null").expect("/dev/null");
-        let error = Segment::open_device(device.as_fd(), size).expect_err("it cannot be mapped");
+        let error = Segment::open_in_guest(device.as_fd(), size).expect_err("it cannot be mapped");
         assert_eq!(error.code(), "NATIVE_REFUSED");
-        let error = Segment::open_device(device.as_fd(), 1 << 40).expect_err("too large");
+        let error = Segment::open_in_guest(device.as_fd(), 1 << 40).expect_err("too large");
         assert_eq!(error.code(), "SEGMENT_CORRUPT");
     }
 

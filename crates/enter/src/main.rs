@@ -1,9 +1,10 @@
-//! Starts a program in a partition. Four commands:
+//! Starts a program in a partition. Six commands:
 //!
 //! - `run` makes the control groups, starts bubblewrap in them, and removes them at its end;
 //! - `enter` runs inside of the namespaces: it sets limits, files and system calls, and becomes the program, or a
 //!   guest kernel that runs it;
 //! - `guest` is the first process on a guest kernel, and starts the program there;
+//! - `gvisor` becomes gVisor with a container, and `inherit` runs in that and becomes the program;
 //! - `probe` prints what this kernel offers, as JSON.
 //!
 //! A step that fails is the end, with one line on stderr and the exit code 125: a partition is never weaker than
@@ -20,6 +21,8 @@ mod groups;
 #[cfg(target_os = "linux")]
 mod guest;
 #[cfg(target_os = "linux")]
+mod gvisor;
+#[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
 mod probe;
@@ -35,6 +38,8 @@ fn main() {
     let outcome = match command.as_str() {
         "run" => arguments::Arguments::parse(words).and_then(|given| run::run(&given)),
         "enter" => arguments::Arguments::parse(words).and_then(|given| enter::enter(&given)),
+        "gvisor" => arguments::Arguments::parse(words).and_then(|given| gvisor::start(&given)),
+        "inherit" => arguments::Arguments::parse(words).and_then(|given| gvisor::inherit(&given)),
         "guest" => guest::run(),
         "probe" => {
             probe::probe();

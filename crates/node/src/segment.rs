@@ -30,11 +30,11 @@ impl NativeSegment {
         Ok(NativeSegment { segment: Arc::new(segment) })
     }
 
-    /// Maps the segment of a guest, which is a device behind `fd`, and closes `fd`.
+    /// Maps the segment behind `fd` in a guest, and closes `fd`.
     #[napi(factory)]
-    pub fn open_device(fd: i32, size_bytes: u32) -> Result<NativeSegment> {
+    pub fn open_in_guest(fd: i32, size_bytes: u32) -> Result<NativeSegment> {
         let fd = manycore_core::sys::adopt(fd).map_err(to_js)?;
-        let segment = Segment::open_device(fd.as_fd(), size_bytes.into()).map_err(to_js)?;
+        let segment = Segment::open_in_guest(fd.as_fd(), size_bytes.into()).map_err(to_js)?;
         Ok(NativeSegment { segment: Arc::new(segment) })
     }
 

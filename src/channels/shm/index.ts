@@ -133,7 +133,7 @@ export interface IsolatedOptions {
   readonly maxFrameBytes: number;
   /** Size of each ring, a power of two from 1 KiB to 64 MiB. */
   readonly ringBytes?: number;
-  /** True: the worker runs on a kernel of its own, to which the segment is a device and the bell a serial line. */
+  /** True: the worker runs on a kernel of its own. */
   readonly isGuest?: boolean;
 }
 
@@ -220,7 +220,7 @@ function acceptIsolated({ segment: fd, bell, spin, guest }: IsolatedTicket): Shm
     const segment =
       guest === undefined
         ? binding.NativeSegment.open(fd)
-        : binding.NativeSegment.openDevice(fd, guest.segmentBytes);
+        : binding.NativeSegment.openInGuest(fd, guest.segmentBytes);
     const side = { isParent: false, bell, spin, maxBodyBytes: Infinity };
     return openIsolatedEnd({ segment, memory: memoryOf(segment), ...side });
   });

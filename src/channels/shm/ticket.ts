@@ -11,7 +11,7 @@ export interface IsolatedTicket {
   /** One end of the socket pair that is the bell of both sides. */
   readonly bell: number;
   readonly spin: boolean;
-  /** Set for a worker on a kernel of its own, where the segment is a device. */
+  /** Set for a worker on a kernel of its own. */
   readonly guest?: GuestFacts | undefined;
 }
 

@@ -60,7 +60,8 @@ export function commandLine(program: SandboxedProgram): string[] {
   ];
 }
 
-function limits({ sandbox, lastFd }: SandboxedProgram): string[] {
+/** Options of `manycore-enter run`. */
+export function limits({ sandbox, lastFd }: SandboxedProgram): string[] {
   const { memoryMb, cpuPercent, allow } = sandbox;
   const ofRun = ['--parent', `${process.pid}`, '--status', `${lastFd + 1}`, '--keep', `${lastFd}`];
   if (allow.includes('no-cgroup')) return [...ofRun, '--no-cgroup'];
@@ -71,21 +72,29 @@ function limits({ sandbox, lastFd }: SandboxedProgram): string[] {
   ];
 }
 
-function namespaces({ network, env, fileMb }: FilledSandbox): string[] {
-  const variables = {
+/** The environment of a partition. */
+export function variables({ env }: FilledSandbox): readonly string[] {
+  const all = {
     ...env,
     HOME: home,
     PATH: '',
     TZ: Intl.DateTimeFormat().resolvedOptions().timeZone,
   };
   return [
+    '--clearenv',
+    ...Object.entries(all).flatMap(([name, value]) => ['--setenv', name, value]),
+  ];
+}
+
+function namespaces(sandbox: FilledSandbox): string[] {
+  const { network, fileMb } = sandbox;
+  return [
     '--unshare-all',
     ...(network === 'host' ? ['--share-net'] : []),
     '--die-with-parent',
     '--new-session',
     ...['--uid', user, '--gid', user, '--hostname', 'partition', '--cap-drop', 'ALL'],
-    '--clearenv',
-    ...Object.entries(variables).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...variables(sandbox),
     ...['--proc', '/proc', '--dev', '/dev', '--size', `${fileMb * mib}`, '--tmpfs', home],
     ...['--chdir', home],
   ];
@@ -108,7 +117,7 @@ function rights(sandbox: FilledSandbox, bindings: readonly Binding[]): string[] 
  * written. Nothing below a folder of `write`, which shows it already: a link that a partition has left there would be
  * followed when the next one starts.
  */
-function readable({ read, write }: FilledSandbox): Binding[] {
+export function readable({ read, write }: FilledSandbox): Binding[] {
   const all = [...read, ...[...read, ...write].flatMap(packageFilesAbove)];
   const isOpen = (path: string): boolean => write.some((folder) => isWithin(path, folder));
   return [...new Set(all)]

@@ -5,7 +5,7 @@
 
 import { requireNative } from '../../native.js';
 import type { Binding } from './files.js';
-import { type GuestTools, guestTools } from './layers.js';
+import { engineOf, type GuestTools, guestTools } from './layers.js';
 import type { FilledSandbox, FilledVm } from './options.js';
 
 export interface Guest extends GuestTools {
@@ -28,6 +28,8 @@ const mib = 2 ** 20;
 const kernelMb = 16;
 /** Memory outside of the guest: the kernel's process, and the page tables of all. */
 const outsideMb = 64;
+/** gVisor has threads of its own, and one for each thread inside. */
+const gvisorProcesses = 15;
 /** The part of the guest's memory that V8's old generation may have: kernel and node need the rest. */
 const heapShare = 0.5;
 
@@ -49,11 +51,12 @@ function coreOf(core: FilledVm['core'], number: number): number | undefined {
   return allowed[number % allowed.length];
 }
 
-/** Returns the sandbox around a guest. The memory of the guest is a file in its /tmp. */
+/** Returns the sandbox around a guest. The memory of one on User-mode Linux is a file in its /tmp. */
 export function sandboxAround(vm: FilledVm): FilledSandbox {
   const { read, write, env, memoryMb, fileMb, resultMb, outputMb, allow } = vm;
   return {
-    ...{ kind: 'sandbox', network: 'none', maxProcesses: 0, cpuPercent: 100 },
+    ...{ kind: 'sandbox', network: 'none', cpuPercent: 100 },
+    maxProcesses: engineOf(vm) === 'gvisor' ? gvisorProcesses : 0,
     ...{ read, write, env, resultMb, outputMb, allow },
     memoryMb: memoryMb + outsideMb,
     fileMb: Math.max(memoryMb + kernelMb, fileMb),

@@ -7,7 +7,7 @@ import { delimiter, join } from 'node:path';
 import { CodedError } from '../../errors.js';
 import { messageOf, ownOf } from '../../lib/index.js';
 import { enterPath, guestClockPath } from '../../native.js';
-import type { MissingLayer } from './options.js';
+import type { FilledVm, MissingLayer } from './options.js';
 
 /** Programs without which there is no partition. */
 export interface PartitionTools {
@@ -64,6 +64,23 @@ export function guestTools(kernel: string | undefined): GuestTools {
   return { kernel: found, clock };
 }
 
+/** Returns the path of gVisor's runsc. Throws `PARTITION_UNAVAILABLE`. */
+export function runscPath(): string {
+  const found = inPath('runsc');
+  if (found === undefined) throw unavailable('runsc is not on PATH: install the package runsc');
+  return found;
+}
+
+/** Returns the engine to use: of two that are here, the first. */
+export function engineOf({
+  engine,
+  kernel,
+}: Pick<FilledVm, 'engine' | 'kernel'>): 'uml' | 'gvisor' {
+  if (engine !== 'auto') return engine;
+  const hasKernel = kernel !== undefined || inPath('linux.uml') !== undefined;
+  return hasKernel || inPath('runsc') === undefined ? 'uml' : 'gvisor';
+}
+
 /** Returns why there can be no partition of this kind here; `undefined`: there can. */
 export function partitionProblem(
   allow: readonly MissingLayer[] = [],
@@ -71,7 +88,7 @@ export function partitionProblem(
 ): CodedError | undefined {
   try {
     partitionTools(allow);
-    if (kind === 'vm') guestTools(undefined);
+    if (kind === 'vm') checkEngine();
     return undefined;
   } catch (error) {
     if (error instanceof CodedError) return error;
@@ -141,13 +158,23 @@ function notBuilt(path: string): string {
   return `${path} is not there: install manycore's package for this platform, or build it with "npm run build:native"`;
 }
 
-/** Returns the path of the kernel for guests, or the reason why there can be none. */
-export function guestKernel(): { readonly path: string } | { readonly problem: string } {
-  try {
-    return { path: guestTools(undefined).kernel };
-  } catch (error) {
-    return { problem: messageOf(error) };
-  }
+function checkEngine(): void {
+  if (engineOf({ engine: 'auto', kernel: undefined }) === 'uml') guestTools(undefined);
+}
+
+/** A program for virtual machines: its path, or the reason why it cannot be used. */
+export type VmProgram = { readonly path: string } | { readonly problem: string };
+
+/** The programs for virtual machines, for reports. */
+export function vmPrograms(): { readonly kernel: VmProgram; readonly runsc: VmProgram } {
+  const found = (find: () => string): VmProgram => {
+    try {
+      return { path: find() };
+    } catch (error) {
+      return { problem: messageOf(error) };
+    }
+  };
+  return { kernel: found(() => guestTools(undefined).kernel), runsc: found(runscPath) };
 }
 
 export function unavailable(reason: string, options?: ErrorOptions): CodedError {

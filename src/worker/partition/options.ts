@@ -44,12 +44,15 @@ export interface SandboxOptions {
   readonly allow?: readonly MissingLayer[] | undefined;
 }
 
-/** A worker whose code is not trusted, on a small Linux kernel of its own, inside of a sandbox. */
+/** A worker whose code is not trusted, on a kernel of its own. */
 export interface VmOptions {
   readonly kind: 'vm';
-  /** The machine: `uml`, User-mode Linux. `auto` (default): the one that this system has. */
-  readonly engine?: 'auto' | 'uml' | undefined;
-  /** The kernel, as an absolute path or a file URL. Default: `linux.uml` on PATH (package user-mode-linux). */
+  /**
+   * `uml`: User-mode Linux inside of a sandbox. `gvisor`: gVisor (`runsc`), with which all output counts as stderr, and
+   * `core` is not used. `auto` (default): the first of them that this system has.
+   */
+  readonly engine?: 'auto' | 'uml' | 'gvisor' | undefined;
+  /** The kernel of `uml`, as an absolute path or a file URL. Default: `linux.uml` on PATH (package user-mode-linux). */
   readonly kernel?: string | URL | undefined;
   /** Memory of the guest, its kernel and its /tmp included, in MiB. Default 96. */
   readonly memoryMb?: number | undefined;
@@ -97,7 +100,7 @@ const sandboxReaders = {
 
 const vmReaders = {
   kind: inWorker(choiceOption(['vm'])),
-  engine: inWorker(choiceOption(['auto', 'uml'])),
+  engine: inWorker(choiceOption(['auto', 'uml', 'gvisor'])),
   kernel: inWorker(kernelOf),
   memoryMb: inWorker(integerOption(96, 64, 2 ** 20)),
   core: inWorker(coreOf),

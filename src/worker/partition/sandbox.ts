@@ -18,12 +18,13 @@ import { afterOutput, listenToOutput, type OutputListener } from '../parent/outp
 import { ChildHandle } from '../parent/process.js';
 import type { WorkerTicket } from '../protocol.js';
 import type { ReachedLimit, WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
-import { commandLine, firstChannelFd, heapMb } from './command-line.js';
+import { commandLine, firstChannelFd, heapMb, type SandboxedProgram } from './command-line.js';
 import { limitOf, refusalOf, textOf } from './ends.js';
 import { type Binding, isWithin, workerFiles } from './files.js';
 import { guestHeapMb, guestOf, sandboxAround } from './guest.js';
-import { unavailable } from './layers.js';
-import type { FilledPartition, FilledSandbox } from './options.js';
+import { gvisorLine } from './gvisor.js';
+import { engineOf, unavailable } from './layers.js';
+import type { FilledPartition, FilledVm } from './options.js';
 import { passOn } from './own-output.js';
 
 const mib = 2 ** 20;
@@ -38,29 +39,23 @@ export function startPartition(
   partition: FilledPartition,
 ): WorkerHandle {
   const entry = entryFile();
-  const guest = partition.kind === 'vm' ? guestOf(partition, ticket.workerId) : undefined;
-  if (guest !== undefined && offer.ticket.kind !== 'shm') {
-    throw unavailable('a guest needs shared memory', ownOf({ cause: nativeProblem() }));
-  }
-  const sandbox = partition.kind === 'vm' ? sandboxAround(partition) : partition;
-  const ownHeapMb = partition.kind === 'vm' ? guestHeapMb(partition) : heapMb(partition);
   const bindings = workerFiles(entry);
-  checkWrites(sandbox, bindings);
-  const [program = '', ...args] = commandLine({
-    sandbox,
-    bindings,
-    guest,
-    lastFd: firstChannelFd + offer.stdio.length - 1,
-    command: [
-      process.execPath,
-      `--max-old-space-size=${options.maxHeapMb > 0 ? options.maxHeapMb : ownHeapMb}`,
-      ...options.execArgv,
-      entry,
-      jsonOf({ ...ticket, isPartition: true }),
-    ],
-  });
+  checkWrites(partition, bindings);
+  const isVm = partition.kind === 'vm';
+  const ownHeapMb = isVm ? guestHeapMb(partition) : heapMb(partition);
+  const command = [
+    process.execPath,
+    `--max-old-space-size=${options.maxHeapMb > 0 ? options.maxHeapMb : ownHeapMb}`,
+    ...options.execArgv,
+    entry,
+    jsonOf({ ...ticket, isPartition: true }),
+  ];
+  const { line, stdio } = isVm
+    ? vmStart(ticket, offer, partition, { bindings, command })
+    : sandboxStart(offer, { sandbox: partition, bindings, command });
+  const [program = '', ...args] = line;
   const spawnOptions: SpawnOptions = {
-    stdio: ['ignore', 'pipe', 'pipe', ...offer.stdio, 'pipe'],
+    stdio: [...stdio, 'pipe'],
     env: {},
     detached: true, // a Ctrl-C reaches the whole group of a terminal: the parent decides about its workers
     windowsHide: true,
@@ -70,8 +65,42 @@ export function startPartition(
   return new SandboxHandle(child, ticket.workerId, options, partition);
 }
 
+interface Start {
+  /** The program, and its arguments. */
+  readonly line: readonly string[];
+  /** Descriptors of the program, without that of its status. */
+  readonly stdio: readonly (number | 'ignore' | 'pipe')[];
+}
+
+function sandboxStart({ stdio }: ChannelOffer, program: Omit<SandboxedProgram, 'lastFd'>): Start {
+  const lastFd = firstChannelFd + stdio.length - 1;
+  return {
+    line: commandLine({ ...program, lastFd }),
+    stdio: ['ignore', 'pipe', 'pipe', ...stdio],
+  };
+}
+
+function vmStart(
+  { workerId }: WorkerTicket,
+  offer: ChannelOffer,
+  vm: FilledVm,
+  program: Pick<SandboxedProgram, 'bindings' | 'command'>,
+): Start {
+  if (offer.ticket.kind !== 'shm') {
+    throw unavailable('a guest needs shared memory', ownOf({ cause: nativeProblem() }));
+  }
+  const around = { ...program, sandbox: sandboxAround(vm) };
+  if (engineOf(vm) === 'uml')
+    return sandboxStart(offer, { ...around, guest: guestOf(vm, workerId) });
+  // The channel comes as stdin and stdout (crates/enter/src/gvisor.rs).
+  return {
+    line: gvisorLine({ ...around, lastFd: 2 }, vm.fileMb),
+    stdio: [...offer.stdio, 'pipe'],
+  };
+}
+
 /** Refuses folders in which a partition could change what the next one runs. */
-function checkWrites({ write }: FilledSandbox, bindings: readonly Binding[]): void {
+function checkWrites({ write }: FilledPartition, bindings: readonly Binding[]): void {
   for (const path of write) {
     const own = bindings.find(({ from }) => isWithin(from, path) || isWithin(path, from));
     if (own !== undefined) throw invalid('worker.write', path, `apart from ${own.from}`);

@@ -58,15 +58,13 @@ pub fn sealed_size(fd: BorrowedFd<'_>) -> Result<u64> {
     Ok(stat.st_size as u64)
 }
 
-/// An error where `fd` is no character device.
-pub fn check_device(fd: BorrowedFd<'_>) -> Result<()> {
-    // SAFETY: all-zero bytes are a valid `stat`.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: `stat` is a live, exclusive out-parameter.
-    checked(unsafe { libc::fstat(fd.as_raw_fd(), &mut stat) }, "fstat")?;
-    if stat.st_mode & libc::S_IFMT != libc::S_IFCHR {
-        let value = u64::from(stat.st_mode);
-        return Err(CoreError::Corrupt { what: "the kind of the segment's file", value });
+/// An error where `fd` could have seals.
+pub fn check_unsealable(fd: BorrowedFd<'_>) -> Result<()> {
+    // SAFETY: plain call on a borrowed descriptor.
+    let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
+    if seals >= 0 {
+        let value = seals as u32 as u64;
+        return Err(CoreError::Corrupt { what: "the seal of the segment", value });
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ pub fn sealed_memfd(_name: &std::ffi::CStr, _size_bytes: u64) -> Result<OwnedFd>
 pub fn sealed_size(_fd: BorrowedFd<'_>) -> Result<u64> {
     unsupported("memfd")
 }
-pub fn check_device(_fd: BorrowedFd<'_>) -> Result<()> {
+pub fn check_unsealable(_fd: BorrowedFd<'_>) -> Result<()> {
     unsupported("memfd")
 }
 pub fn map_shared(_fd: BorrowedFd<'_>, _offset: u64, _size_bytes: usize) -> Result<NonNull<u8>> {

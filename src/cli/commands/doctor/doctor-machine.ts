@@ -11,8 +11,8 @@ import { hasOuterPids } from '../../../syscalls/index.js';
 import {
   type GrantedCores,
   grantedCores,
-  guestKernel,
   partitionLayers,
+  vmPrograms,
 } from '../../../worker/index.js';
 import { counted, type Finding } from './doctor-report.js';
 
@@ -217,13 +217,14 @@ function isReadable(path: string): boolean {
   }
 }
 
-/** The kernel of workers with `kind: 'vm'`. */
-function virtualMachines(): Finding {
-  const kernel = guestKernel();
-  const what = 'vm: kernel';
-  return 'path' in kernel
-    ? { what, state: 'ok', detail: kernel.path }
-    : { what, state: 'info', detail: kernel.problem };
+/** The programs of workers with `kind: 'vm'`; one of them is enough. */
+function virtualMachines(): Finding[] {
+  return Object.entries(vmPrograms()).map(([name, found]): Finding => {
+    const what = `vm: ${name}`;
+    return 'path' in found
+      ? { what, state: 'ok', detail: found.path }
+      : { what, state: 'info', detail: found.problem };
+  });
 }
 
 /** The layers of sandboxes. Who needs none has no problem without them. */
@@ -236,7 +237,7 @@ function sandboxes(): Finding[] {
         detail: problem ?? detail,
       }),
     );
-    return [...layers, virtualMachines()];
+    return [...layers, ...virtualMachines()];
   } catch (error) {
     return [{ what: 'sandbox', state: 'info', detail: messageOf(error) }];
   }
