@@ -5,10 +5,11 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { hostPlatform } from './lib/platforms.mjs';
+import { builtFiles, crates, hostPlatform } from './lib/platforms.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const libraryNames = { linux: 'libmanycore_node.so', darwin: 'libmanycore_node.dylib' };
+/** The files of a package by their names in cargo's folder. Other systems have the addon alone. */
+const filesOf = { linux: builtFiles, darwin: { 'manycore.node': 'libmanycore_node.dylib' } };
 
 function skip(reason) {
   console.error(
@@ -18,14 +19,13 @@ function skip(reason) {
   process.exit(0);
 }
 
-const libraryName = libraryNames[process.platform];
-if (libraryName === undefined) skip(`${process.platform} is not supported`);
+const files = filesOf[process.platform];
+if (files === undefined) skip(`${process.platform} is not supported`);
 const probe = spawnSync('cargo', ['--version'], { encoding: 'utf8' });
 if (probe.error !== undefined || probe.status !== 0) skip('cargo is not on PATH');
-const onLinux = ['manycore-preload', 'manycore-enter', 'manycore-guest-clock'];
-const names = ['manycore-node', ...(process.platform === 'linux' ? onLinux : [])];
-const crates = names.flatMap((name) => ['-p', name]);
-const build = spawnSync('cargo', ['build', '--release', '--locked', ...crates], {
+const names = process.platform === 'linux' ? crates : ['manycore-node'];
+const packages = names.flatMap((name) => ['-p', name]);
+const build = spawnSync('cargo', ['build', '--release', '--locked', ...packages], {
   cwd: root,
   stdio: ['ignore', 'inherit', 'inherit'],
 });
@@ -40,9 +40,4 @@ function install(built, name) {
   copyFileSync(join(targetFolder, 'release', built), fresh);
   renameSync(fresh, join(folder, name));
 }
-install(libraryName, 'manycore.node');
-if (process.platform === 'linux') {
-  install('libmanycore_preload.so', 'manycore-preload.so');
-  install('manycore-enter', 'manycore-enter');
-  install('libmanycore_guest_clock.so', 'manycore-guest-clock.so');
-}
+for (const [name, built] of Object.entries(files)) install(built, name);

@@ -2,7 +2,7 @@
 // prebuilds/. Needs cargo, rustup, zig as the linker (pip install ziglang) and cargo-zigbuild (cargo install
 // cargo-zigbuild). `npm run check:prebuilds` tests the result.
 import { copyFileSync, mkdirSync } from 'node:fs';
-import { glibc, platforms } from './lib/platforms.mjs';
+import { builtFiles, crates, glibc, platforms } from './lib/platforms.mjs';
 import { hasCommand, run } from './lib/run.mjs';
 
 const names = process.argv.slice(2);
@@ -17,15 +17,17 @@ if ((await run('rustup', ['target', 'add', ...targets])).status !== 0) process.e
 for (const name of wanted) {
   const { target, libc } = platforms[name];
   const version = libc === 'glibc' ? `.${glibc}` : '';
-  const crates = ['--package', 'manycore-node', '--package', 'manycore-preload'];
-  const flags = ['zigbuild', '--release', '--locked', ...crates, '--target', `${target}${version}`];
+  const packages = crates.flatMap((crate) => ['--package', crate]);
+  const flags = ['zigbuild', '--release', '--locked', ...packages];
+  flags.push('--target', `${target}${version}`);
   // A library loaded by Node uses Node's C library, not one of its own.
   const env = libc === 'musl' ? { RUSTFLAGS: '-C target-feature=-crt-static' } : {};
   if ((await run('cargo', flags, { env })).status !== 0) process.exit(1);
   const built = `${process.env['CARGO_TARGET_DIR'] ?? 'target'}/${target}/release`;
   mkdirSync(`prebuilds/${name}`, { recursive: true });
-  copyFileSync(`${built}/libmanycore_node.so`, `prebuilds/${name}/manycore.node`);
-  copyFileSync(`${built}/libmanycore_preload.so`, `prebuilds/${name}/manycore-preload.so`);
+  for (const [file, from] of Object.entries(builtFiles)) {
+    copyFileSync(`${built}/${from}`, `prebuilds/${name}/${file}`);
+  }
 }
 
 function fail(reason) {

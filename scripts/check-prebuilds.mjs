@@ -4,7 +4,7 @@
 // libstdc++6-arm64-cross have the rest. Needs readelf (binutils) and the build (dist/).
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { glibc, hostPlatform, platforms } from './lib/platforms.mjs';
+import { builtFiles, glibc, hostPlatform, platforms } from './lib/platforms.mjs';
 import { hasCommand, run } from './lib/run.mjs';
 import { runSteps } from './lib/steps.mjs';
 
@@ -30,7 +30,7 @@ const steps = Object.keys(platforms).map((name) => ({
 process.exitCode = (await runSteps(steps, process.argv.slice(2))) > 0 ? 1 : 0;
 
 async function checkPlatform(name) {
-  for (const file of ['manycore.node', 'manycore-preload.so']) {
+  for (const file of Object.keys(builtFiles)) {
     const problem = await findProblem(name, `prebuilds/${name}/${file}`);
     if (problem !== undefined) return { status: 1, output: `${file}: ${problem}` };
   }

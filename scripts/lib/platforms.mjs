@@ -22,6 +22,20 @@ export const platforms = {
   },
 };
 
+/** The crates of a package, and its files by their names in cargo's folder. */
+export const crates = [
+  'manycore-node',
+  'manycore-preload',
+  'manycore-enter',
+  'manycore-guest-clock',
+];
+export const builtFiles = {
+  'manycore.node': 'libmanycore_node.so',
+  'manycore-preload.so': 'libmanycore_preload.so',
+  'manycore-enter': 'manycore-enter',
+  'manycore-guest-clock.so': 'libmanycore_guest_clock.so',
+};
+
 /** Returns the name of this machine's platform, also when it is none of the above. */
 export function hostPlatform() {
   const { platform, arch, execPath } = process;

@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { platforms } from './platforms.mjs';
+import { builtFiles, platforms } from './platforms.mjs';
 import { run } from './run.mjs';
 
 const documents = ['README.md', 'CHANGELOG.md', 'LICENSE', 'docs/errors.md', 'docs/metrics.md'];
@@ -51,7 +51,7 @@ export function stagePlatforms(folder) {
       os: [os],
       cpu: [cpu],
       libc: [libc],
-      files: ['manycore.node', 'manycore-preload.so'],
+      files: Object.keys(builtFiles),
     });
   }
   return names;
