@@ -9,7 +9,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compileTypeScript, isSound, isStale } from './lib/compile.mjs';
-import { bubblewrap, guestKernel, natsServer } from './lib/debian-program.mjs';
+import { bubblewrap, guestKernel, gvisor, natsServer } from './lib/debian-program.mjs';
 import { hasCommand, run } from './lib/run.mjs';
 import { compiledName, typeScriptFiles } from './lib/sources.mjs';
 
@@ -76,7 +76,7 @@ async function testTypeScript() {
   const isCluster = files.some((file) => file.includes('/cluster/'));
   const nats = isCluster ? await natsServer() : undefined;
   const isPartitions = files.some((file) => file.includes('/partitions/'));
-  const programs = isPartitions ? [await guestKernel(), await bubblewrap()] : [];
+  const programs = isPartitions ? [await guestKernel(), await bubblewrap(), await gvisor()] : [];
   const path = programs.filter((program) => program !== undefined).map(dirname);
   const { status, isTimedOut } = await run(
     process.execPath,

@@ -26,6 +26,11 @@ export async function guestKernel() {
   return await debianProgram('user-mode-linux', 'usr/bin/linux.uml');
 }
 
+/** Resolves to the path of gVisor, or to `undefined`. */
+export function gvisor() {
+  return debianProgram('runsc', 'usr/bin/runsc');
+}
+
 /** `path`: where the package has the program. */
 async function debianProgram(name, path) {
   const installed = places.map((place) => join(place, basename(path))).find(existsSync);

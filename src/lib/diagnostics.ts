@@ -46,9 +46,9 @@ export interface TaskErrorMessage extends TaskEndMessage {
 
 export interface WorkerMessage {
   readonly worker: number;
-  readonly kind: 'process' | 'thread' | 'sandbox';
+  readonly kind: 'process' | 'thread' | 'sandbox' | 'vm';
   /**
-   * The process in which it runs; for a thread our own, for a sandbox the one outside of it. `undefined` before it
+   * The process in which it runs; for a thread our own, for a partition the one outside of it. `undefined` before it
    * has one.
    */
   readonly pid: number | undefined;

@@ -15,6 +15,9 @@ export interface KnownThread {
   readonly rate: Rate;
 }
 
+/** The kinds of workers in partitions. */
+export const partitionKinds: ReadonlySet<string> = new Set(['sandbox', 'vm']);
+
 /** All sources of this kind. */
 export function sourcesOf(
   thread: ThreadStats | undefined,

@@ -5,7 +5,7 @@ import type { WorkerLimit } from '../lib/index.js';
 import {
   type GrantedCores,
   grantedCores,
-  type WorkerKind,
+  type ShownKind,
   type WorkerMemory,
 } from '../worker/index.js';
 import type { Dispatcher } from './dispatcher.js';
@@ -16,8 +16,8 @@ import type { TaskWorker, WorkerManager } from './workers/worker-manager.js';
 
 export interface WorkerStats {
   readonly id: number;
-  readonly kind: WorkerKind | 'sandbox';
-  /** For a sandbox the process outside of it; all others of it are below that one. */
+  readonly kind: ShownKind;
+  /** For a partition the process outside of it; all others of it are below that one. */
   readonly pid: number | undefined;
   readonly state: 'starting' | 'ready' | 'retiring' | 'closing' | 'ended';
   readonly tasksInFlight: number;
@@ -38,10 +38,14 @@ export interface PoolSample extends PoolStats {
   readonly workers: readonly WorkerSample[];
 }
 
-/** The options of a sandbox that are numbers. */
-export type PartitionLimits = Readonly<
-  Record<'memoryMb' | 'cpuPercent' | 'maxProcesses' | 'fileMb' | 'resultMb' | 'outputMb', number>
->;
+/** Limits of a partition: the options that are numbers. */
+export interface PartitionLimits
+  extends Readonly<
+    Record<'memoryMb' | 'cpuPercent' | 'maxProcesses' | 'fileMb' | 'resultMb' | 'outputMb', number>
+  > {
+  /** The kernel of a virtual machine; `undefined` for a sandbox. */
+  readonly engine: 'uml' | 'gvisor' | undefined;
+}
 
 export interface PoolStats {
   readonly channel: ChannelKind;

@@ -60,6 +60,7 @@ export { startChild, WiredProcess, type WireTicket } from './parent/wired-proces
 export { type TaskListener, Worker, type WorkerOwner } from './parent/worker.js';
 export { sandboxAround } from './partition/guest.js';
 export {
+  engineOf,
   partitionLayers,
   partitionProblem,
   type VmProgram,
@@ -90,6 +91,7 @@ export {
 export type {
   DurableOptions,
   RemoteWorkers,
+  ShownKind,
   WorkerExit,
   WorkerHandle,
   WorkerKind,

@@ -12,6 +12,8 @@ import type { FilledPartition } from './partition/options.js';
 import type { WorkerTicket } from './protocol.js';
 
 export type WorkerKind = 'process' | 'thread';
+/** The kind in statistics: that of a partition is its own. */
+export type ShownKind = WorkerKind | FilledPartition['kind'];
 
 /** The end of a worker. Both `undefined` and 0 of `exitCode` are real: a signal, and a plain exit. */
 export interface WorkerExit {

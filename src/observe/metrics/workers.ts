@@ -3,6 +3,7 @@
 
 import type { ThreadStats } from '../../agent/index.js';
 import type { WorkerSample } from '../../pool/index.js';
+import { partitionKinds } from '../parse-stats.js';
 import { poolsOf } from './sources.js';
 
 type WorkerMemory = NonNullable<WorkerSample['memory']>;
@@ -42,7 +43,7 @@ export function workerReadings(
 ): WorkerReading[] {
   const reported = poolsOf(threads).flatMap(({ pid, thread, stats: { workers = [] } }) =>
     workers.map((worker) => {
-      const isPartition = worker.kind === 'sandbox';
+      const isPartition = partitionKinds.has(worker.kind);
       const ofProcess = hasProcess(worker.kind) ? worker.pid : undefined;
       const key = ofProcess === undefined ? `${pid}.${thread}.${worker.id}` : String(ofProcess);
       return {
@@ -81,7 +82,7 @@ export function workerPids(threads: readonly ThreadStats[]): Set<number> {
 }
 
 function hasProcess(kind: string): boolean {
-  return kind === 'process' || kind === 'sandbox';
+  return kind === 'process' || partitionKinds.has(kind);
 }
 
 function freeSlot(): number {

@@ -1,13 +1,11 @@
 // Rows of a pool and of its workers, from the stats of two polls.
 
 import type { ThreadStats } from '../../agent/index.js';
-import { numberIn, objectsIn, sourcesOf, textIn } from '../parse-stats.js';
+import { numberIn, objectsIn, partitionKinds, sourcesOf, textIn } from '../parse-stats.js';
 import { type Processes, perSecond, type Rate, total } from './rates.js';
 import type { PartitionView, PoolView, WorkerView } from './view-types.js';
 
 const mib = 2 ** 20;
-/** The kind of a worker in a partition. */
-const sandbox = 'sandbox';
 /** Above are `manycore-enter run` and the two processes of bubblewrap, whatever names those below take. */
 const insideDepth = 3;
 
@@ -78,7 +76,7 @@ function parseWorker(value: object): ParsedWorker {
   return {
     id: numberIn(value, 'id'),
     kind,
-    pid: (kind === 'process' || kind === sandbox) && pid > 0 ? pid : undefined,
+    pid: (kind === 'process' || partitionKinds.has(kind)) && pid > 0 ? pid : undefined,
     state: textIn(value, 'state'),
     tasksInFlight: numberIn(value, 'tasksInFlight'),
     tasksDone: numberIn(value, 'tasksDone'),
@@ -104,7 +102,7 @@ export function processWorkers(
 ): { readonly id: number; readonly pid: number; readonly isPartition: boolean }[] {
   return sourcesOf(thread, 'pool').flatMap(({ stats }) =>
     parsePool(stats).workers.flatMap(({ id, kind, pid }) =>
-      pid === undefined ? [] : [{ id, pid, isPartition: kind === sandbox }],
+      pid === undefined ? [] : [{ id, pid, isPartition: partitionKinds.has(kind) }],
     ),
   );
 }
@@ -158,7 +156,7 @@ function usageOf(
   { cpuShareOf, rssBytesOf, treeOf }: Processes,
 ): WorkerUsage {
   if (pid === undefined) return { cpuShare: undefined, rssBytes: undefined, inside: undefined };
-  if (kind !== sandbox) {
+  if (!partitionKinds.has(kind)) {
     return { cpuShare: cpuShareOf(pid), rssBytes: rssBytesOf(pid), inside: undefined };
   }
   const all = treeOf(pid).map((each) => ({

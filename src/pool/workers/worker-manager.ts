@@ -20,6 +20,7 @@ import {
 import {
   allowedCores,
   coresToPin,
+  engineOf,
   type FilledPartition,
   failureOfStart,
   type NestedOwner,
@@ -97,7 +98,8 @@ function limitsOf(partition: FilledPartition): PartitionLimits {
   // Around a virtual machine is a sandbox, with limits of its own.
   const around = partition.kind === 'vm' ? sandboxAround(partition) : partition;
   const { cpuPercent, maxProcesses } = around;
-  return { memoryMb, cpuPercent, maxProcesses, fileMb, resultMb, outputMb };
+  const engine = partition.kind === 'vm' ? engineOf(partition) : undefined;
+  return { engine, memoryMb, cpuPercent, maxProcesses, fileMb, resultMb, outputMb };
 }
 
 export class WorkerManager implements WorkerOwner<Task> {

@@ -50,9 +50,9 @@ import {
   type WorkerTicket,
 } from '../protocol.js';
 import type {
+  ShownKind,
   WorkerExit,
   WorkerHandle,
-  WorkerKind,
   WorkerOptions,
   WorkerSettings,
 } from '../types.js';
@@ -310,8 +310,8 @@ export class Worker<C extends Call> implements EndingWorker {
   }
 
   /** For stats and events. */
-  get shownKind(): WorkerKind | 'sandbox' {
-    return this.#settings.partition === undefined ? this.kind : 'sandbox';
+  get shownKind(): ShownKind {
+    return this.#settings.partition?.kind ?? this.kind;
   }
 
   get pid(): number | undefined {
