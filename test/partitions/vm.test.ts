@@ -37,6 +37,8 @@ for (const engine of engines) {
     const factor = 7;
     const byName = new Map([['a', { deep: [1n, new Date(5)] }]]);
     assert.equal(await pool.run((x: number) => x * factor, 6), 42);
+    const { workers, partition } = pool.stats();
+    assert.deepEqual([workers[0]?.kind, partition?.engine], ['vm', engine]);
     assert.deepEqual(await pool.run(() => byName), byName);
     const bytes = await pool.run(
       (given: Buffer) => given.map((byte) => byte + 1),
