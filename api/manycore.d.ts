@@ -229,7 +229,7 @@ interface TaskErrorMessage extends TaskEndMessage {
 }
 interface WorkerMessage {
     readonly worker: number;
-    readonly kind: "process" | "thread" | "sandbox";
+    readonly kind: "process" | "thread" | "sandbox" | "vm";
     readonly pid: number | undefined;
 }
 interface WorkerReadyMessage extends WorkerMessage {
@@ -267,6 +267,9 @@ interface PoolDegradedMessage extends PoolMessage {
 interface PoolRecoveredMessage extends PoolMessage {
     readonly degradedMs: number;
 }
+type Read<Table> = {
+    readonly [Name in keyof Table]: Table[Name] extends (...args: never[]) => infer Value ? Value : never;
+};
 interface NatsOptions {
     readonly servers: string | readonly string[];
     readonly user?: string | undefined;
@@ -370,7 +373,39 @@ interface VmOptions {
     readonly outputMb?: number | undefined;
     readonly allow?: readonly MissingLayer[] | undefined;
 }
+declare const sandboxReaders: {
+    kind: (name: string, value: "sandbox" | undefined) => "sandbox";
+    read: (name: string, value: readonly unknown[] | undefined) => readonly string[];
+    write: (name: string, value: readonly unknown[] | undefined) => readonly string[];
+    network: (name: string, value: "none" | "host" | undefined) => "none" | "host";
+    env: (name: string, value: unknown) => Readonly<Record<string, string>>;
+    memoryMb: (name: string, value: number | undefined) => number;
+    maxProcesses: (name: string, value: number | undefined) => number;
+    cpuPercent: (name: string, value: number | undefined) => number;
+    fileMb: (name: string, value: number | undefined) => number;
+    resultMb: (name: string, value: number | undefined) => number;
+    outputMb: (name: string, value: number | undefined) => number;
+    allow: (name: string, value: unknown) => readonly MissingLayer[];
+};
+declare const vmReaders: {
+    kind: (name: string, value: "vm" | undefined) => "vm";
+    engine: (name: string, value: "auto" | "uml" | "gvisor" | undefined) => "auto" | "uml" | "gvisor";
+    kernel: (name: string, value: unknown) => string | undefined;
+    memoryMb: (name: string, value: number | undefined) => number;
+    core: (name: string, value: unknown) => number | "each";
+    read: (name: string, value: readonly unknown[] | undefined) => readonly string[];
+    write: (name: string, value: readonly unknown[] | undefined) => readonly string[];
+    env: (name: string, value: unknown) => Readonly<Record<string, string>>;
+    fileMb: (name: string, value: number | undefined) => number;
+    resultMb: (name: string, value: number | undefined) => number;
+    outputMb: (name: string, value: number | undefined) => number;
+    allow: (name: string, value: unknown) => readonly MissingLayer[];
+};
+type FilledSandbox = Read<typeof sandboxReaders>;
+type FilledVm = Read<typeof vmReaders>;
+type FilledPartition = FilledSandbox | FilledVm;
 type WorkerKind = "process" | "thread";
+type ShownKind = WorkerKind | FilledPartition["kind"];
 interface WorkerExit {
     readonly exitCode: number | null;
     readonly signal: string | null;
@@ -464,13 +499,15 @@ interface PoolHealth {
 }
 interface WorkerStats {
     readonly id: number;
-    readonly kind: WorkerKind | "sandbox";
+    readonly kind: ShownKind;
     readonly pid: number | undefined;
     readonly state: "starting" | "ready" | "retiring" | "closing" | "ended";
     readonly tasksInFlight: number;
     readonly tasksDone: number;
 }
-type PartitionLimits = Readonly<Record<"memoryMb" | "cpuPercent" | "maxProcesses" | "fileMb" | "resultMb" | "outputMb", number>>;
+interface PartitionLimits extends Readonly<Record<"memoryMb" | "cpuPercent" | "maxProcesses" | "fileMb" | "resultMb" | "outputMb", number>> {
+    readonly engine: "uml" | "gvisor" | undefined;
+}
 interface PoolStats {
     readonly channel: ChannelKind;
     readonly cores: GrantedCores & {

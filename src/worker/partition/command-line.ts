@@ -2,6 +2,7 @@
 // bubblewrap makes the namespaces, `manycore-enter enter` sets Landlock and seccomp, and becomes the program.
 // Not here: the limits themselves (crates/enter), the start of a worker (sandbox.ts).
 
+import { readlinkSync } from 'node:fs';
 import { type Binding, isWithin, packageFilesAbove } from './files.js';
 import { type Guest, guestBindings, guestEnter, guestFolders, guestWords } from './guest.js';
 import { partitionTools } from './layers.js';
@@ -78,7 +79,7 @@ export function variables({ env }: FilledSandbox): readonly string[] {
     ...env,
     HOME: home,
     PATH: '',
-    TZ: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    TZ: timeZone(),
   };
   return [
     '--clearenv',
@@ -98,6 +99,19 @@ function namespaces(sandbox: FilledSandbox): string[] {
     ...['--proc', '/proc', '--dev', '/dev', '--size', `${fileMb * mib}`, '--tmpfs', home],
     ...['--chdir', home],
   ];
+}
+
+/** The name of the time zone, by the link that systems have for it: `Intl` has to load its data first. */
+function timeZone(): string {
+  if (process.env['TZ'] === undefined) {
+    try {
+      const [, name] = readlinkSync('/etc/localtime').split('/zoneinfo/');
+      if (name !== undefined) return name;
+    } catch {
+      // It is a file, or is not there.
+    }
+  }
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
 function rights(sandbox: FilledSandbox, bindings: readonly Binding[]): string[] {

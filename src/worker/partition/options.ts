@@ -56,7 +56,10 @@ export interface VmOptions {
   readonly kernel?: string | URL | undefined;
   /** Memory of the guest, its kernel and its /tmp included, in MiB. Default 96. */
   readonly memoryMb?: number | undefined;
-  /** The core that it runs on; `each`: the next one for each guest. Default: any. */
+  /**
+   * The core that it runs on; `each` (default): the next one for each guest. A guest consists of processes that wait
+   * for each other at each system call: on one core they do so several times faster.
+   */
   readonly core?: number | 'each' | undefined;
   /** Files and folders that it may read, as absolute paths or file URLs. Default: none of the program's. */
   readonly read?: readonly (string | URL)[] | undefined;
@@ -141,8 +144,8 @@ function kernelOf(name: string, given: unknown): string | undefined {
   return given === undefined ? undefined : pathOf(name, given);
 }
 
-function coreOf(name: string, given: unknown): number | 'each' | undefined {
-  if (given === undefined || given === 'each') return given;
+function coreOf(name: string, given: unknown = 'each'): number | 'each' {
+  if (given === 'each') return given;
   if (typeof given === 'number' && Number.isInteger(given) && given >= 0) return given;
   throw invalid(name, given, "the number of a core, or 'each'");
 }
