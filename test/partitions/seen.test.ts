@@ -16,6 +16,7 @@ test('a sandbox has its own kind, and its pool the limits', { skip }, async (t) 
   const { workers, partition } = pool.stats();
   assert.equal(workers[0]?.kind, 'sandbox');
   assert.deepEqual(partition, {
+    engine: undefined,
     memoryMb: 300,
     cpuPercent: 50,
     maxProcesses: 0,
