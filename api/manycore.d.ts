@@ -267,9 +267,6 @@ interface PoolDegradedMessage extends PoolMessage {
 interface PoolRecoveredMessage extends PoolMessage {
     readonly degradedMs: number;
 }
-type Read<Table> = {
-    readonly [Name in keyof Table]: Table[Name] extends (...args: never[]) => infer Value ? Value : never;
-};
 interface NatsOptions {
     readonly servers: string | readonly string[];
     readonly user?: string | undefined;
@@ -373,39 +370,8 @@ interface VmOptions {
     readonly outputMb?: number | undefined;
     readonly allow?: readonly MissingLayer[] | undefined;
 }
-declare const sandboxReaders: {
-    kind: (name: string, value: "sandbox" | undefined) => "sandbox";
-    read: (name: string, value: readonly unknown[] | undefined) => readonly string[];
-    write: (name: string, value: readonly unknown[] | undefined) => readonly string[];
-    network: (name: string, value: "none" | "host" | undefined) => "none" | "host";
-    env: (name: string, value: unknown) => Readonly<Record<string, string>>;
-    memoryMb: (name: string, value: number | undefined) => number;
-    maxProcesses: (name: string, value: number | undefined) => number;
-    cpuPercent: (name: string, value: number | undefined) => number;
-    fileMb: (name: string, value: number | undefined) => number;
-    resultMb: (name: string, value: number | undefined) => number;
-    outputMb: (name: string, value: number | undefined) => number;
-    allow: (name: string, value: unknown) => readonly MissingLayer[];
-};
-declare const vmReaders: {
-    kind: (name: string, value: "vm" | undefined) => "vm";
-    engine: (name: string, value: "auto" | "uml" | "gvisor" | undefined) => "auto" | "uml" | "gvisor";
-    kernel: (name: string, value: unknown) => string | undefined;
-    memoryMb: (name: string, value: number | undefined) => number;
-    core: (name: string, value: unknown) => number | "each";
-    read: (name: string, value: readonly unknown[] | undefined) => readonly string[];
-    write: (name: string, value: readonly unknown[] | undefined) => readonly string[];
-    env: (name: string, value: unknown) => Readonly<Record<string, string>>;
-    fileMb: (name: string, value: number | undefined) => number;
-    resultMb: (name: string, value: number | undefined) => number;
-    outputMb: (name: string, value: number | undefined) => number;
-    allow: (name: string, value: unknown) => readonly MissingLayer[];
-};
-type FilledSandbox = Read<typeof sandboxReaders>;
-type FilledVm = Read<typeof vmReaders>;
-type FilledPartition = FilledSandbox | FilledVm;
 type WorkerKind = "process" | "thread";
-type ShownKind = WorkerKind | FilledPartition["kind"];
+type ShownKind = WorkerKind | "sandbox" | "vm";
 interface WorkerExit {
     readonly exitCode: number | null;
     readonly signal: string | null;
@@ -864,4 +830,4 @@ declare class Loops implements AsyncDisposable {
     [Symbol.asyncDispose](): Promise<void>;
 }
 export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, afterCommit, atomically, atomicallyWhen, bus, check, cluster, deploy, errorCodes, free, hasCode, hasItemIndex, isInsideWorker, named, nested, orElse, parallel, parallelEvents, partitionNeeds, partitionProblem, perWorker, pmap, propagate, report, retry, run, runSource, sandboxed, shared, task, taskSignal, tcounter, tlist, tmap, tqueue, tsortedMap, tvar, warm, workerNumber };
-export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutputListener, OutputSource, PartitionLimits, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, QueueOptions, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, Shared, SourceOptions, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, VmOptions, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerLimit, WorkerLimitMessage, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };
+export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutputListener, OutputSource, PartitionLimits, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, QueueOptions, ReachedLimit, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, Shared, ShownKind, SourceOptions, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, VmOptions, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerLimit, WorkerLimitMessage, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };

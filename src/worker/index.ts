@@ -90,6 +90,7 @@ export {
 } from './protocol.js';
 export type {
   DurableOptions,
+  ReachedLimit,
   RemoteWorkers,
   ShownKind,
   WorkerExit,

@@ -13,7 +13,7 @@ import type { WorkerTicket } from './protocol.js';
 
 export type WorkerKind = 'process' | 'thread';
 /** The kind in statistics: that of a partition is its own. */
-export type ShownKind = WorkerKind | FilledPartition['kind'];
+export type ShownKind = WorkerKind | 'sandbox' | 'vm';
 
 /** The end of a worker. Both `undefined` and 0 of `exitCode` are real: a signal, and a plain exit. */
 export interface WorkerExit {

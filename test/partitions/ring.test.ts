@@ -113,6 +113,72 @@ for (const [name, forge] of forgeries) {
   });
 }
 
+test('room that is answered and not made ends a sandbox', { skip }, async (t) => {
+  const pool = sandboxPool(t, {}, { graceMs: 50 });
+  await pool.run(() => {
+    const { words, ring } = forger();
+    setTimeout(() => {
+      for (;;) if (Atomics.compareExchange(words, 352, 1, 2) === 1) ring(1);
+    }, 0);
+  });
+  await assert.rejects(
+    pool.with({ timeoutMs: 60_000 }).run((bytes: Buffer) => bytes.length, Buffer.alloc(9e6)),
+    /room that was not made/,
+  );
+  assert.equal(await pool.run(() => 1), 1);
+});
+
+test('a body in pieces of one byte ends a sandbox', { skip }, async (t) => {
+  const pool = sandboxPool(t, {}, { graceMs: 50 });
+  await assert.rejects(
+    pool.with({ timeoutMs: 60_000 }).run(
+      async (act, stay) => {
+        act(forger());
+        await stay();
+      },
+      (forged: Forger) => raw(forged, 0x4000_0000 + 25, [0, 0x4130_0000, 1, 1], 32), // of 2 ** 20
+      silence,
+    ),
+    /a piece does not belong/,
+  );
+  assert.equal(await pool.run(() => 1), 1);
+});
+
+test('a call whose claim was opened again ends one worker, and not one after the other', {
+  skip,
+}, async (t) => {
+  const pool = sandboxPool(t, {}, { graceMs: 50 });
+  await pool.warm();
+  await assert.rejects(
+    pool.run(() => {
+      const { words } = forger();
+      words.fill(1, 1024, 1024 + 1024);
+      process.exit(3);
+    }),
+    (error) => codeOf(error) === 'WORKER_EXITED',
+  );
+  assert.equal(pool.stats().exitedWorkers, 1);
+  assert.equal(await pool.run(() => 1), 1);
+});
+
+test('large arguments beside another busy sandbox are no forgery', { skip }, async (t) => {
+  const pools = [sandboxPool(t), sandboxPool(t)];
+  const [chatty, other] = pools;
+  let isOver = false;
+  const calls = (async () => {
+    for (let at = 0; !isOver; at += 1) assert.equal(await chatty?.run((x: number) => x, at), at);
+  })();
+  for (let round = 0; round < 6; round += 1) {
+    assert.equal(await other?.run((bytes: Buffer) => bytes.length, Buffer.alloc(6e6)), 6e6);
+  }
+  isOver = true;
+  await calls;
+  assert.deepEqual(
+    pools.map((pool) => pool.stats().exitedWorkers),
+    [0, 0],
+  );
+});
+
 test('a body that is announced and never comes costs no memory', { skip }, async (t) => {
   const pool = sandboxPool(t, { resultMb: 1024 }, { graceMs: 50, size: 2 });
   const before = process.memoryUsage().rss;

@@ -169,7 +169,7 @@ for (const engine of engines) {
     const texts: string[] = [];
     const pool = vmPool(
       t,
-      {},
+      { engine },
       { onOutput: (text, { stream }) => void texts.push(`${stream}: ${text}`) },
     );
     await pool.run(() => {

@@ -27,8 +27,8 @@ const WORKER_SPIN: RangeInclusive<Duration> =
 /// Checks of the words between two reads of the clock.
 const POLLS_PER_CLOCK: u32 = 64;
 
-/// The core of a guest, and the number of cores outside, which its own kernel cannot find out. Both are in the lower
-/// halves: core, then count. 0: this is no guest.
+/// The core of a guest, and the number of cores outside, which its own kernel cannot find out. 0: this is no
+/// guest.
 static GUEST_CORES: AtomicU64 = AtomicU64::new(0);
 
 /// Sets the core that this process publishes, and the number of cores that it counts with. For a guest, before its

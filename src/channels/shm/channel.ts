@@ -10,7 +10,7 @@ import type { NativeSegment } from '../../native.js';
 import type { ByteReader } from '../bytes.js';
 import type { BodyWriter, Channel, ChannelHandlers, FrameListener, SendOutcome } from '../types.js';
 import type { EventLoop } from './event-loop.js';
-import { type Delivered, Guard } from './guard.js';
+import { Guard } from './guard.js';
 import type { LargeBodies } from './large-bodies.js';
 import {
   parentWords,
@@ -89,9 +89,7 @@ export class ShmChannel implements Channel {
     this.#end = parts.end;
     this.#refs = endWords;
     this.#large = parts.large;
-    this.#guard = parts.isGuarded
-      ? new Guard(memory.words, endWords, this.#at, outgoing.roomAt)
-      : undefined;
+    this.#guard = parts.isGuarded ? new Guard(memory.words, endWords, this.#at) : undefined;
     this.#onPeerEnded = parts.onPeerEnded;
     Atomics.store(this.#words, this.#at.ownState, sideState.open);
     this.#wakePeer();
@@ -216,28 +214,25 @@ export class ShmChannel implements Channel {
       return;
     }
     if (this.#reader.makeRoom()) this.#wakePeer();
+    const hasRoom = this.#writer.takeRoom();
     const guard = this.#guard;
-    if (outcome === 'empty' && guard !== undefined) {
-      const forgery = guard.findForgery(this.#delivered());
-      if (forgery !== undefined) {
+    if (guard !== undefined) {
+      const isForgedRoom = hasRoom && !(this.#wantsRoom && this.#writer.hasMadeRoom());
+      const forgery = isForgedRoom
+        ? 'room that was not made'
+        : outcome === 'empty' &&
+          guard.findForgery(this.#reader.readFrames, this.#writer.roomEvents);
+      if (typeof forgery === 'string') {
         this.#fail(forgery);
         return;
       }
     }
-    if (this.#writer.takeRoom() && this.#wantsRoom) this.#takeRoom();
+    if (hasRoom && this.#wantsRoom) this.#takeRoom();
     const isPeerClosed = peerState === sideState.closed || peerState === sideState.gone;
     const isPeerLost = this.#hasPeerExited || guard?.isBellGone === true;
     if (outcome === 'empty' && (isPeerClosed || isPeerLost) && this.#isAttached) {
       this.#finishReceiving(isPeerClosed, peerState === sideState.gone);
     }
-  }
-
-  #delivered(): Delivered {
-    return {
-      frames: this.#reader.readFrames,
-      roomEvents: this.#writer.roomEvents,
-      wantsRoom: this.#wantsRoom,
-    };
   }
 
   readonly #onLarge: FrameListener = (kind, task, target, body: ByteReader) => {

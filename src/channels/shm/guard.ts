@@ -2,28 +2,17 @@
 // rings once for each thing that it publishes. One that does otherwise could keep this loop awake for nothing.
 // Not here: frames and their sizes (ring-reader.ts, for every peer), values (context/decode/data-only.ts).
 
-import { roomState, type SideWords, sideState } from './layout.js';
+import { type SideWords, sideState } from './layout.js';
 
 /** Indices of the words of `NativeLoop.endWords` beside those of refs. */
 const at = { rings: 2, news: 3, isBellGone: 4 } as const;
 /** The changes of a channel's state, from absent to gone. Each may ring, and may be read here before the loop sees it. */
 const stateChanges = 3;
 
-/** The numbers of a channel at the end of a delivery. */
-export interface Delivered {
-  /** All frames of the peer so far. */
-  readonly frames: number;
-  /** All requests of this side for room so far, and all that it has got. */
-  readonly roomEvents: number;
-  /** True: this side waits for room. */
-  readonly wantsRoom: boolean;
-}
-
 export class Guard {
   readonly #words: Int32Array;
   readonly #endWords: Int32Array;
   readonly #at: SideWords;
-  readonly #roomAt: number;
   #seenNews = 0;
   #seenRings = 0;
   #seenFrames = 0;
@@ -32,12 +21,10 @@ export class Guard {
   #wasBellGone = false;
   #unexplained = 0;
 
-  /** `roomAt`: of the ring that this side writes. */
-  constructor(words: Int32Array, endWords: Int32Array, side: SideWords, roomAt: number) {
+  constructor(words: Int32Array, endWords: Int32Array, side: SideWords) {
     this.#words = words;
     this.#endWords = endWords;
     this.#at = side;
-    this.#roomAt = roomAt;
   }
 
   /** True: the peer has closed its end of the bell. */
@@ -45,27 +32,27 @@ export class Guard {
     return this.#endWords[at.isBellGone] !== 0;
   }
 
-  /** Returns what the peer has forged, if anything. To be called when its ring is empty. */
-  findForgery(now: Delivered): string | undefined {
+  /**
+   * Returns what the peer has forged, if anything. To be called when its ring is empty. `frames`: all of the peer so
+   * far; `roomEvents`: all requests of this side for room, and all that it has got.
+   */
+  findForgery(frames: number, roomEvents: number): string | undefined {
     const state = Atomics.load(this.#words, this.#at.peerState);
     const rings = this.#endWords[at.rings] ?? 0;
     const news = this.#endWords[at.news] ?? 0;
     if (state < this.#seenState || state > sideState.gone) return `the state ${state}`;
-    if (!now.wantsRoom && Atomics.load(this.#words, this.#roomAt) === roomState.made) {
-      return 'room that nobody has requested';
-    }
-    if (rings > now.frames + now.roomEvents + stateChanges) return `the number of ${rings} rings`;
+    if (rings > frames + roomEvents + stateChanges) return `the number of ${rings} rings`;
     const isExplained =
-      now.frames !== this.#seenFrames ||
-      now.roomEvents !== this.#seenRoomEvents ||
+      frames !== this.#seenFrames ||
+      roomEvents !== this.#seenRoomEvents ||
       state !== this.#seenState ||
       rings !== this.#seenRings ||
       this.isBellGone !== this.#wasBellGone;
     if (news !== this.#seenNews && !isExplained) this.#unexplained += 1;
     if (this.#unexplained > stateChanges) return 'a change that is none';
     this.#seenNews = news;
-    this.#seenFrames = now.frames;
-    this.#seenRoomEvents = now.roomEvents;
+    this.#seenFrames = frames;
+    this.#seenRoomEvents = roomEvents;
     this.#seenState = state;
     this.#seenRings = rings;
     this.#wasBellGone = this.isBellGone;

@@ -100,7 +100,8 @@ export class Pieces implements LargeBodies {
     const body = this.#incoming;
     const isNext = body.kind === kind && body.task === task && body.target === target;
     const end = body.filledBytes + sizeBytes;
-    if (!isNext || wholeBytes !== body.bytes.byteLength || end > wholeBytes) {
+    const isFull = sizeBytes === this.#pieceBytes || end === wholeBytes; // so that none comes in countless frames
+    if (!isNext || !isFull || wholeBytes !== body.bytes.byteLength || end > wholeBytes) {
       throw corrupt('a piece does not belong to the body that has begun');
     }
     frame.bytes.copy(body.bytes, body.filledBytes, frame.position, frame.limit);

@@ -29,6 +29,8 @@ export class RingWriter {
   #countedBytes = 0;
   #countedTail: number;
   #isCorrupt = false;
+  /** The tail at the last request for room. */
+  #wantedAt = 0;
   /** All requests for room so far, and all answers that were taken. */
   roomEvents = 0;
 
@@ -107,10 +109,17 @@ export class RingWriter {
    */
   wantRoom(): boolean {
     this.roomEvents += 1;
+    this.#wantedAt = this.#tail;
     Atomics.store(this.#words, this.#roomAt, roomState.wanted);
     if (this.#free(this.#capacity) < this.#capacity / 2 && !this.#isCorrupt) return true;
     Atomics.store(this.#words, this.#roomAt, roomState.plenty);
     return false;
+  }
+
+  /** True: the peer has read as much as an honest one has before it answers `wantRoom`. */
+  hasMadeRoom(): boolean {
+    this.#free(Infinity);
+    return !this.#isCorrupt && ((this.#wantedAt - this.#seenHead) | 0) <= this.#capacity / 2;
   }
 
   /** Returns true when the peer has answered `wantRoom`; takes the answer. */

@@ -89,14 +89,21 @@ export async function runSource(source: string, options: SourceOptions = {}): Pr
     );
 }
 
+/** Pools by their options, the one that was used last at the end. */
 const poolsOfSources = new Map<string, Pool>();
+/** More pools than these are closed: each keeps a sandbox that waits. */
+const maxPoolsOfSources = 8;
 
 /** One sandbox is used once, and another one waits for the next call. */
 function poolOfSources(options: SandboxedOptions): Pool {
   const worker = sandboxOf(options);
   const key = jsonOf(fillSandbox(worker));
   const known = poolsOfSources.get(key);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    poolsOfSources.delete(key);
+    poolsOfSources.set(key, known);
+    return known;
+  }
   const made = new Pool({
     worker,
     size: { min: 0, max: grantedCores().count + 1 },
@@ -106,6 +113,11 @@ function poolOfSources(options: SandboxedOptions): Pool {
     setup: rehearse,
   });
   poolsOfSources.set(key, made);
+  const [[oldest, pool] = [key, made]] = poolsOfSources;
+  if (poolsOfSources.size > maxPoolsOfSources) {
+    poolsOfSources.delete(oldest);
+    void pool.close(); // after the calls that it has
+  }
   return made;
 }
 

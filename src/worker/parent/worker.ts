@@ -461,7 +461,7 @@ export class Worker<C extends Call> implements EndingWorker {
 
   /** True: modules of a call load in it. False also without claims. */
   get isLoading(): boolean {
-    return !this.#hasChannelEnded && this.#end.claims?.loading !== undefined;
+    return !this.#hasChannelEnded && this.#loading !== undefined;
   }
 
   /** True: a call was reclaimed, and none that was sent later is answered yet. */
@@ -471,7 +471,7 @@ export class Worker<C extends Call> implements EndingWorker {
 
   /** The definition that it loads though no call here needs it; `undefined` also while a call runs. */
   get orphanLoad(): number | undefined {
-    const loading = this.#hasChannelEnded ? undefined : this.#end.claims?.loading;
+    const loading = this.#hasChannelEnded ? undefined : this.#loading;
     if (loading === undefined) return undefined;
     const { setup } = this.#settings;
     const isOfSetup = this.#life.state === 'starting' && setup?.definitions.includes(loading);
@@ -485,7 +485,7 @@ export class Worker<C extends Call> implements EndingWorker {
   /** Returns the module that it loads now, and the first of `calls` that waits for it. */
   #loadOf(calls: readonly C[], isStart: boolean): LostLoad<C> | undefined {
     const { claims } = this.#end;
-    const definition = claims?.loading;
+    const definition = this.#loading;
     if (definition === undefined) return undefined;
     const slotOf = (call: C): number => this.#calls.indexOf(call);
     const sentAt = (call: C): number => this.#sentAt[slotOf(call)] ?? 0;
@@ -506,7 +506,21 @@ export class Worker<C extends Call> implements EndingWorker {
   /** True: a call that `onExit` got had begun. Without claims it counts as begun. */
   hasBegun(call: C): boolean {
     const slot = this.#lost.indexOf(call);
-    return isOneWay(call) || this.#end.claims?.tryClaim(slot) !== true;
+    const isOpen = this.#end.claims?.tryClaim(slot) === true;
+    // A partition may open a claim again: without this its call could end one worker after the other.
+    return isOneWay(call) || !isOpen || (this.#rules !== undefined && call === this.#oldestLost);
+  }
+
+  /** The call that was sent before all others that it had when it ended. */
+  get #oldestLost(): C | undefined {
+    const slots = [...this.#lost.keys()].filter((slot) => this.#lost[slot] !== undefined);
+    const [oldest = -1] = slots.sort((a, b) => (this.#sentAt[a] ?? 0) - (this.#sentAt[b] ?? 0));
+    return this.#lost[oldest];
+  }
+
+  /** The definition that it loads. What a partition writes there is not believed. */
+  get #loading(): number | undefined {
+    return this.#rules === undefined ? this.#end.claims?.loading : undefined;
   }
 
   /** Calls in flight, in no order. */
@@ -659,7 +673,8 @@ export class Worker<C extends Call> implements EndingWorker {
     const taken = (answer?: unknown): void => {
       if (this.#hasChannelEnded) return;
       this.#link.post(frame.reported, slot, number, isAnswered ? answer : undefined, 'the answer');
-      this.#rules?.checkWaiting(this.#link.waitingFrames);
+      this.#rules?.checkWaiting(this.#link.waitingFrames, this.#link.waitingBytes);
+      this.#rules?.reportTaken();
     };
     let value: unknown;
     const call = this.#calls[slot];
@@ -672,8 +687,12 @@ export class Worker<C extends Call> implements EndingWorker {
     }
     if (call === undefined) {
       this.#rules?.unasked();
+      this.#rules?.reported();
       taken();
-    } else this.#tasks.onReport(this, call, value, taken);
+    } else {
+      this.#rules?.reported();
+      this.#tasks.onReport(this, call, value, taken);
+    }
   }
 
   #item(call: C, body: ByteReader): void {

@@ -1,7 +1,7 @@
 // The reasons of a sandbox's end.
 
 import { Socket } from 'node:net';
-import { type CodedError, hasCode } from '../../errors.js';
+import { hasCode } from '../../errors.js';
 import { messageOf } from '../../lib/index.js';
 import { isUnreadable } from '../parent/exit.js';
 import type { ReachedLimit } from '../types.js';
@@ -48,11 +48,17 @@ export function textOf(stream: unknown): Promise<string> {
 }
 
 /** The reason of `manycore-enter` or bubblewrap, if the partition could not be made. `line`: the last on stderr. */
-export function refusalOf(exitCode: number | null, line: string): CodedError | undefined {
+export function refusalOf(exitCode: number | null, line: string): Error | undefined {
   const isOfEnter = exitCode === refusedExitCode && line.startsWith('manycore-enter: ');
   const isOfBubblewrap = exitCode === 1 && line.startsWith('bwrap: ');
-  return isOfEnter || isOfBubblewrap ? unavailable(printable(line)) : undefined;
+  if (!isOfEnter && !isOfBubblewrap) return undefined;
+  const error = unavailable(printable(line));
+  return passing.test(line) ? Object.assign(new Error(error.message), { code: 'EAGAIN' }) : error;
 }
+
+/** Texts of the system for what it may have again soon. */
+const passing =
+  /temporarily unavailable|Cannot allocate memory|No space left|Too many open files|resource busy/i;
 
 /** The line of a guest whose own kernel has ended something (crates/enter/src/guest.rs). */
 const guestIsOutOfMemory = 'manycore-enter: the guest is out of memory';
@@ -76,6 +82,7 @@ export function limitOf(
   }
   if (!words.includes('tasks')) return undefined;
   const tasks = maxTasks(partition.kind === 'vm' ? sandboxAround(partition) : partition);
-  const reason = `it had reached its limit of ${tasks} processes and threads (maxProcesses)`;
+  const option = partition.kind === 'vm' ? '' : ' (maxProcesses)';
+  const reason = `it had reached its limit of ${tasks} processes and threads${option}`;
   return { name: 'tasks', reason };
 }

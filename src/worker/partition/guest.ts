@@ -38,17 +38,31 @@ export function guestHeapMb({ memoryMb }: FilledVm): number {
   return Math.floor(memoryMb * heapShare);
 }
 
-/** Returns the guest of a worker; `number`: that of the worker. Throws `PARTITION_UNAVAILABLE`. */
-export function guestOf(vm: FilledVm, number: number): Guest {
+/** Returns the guest of a worker; at its end follows `leaveCore`. Throws `PARTITION_UNAVAILABLE`. */
+export function guestOf(vm: FilledVm): Guest {
   const { memoryMb, fileMb, core } = vm;
   const tools = guestTools(vm.kernel);
-  return { ...tools, memoryMb, fileMb, core: coreOf(core, number), hasChannel: true };
+  return { ...tools, memoryMb, fileMb, core: takeCore(core), hasChannel: true };
 }
 
-function coreOf(core: FilledVm['core'], number: number): number | undefined {
-  if (core !== 'each') return core;
-  const allowed = requireNative().allowedCores();
-  return allowed[number % allowed.length];
+/** Guests of this thread by their core. */
+const guestsByCore = new Map<number, number>();
+const guestsOn = (core: number): number => guestsByCore.get(core) ?? 0;
+
+/** `each`: the core that has the fewest guests. */
+function takeCore(wanted: FilledVm['core']): number | undefined {
+  const [core] =
+    wanted === 'each'
+      ? requireNative()
+          .allowedCores()
+          .sort((a, b) => guestsOn(a) - guestsOn(b))
+      : [wanted];
+  if (core !== undefined) guestsByCore.set(core, guestsOn(core) + 1);
+  return core;
+}
+
+export function leaveCore(core: number): void {
+  guestsByCore.set(core, guestsOn(core) - 1);
 }
 
 /** Returns the sandbox around a guest. The memory of one on User-mode Linux is a file in its /tmp. */

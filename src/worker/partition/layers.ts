@@ -165,8 +165,11 @@ function checkEngine(): void {
 /** A program for virtual machines: its path, or the reason why it cannot be used. */
 export type VmProgram = { readonly path: string } | { readonly problem: string };
 
-/** The programs for virtual machines, for reports. */
-export function vmPrograms(): { readonly kernel: VmProgram; readonly runsc: VmProgram } {
+/** The programs for virtual machines. `kernel`: that of the options. */
+export function vmPrograms(kernel?: string): {
+  readonly kernel: VmProgram;
+  readonly runsc: VmProgram;
+} {
   const found = (find: () => string): VmProgram => {
     try {
       return { path: find() };
@@ -174,7 +177,7 @@ export function vmPrograms(): { readonly kernel: VmProgram; readonly runsc: VmPr
       return { problem: messageOf(error) };
     }
   };
-  return { kernel: found(() => guestTools(undefined).kernel), runsc: found(runscPath) };
+  return { kernel: found(() => guestTools(kernel).kernel), runsc: found(runscPath) };
 }
 
 export function unavailable(reason: string, options?: ErrorOptions): CodedError {

@@ -31,6 +31,9 @@ export interface RuledWorker {
 
 /** Frames for it that may wait for room: one that never reads would make them grow without limit. */
 const maxWaitingFrames = 10_000;
+const maxWaitingBytes = 64 * 2 ** 20;
+/** Reports that wait for an answer at a time. */
+const maxOpenReports = 1000;
 /** Frames that nothing explains which the parent has sent, beside one for each call: each costs time to read. */
 const maxUnaskedFrames = 1000;
 
@@ -39,6 +42,7 @@ export class PartitionRules {
   /** By slot: items that a stream may still send; `undefined`: none streams there. */
   readonly #credits: (number | undefined)[] = [];
   #unaskedFrames = 0;
+  #openReports = 0;
   /** True: it is about to be ended, and what it sends is ignored. */
   isDistrusted = false;
 
@@ -89,9 +93,22 @@ export class PartitionRules {
     this.#broken(`sent ${this.#unaskedFrames} frames that nobody had asked for`);
   }
 
-  /** `waitingFrames`: those that wait for room in its channel, after an answer to a report of it. */
-  checkWaiting(waitingFrames: number): void {
-    if (waitingFrames > maxWaitingFrames) this.#broken('reports, and reads no answer');
+  /** Counts a report, which may be a call of a function of the program, until it is answered. */
+  reported(): void {
+    this.#openReports += 1;
+    if (this.#openReports <= maxOpenReports) return;
+    this.#broken(`reports ${this.#openReports} times before an answer`);
+  }
+
+  reportTaken(): void {
+    this.#openReports -= 1;
+  }
+
+  /** Checks the frames that wait for room in its channel, after an answer to a report of it. */
+  checkWaiting(frames: number, bytes: number): void {
+    if (frames > maxWaitingFrames || bytes > maxWaitingBytes) {
+      this.#broken('reports, and reads no answer');
+    }
   }
 
   /** Ends one that stays when it is to leave, or without its channel: no other would take its place. */

@@ -2,16 +2,9 @@
 // process but the rings of its channel. Not here: the command line (command-line.ts), what may come back (context/decode/data-only.ts).
 
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { realpathSync } from 'node:fs';
 import type { ChannelOffer } from '../../channels/index.js';
-import {
-  clearTimeout,
-  defer,
-  invalid,
-  jsonOf,
-  messageOf,
-  ownOf,
-  setTimeout,
-} from '../../lib/index.js';
+import { clearTimeout, defer, invalid, jsonOf, ownOf, setTimeout } from '../../lib/index.js';
 import { nativeProblem } from '../../native.js';
 import { entryFile } from '../parent/entry-file.js';
 import { afterOutput, listenToOutput, type OutputListener } from '../parent/output.js';
@@ -21,9 +14,9 @@ import type { ReachedLimit, WorkerExit, WorkerHandle, WorkerOptions } from '../t
 import { commandLine, firstChannelFd, heapMb, type SandboxedProgram } from './command-line.js';
 import { limitOf, refusalOf, textOf } from './ends.js';
 import { type Binding, isWithin, workerFiles } from './files.js';
-import { guestHeapMb, guestOf, sandboxAround } from './guest.js';
+import { guestHeapMb, guestOf, leaveCore, sandboxAround } from './guest.js';
 import { gvisorLine } from './gvisor.js';
-import { engineOf, unavailable } from './layers.js';
+import { engineOf, partitionTools, unavailable, vmPrograms } from './layers.js';
 import type { FilledPartition, FilledVm } from './options.js';
 import { passOn } from './own-output.js';
 
@@ -50,8 +43,8 @@ export function startPartition(
     entry,
     jsonOf({ ...ticket, isPartition: true }),
   ];
-  const { line, stdio } = isVm
-    ? vmStart(ticket, offer, partition, { bindings, command })
+  const { line, stdio, core } = isVm
+    ? vmStart(offer, partition, { bindings, command })
     : sandboxStart(offer, { sandbox: partition, bindings, command });
   const [program = '', ...args] = line;
   const spawnOptions: SpawnOptions = {
@@ -62,7 +55,9 @@ export function startPartition(
   };
   const child = spawn(program, args, ownOf(spawnOptions));
   child.unref();
-  return new SandboxHandle(child, ticket.workerId, options, partition);
+  const handle = new SandboxHandle(child, ticket.workerId, options, partition);
+  if (core !== undefined) void handle.exited.then(() => leaveCore(core));
+  return handle;
 }
 
 interface Start {
@@ -70,6 +65,8 @@ interface Start {
   readonly line: readonly string[];
   /** Descriptors of the program, without that of its status. */
   readonly stdio: readonly (number | 'ignore' | 'pipe')[];
+  /** The core that a guest has taken. */
+  readonly core?: number | undefined;
 }
 
 function sandboxStart({ stdio }: ChannelOffer, program: Omit<SandboxedProgram, 'lastFd'>): Start {
@@ -81,7 +78,6 @@ function sandboxStart({ stdio }: ChannelOffer, program: Omit<SandboxedProgram, '
 }
 
 function vmStart(
-  { workerId }: WorkerTicket,
   offer: ChannelOffer,
   vm: FilledVm,
   program: Pick<SandboxedProgram, 'bindings' | 'command'>,
@@ -90,8 +86,10 @@ function vmStart(
     throw unavailable('a guest needs shared memory', ownOf({ cause: nativeProblem() }));
   }
   const around = { ...program, sandbox: sandboxAround(vm) };
-  if (engineOf(vm) === 'uml')
-    return sandboxStart(offer, { ...around, guest: guestOf(vm, workerId) });
+  if (engineOf(vm) === 'uml') {
+    const guest = guestOf(vm);
+    return { ...sandboxStart(offer, { ...around, guest }), core: guest.core };
+  }
   // The channel comes as stdin and stdout (crates/enter/src/gvisor.rs).
   return {
     line: gvisorLine({ ...around, lastFd: 2 }, vm.fileMb),
@@ -100,11 +98,20 @@ function vmStart(
 }
 
 /** Refuses folders in which a partition could change what the next one runs. */
-function checkWrites({ write }: FilledPartition, bindings: readonly Binding[]): void {
-  for (const path of write) {
-    const own = bindings.find(({ from }) => isWithin(from, path) || isWithin(path, from));
-    if (own !== undefined) throw invalid('worker.write', path, `apart from ${own.from}`);
+function checkWrites(partition: FilledPartition, bindings: readonly Binding[]): void {
+  const files = [...bindings.map(({ from }) => from), ...programsOf(partition)];
+  for (const path of partition.write) {
+    const own = files.find((file) => isWithin(file, path) || isWithin(path, file));
+    if (own !== undefined) throw invalid('worker.write', path, `apart from ${own}`);
   }
+}
+
+/** The programs that run outside of a partition, or around it. */
+function programsOf(partition: FilledPartition): readonly string[] {
+  const { enter, bubblewrap } = partitionTools(partition.allow);
+  const ofGuests = partition.kind === 'vm' ? Object.values(vmPrograms(partition.kernel)) : [];
+  const paths = ofGuests.flatMap((program) => ('path' in program ? program.path : []));
+  return [enter, bubblewrap, ...paths].map((path) => realpathSync(path));
 }
 
 class SandboxHandle extends ChildHandle {
@@ -130,7 +137,7 @@ class SandboxHandle extends ChildHandle {
     this.exited = promise;
     child.once('error', (error) => {
       if (child.pid !== undefined) return;
-      resolve({ exitCode: null, signal: null, error: unavailable(messageOf(error)) });
+      resolve({ exitCode: null, signal: null, error });
     });
     child.once('exit', (exitCode, signal) => {
       clearTimeout(this.#killTimer);
