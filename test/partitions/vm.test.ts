@@ -17,8 +17,9 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { hasCode } from '../../src/errors.js';
+import { readTree } from '../../src/proc/index.js';
 import { Pool, partitionProblem, pmap } from '../../src/public.js';
-import { waitFor } from '../support/index.js';
+import { isRunning, waitFor } from '../support/index.js';
 import { type Engine, guestProcesses, outcome, skip, skipVm, vmPool } from './support.js';
 
 function folder(t: TestContext): string {
@@ -224,6 +225,24 @@ for (const engine of engines) {
         return true;
       },
     );
+  });
+
+  test(`${engine}: nothing is left, whichever of its processes is killed`, {
+    skip: skipVm(engine),
+  }, async (t) => {
+    const pool = vmPool(t, { engine }, { graceMs: 50 });
+    for (let at = 0, count = 1; at < count; at += 1) {
+      await pool.warm();
+      const tree = readTree(Number(pool.stats().workers[0]?.pid));
+      count = tree.length;
+      const task = pool.with({ timeoutMs: 5_000 }).run(() => new Promise(() => {}));
+      process.kill(tree[at] ?? 0, 'SIGKILL');
+      await assert.rejects(task, (error) => {
+        assert.ok(hasCode(error, 'WORKER_EXITED') || hasCode(error, 'TASK_TIMED_OUT'), `${error}`);
+        return true;
+      });
+      await waitFor(() => !tree.some((pid) => isRunning(pid)));
+    }
   });
 
   test(`${engine}: it ends with the program that has started it`, {

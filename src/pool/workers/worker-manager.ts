@@ -257,7 +257,7 @@ export class WorkerManager implements WorkerOwner<Task> {
     const before = this.workers.length;
     const load = this.#load(wantedIdle);
     let count = workersToStart({ ...load, minSpareWorkers: 0 });
-    if (count === 0 && load.minSpareWorkers > 0 && workersToStart(load) > 0) this.#spareLater();
+    if (load.minSpareWorkers > 0 && workersToStart(load) > count) this.#spareLater();
     for (; count > 0; count -= 1) {
       if (!this.#start()) break;
     }

@@ -95,8 +95,10 @@ const wrongFlagExitCode = 9;
 /** A shell's exit codes for SIGKILL and SIGTERM. */
 const killedExitCodes: ReadonlySet<number | null> = new Set([137, 143]);
 
-/** Codes of what a partition lacks: no later start has more. */
-const ofPartition: ReadonlySet<string> = new Set(['PARTITION_UNAVAILABLE', 'OPTION_INVALID']);
+/** True: this machine lacks something that partitions need, which it names; no later start has more. */
+function isOfPartition(error: unknown): error is CodedError {
+  return error instanceof CodedError && error.code === 'PARTITION_UNAVAILABLE';
+}
 
 /**
  * Makes the failure of a worker that ended before it was ready; `known` is its own report, if it sent one.
@@ -109,7 +111,7 @@ export function startFailure(
 ): StartFailure {
   const text = known?.text ?? exit.error?.message ?? describeEarlyExit(exit, options);
   const cause = known === undefined ? exit.error : known.thrown?.error;
-  if (cause instanceof CodedError && cause.code === 'PARTITION_UNAVAILABLE') {
+  if (isOfPartition(cause)) {
     return { error: cause, startsToBeSure: atOnce, signature: cause.message };
   }
   const error = new CodedError('WORKER_START_FAILED', `${label} did not start: ${text}`, { cause });
@@ -147,7 +149,7 @@ function ofEnd(exit: WorkerExit, { maxHeapMb, execArgv }: WorkerOptions): number
 /** Makes the failure for an error thrown by the start itself. */
 export function failureOfStart(thrown: unknown): StartFailure {
   const remedy = prototypeRemedy(thrown);
-  if (thrown instanceof CodedError && ofPartition.has(thrown.code)) {
+  if (isOfPartition(thrown)) {
     return { error: thrown, startsToBeSure: atOnce, signature: thrown.message };
   }
   const isSure = thrown instanceof EntryMissingError || remedy !== undefined;

@@ -103,12 +103,17 @@ function find(): NonNullable<typeof known> {
   const enter = enterPath();
   if (!isProgram(enter)) throw unavailable(notBuilt(enter));
   const bubblewrap = inPath('bwrap');
-  if (bubblewrap === undefined) {
-    throw unavailable('bwrap is not on PATH: install the package bubblewrap');
-  }
-  const answer = spawnSync(enter, ['probe'], ownOf({ encoding: 'utf8', timeout: 10_000 }));
-  return { tools: { enter, bubblewrap }, layers: parseLayers(answer.stdout) };
+  if (bubblewrap === undefined) throw unavailable(noBubblewrap);
+  return { tools: { enter, bubblewrap }, layers: probe(enter) };
 }
+
+const noBubblewrap = 'bwrap is not on PATH: install the package bubblewrap';
+
+function probe(enter: string): KernelLayers {
+  return parseLayers(spawnSync(enter, ['probe'], ownOf(spawnOptions)).stdout);
+}
+
+const spawnOptions = { encoding: 'utf8', timeout: 10_000 } as const;
 
 /** A part of a sandbox, for reports. */
 export interface PartitionLayer {
@@ -116,10 +121,13 @@ export interface PartitionLayer {
   /** `undefined`: it is there. */
   readonly problem: string | undefined;
   readonly detail: string;
+}
+
+interface KernelLayer extends PartitionLayer {
   readonly allow: MissingLayer;
 }
 
-function layersOf({ landlock, seccomp, groups, groupsProblem }: KernelLayers): PartitionLayer[] {
+function layersOf({ landlock, seccomp, groups, groupsProblem }: KernelLayers): KernelLayer[] {
   return [
     {
       what: 'Landlock',
@@ -148,10 +156,38 @@ function layersOf({ landlock, seccomp, groups, groupsProblem }: KernelLayers): P
   ];
 }
 
-/** Returns the layers of a sandbox here. Throws `PARTITION_UNAVAILABLE` where a program of it is missing. */
+/** Returns the parts of a sandbox here, those that are missing too; empty on a system without any. */
 export function partitionLayers(): readonly PartitionLayer[] {
-  known ??= find();
-  return layersOf(known.layers);
+  if (process.platform !== 'linux') return [];
+  const [enter, bubblewrap] = [enterPath(), inPath('bwrap')];
+  const hasEnter = isProgram(enter);
+  return [
+    {
+      what: 'manycore-enter',
+      problem: hasEnter ? undefined : notBuilt(enter),
+      detail: enter,
+    },
+    {
+      what: 'bubblewrap',
+      problem: bubblewrap === undefined ? noBubblewrap : undefined,
+      detail: bubblewrap ?? '',
+    },
+    ...(bubblewrap === undefined ? [] : [namespaces(bubblewrap)]),
+    ...(hasEnter ? layersOf(probe(enter)) : []),
+  ];
+}
+
+/** Tries the namespaces: a kernel may forbid them to this user, and a container may. */
+function namespaces(bubblewrap: string): PartitionLayer {
+  const command = [process.execPath, '--version'];
+  const words = ['--unshare-all', '--ro-bind', '/', '/', '--', ...command];
+  const { status, stderr, error } = spawnSync(bubblewrap, words, ownOf(spawnOptions));
+  const why = error?.message ?? String(stderr).trim();
+  return {
+    what: 'namespaces',
+    problem: status === 0 ? undefined : `this user may make none (${why})`,
+    detail: 'work',
+  };
 }
 
 function notBuilt(path: string): string {
