@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { partitionLayers } from '../../src/worker/index.js';
+import { refusalOf } from '../../src/worker/partition/ends.js';
 import { skip } from './support.js';
 
 const all = ['manycore-enter', 'bubblewrap', 'namespaces', 'Landlock', 'seccomp', 'control groups'];
@@ -33,4 +34,12 @@ test('a part that is missing hides no other', { skip }, (t) => {
   const problems = layers.flatMap(({ what, problem }) => (problem === undefined ? [] : [what]));
   assert.deepEqual(problems, ['bubblewrap']);
   assert.match(layers[1]?.problem ?? '', /install the package bubblewrap/);
+});
+
+test('a refusal for what the system may have again is tried again, any other is not', () => {
+  const codeOf = (line: string): unknown => Object(refusalOf(125, `manycore-enter: ${line}`)).code;
+  assert.equal(codeOf('fork: Resource temporarily unavailable (os error 11)'), 'EAGAIN');
+  assert.equal(codeOf('clone: Cannot allocate memory'), 'EAGAIN');
+  assert.equal(codeOf('Landlock: not supported'), 'PARTITION_UNAVAILABLE');
+  assert.equal(refusalOf(1, 'another line'), undefined);
 });

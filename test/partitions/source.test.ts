@@ -105,3 +105,11 @@ for (const [options, named] of wrong) {
     });
   });
 }
+
+test('calls of a function that never answers are limited', { skip }, async () => {
+  const functions = { wait: () => new Promise(() => {}) };
+  await assert.rejects(
+    runSource('await Promise.all(Array.from({ length: 1500 }, () => wait()))', { functions }),
+    /reports 1001 times before an answer/,
+  );
+});

@@ -106,7 +106,7 @@ export function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : String(error);
 }
 
-/** What hostile code in a sandbox has of its channel. */
+/** The parts of its channel that hostile code in a sandbox can reach. */
 export interface Forger {
   /** Sends any frame, past manycore's own checks; waits for room. */
   readonly send: (kind: number, slot: number, target: number, body?: Buffer) => void;

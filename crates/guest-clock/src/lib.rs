@@ -32,7 +32,7 @@ unsafe fn put<T>(place: *mut T, time: T) -> libc::c_int {
 /// Stands in for clock_gettime(2).
 ///
 /// # Safety
-/// As of the real one.
+/// The same as for the real one.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn clock_gettime(
     id: libc::clockid_t,
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn clock_gettime(
 /// Stands in for gettimeofday(2). A time zone is that of the C library: none.
 ///
 /// # Safety
-/// As of the real one.
+/// The same as for the real one.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn gettimeofday(
     place: *mut libc::timeval,
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn gettimeofday(
 /// Stands in for time(2).
 ///
 /// # Safety
-/// As of the real one.
+/// The same as for the real one.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn time(place: *mut libc::time_t) -> libc::time_t {
     let now = clock::timespec(CLOCK.realtime()).tv_sec;
