@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { runCommand } from '../faults/child.js';
 import { ownRuntime } from '../observe/runtime.js';
-import { childrenOf, waitFor } from '../support/index.js';
+import { childrenOf, killOne, waitFor } from '../support/index.js';
 import { noPseudoTerminal, PseudoTerminal, type Size, shellWord } from './pseudo-terminal.js';
 import { command } from './serving.js';
 
@@ -212,7 +212,7 @@ for (const way of ['Ctrl-Z', 'SIGTSTP']) {
     const terminal = new PseudoTerminal(t, asJob(run), usual);
     await terminal.sees(/no program/);
     if (way === 'Ctrl-Z') terminal.press('\u001a');
-    else process.kill(topUnder(terminal.pid ?? 0), 'SIGTSTP');
+    else killOne(topUnder(terminal.pid ?? 0), 'SIGTSTP');
     await terminal.sees(/stopped with 148/);
     assert.equal(terminal.isOtherScreen, false);
     const settings = await waitFor(() => {

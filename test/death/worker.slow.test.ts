@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { deadlineMs, Gate, openPool, processWays, type Way, ways } from '../pool/calls/ways.js';
 import { blockUntil } from '../pool/tasks.js';
-import { isRunning, waitFor, withDeadline } from '../support/index.js';
+import { isRunning, killOne, waitFor, withDeadline } from '../support/index.js';
 
 const library = new URL('../../src/public.js', import.meta.url).href;
 
@@ -41,7 +41,7 @@ for (const way of processWays) {
     const { pool, gate, work, running } = await openBusyPool(t, way);
     const others = Array.from({ length: 20 }, (_, value) => pool.run(work, value));
     await gate.reached('busy');
-    process.kill(pool.stats().workers[0]?.pid ?? 0, 'SIGKILL');
+    killOne(pool.stats().workers[0]?.pid, 'SIGKILL');
     await assert.rejects(running, { code: 'WORKER_EXITED', signal: 'SIGKILL', exitCode: null });
     assert.deepEqual(await withDeadline(Promise.all(others), deadlineMs, 'the others'), [
       ...Array(20).keys(),
@@ -52,7 +52,7 @@ for (const way of processWays) {
   test(`${way.name}: SIGKILL of an idle worker is noticed, and the next call works`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     await pool.run(() => 1);
-    process.kill(pool.stats().workers[0]?.pid ?? 0, 'SIGKILL');
+    killOne(pool.stats().workers[0]?.pid, 'SIGKILL');
     await waitFor(() => pool.stats().exitedWorkers === 1);
     assert.equal(await pool.run(() => 2), 2);
   });

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
-import { childrenOf, waitFor } from '../support/index.js';
+import { childrenOf, killOne, waitFor } from '../support/index.js';
 import { newPage, noBrowser } from './browser.js';
 import { end, startDashboard } from './dashboard-process.js';
 import { drawnPixels, openBusy, startWatched } from './watched.js';
@@ -101,7 +101,7 @@ test('a process of a server that is killed is counted, and noted with its end', 
   await page.getByRole('heading', { name: 'Server answer.js' }).waitFor();
   await page.getByRole('cell', { name: 'ready' }).waitFor();
   const [served] = childrenOf(child.pid ?? 0);
-  process.kill(served?.pid ?? 0, 'SIGKILL');
+  killOne(served?.pid, 'SIGKILL');
   await page.getByText(/process 0 of answer\.js was replaced \(.*SIGKILL.*\)$/).waitFor();
   const lost = page.locator('.stats div', { hasText: 'Lost processes' }).locator('dd');
   await waitFor(async () => (await lost.textContent()) === '1');

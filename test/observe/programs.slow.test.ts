@@ -11,7 +11,7 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { TaskSlice } from '../../src/agent/index.js';
 import { followTasks, type Program, ProgramSampler, Programs } from '../../src/observe/index.js';
-import { waitFor } from '../support/index.js';
+import { killOne, waitFor } from '../support/index.js';
 import { ownRuntime } from './runtime.js';
 
 const skip = process.platform !== 'linux' && 'there is no /proc';
@@ -242,7 +242,7 @@ test('a server that a program has opened is shown once, with its restarts', asyn
     assert.match(server.app, /answer\.js$/);
     assert.equal(server.addresses.length, 1);
     assert.equal(server.lostProcesses, 0);
-    process.kill(server.loops[0]?.pid ?? 0, 'SIGKILL');
+    killOne(server.loops[0]?.pid, 'SIGKILL');
     await waitFor(async () => (await serverOf())?.lostProcesses === 1);
     child.kill('SIGTERM');
     await once(child, 'exit');

@@ -15,7 +15,7 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { hasCode } from '../../src/errors.js';
 import { serve } from '../../src/serve/index.js';
-import { isRunning, waitFor, withDeadline } from '../support/index.js';
+import { isRunning, killOne, waitFor, withDeadline } from '../support/index.js';
 import { ask, type Begun, begin, bodyOf, keepBusy, portOf } from './client.js';
 import { announced, folder, listens, open, program, skip } from './served.js';
 
@@ -412,7 +412,7 @@ test('a killed process loses what it was doing, and nothing else', { skip }, asy
   const inFlight = () => server.status().map(({ requestsInFlight }) => requestsInFlight);
   while (inFlight().some((count) => count < 2)) begun.push(await begin(portOf(server), '/'));
   const [killed, kept] = server.status();
-  process.kill(killed?.pid ?? 0, 'SIGKILL');
+  killOne(killed?.pid, 'SIGKILL');
   let lost = 0;
   for (const { body } of begun) body.catch(() => (lost += 1));
   await waitFor(() => lost === killed?.requestsInFlight);

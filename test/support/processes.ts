@@ -2,6 +2,7 @@
 // without a /proc, so those checks pass there without checking. Also sets limits of processes.
 // Not here: waiting until something is gone (wait.ts).
 
+import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
@@ -37,6 +38,12 @@ export function childrenOf(parentPid: number): ProcessInfo[] {
 /** True: `pid` exists and runs; a zombie does not. */
 export function isRunning(pid: number): boolean {
   return findProcesses((each) => each === pid).length > 0;
+}
+
+/** Sends a signal to one process; 0 and -1 would mean whole groups, with the runner of the tests in them. */
+export function killOne(pid: number | undefined, signal: NodeJS.Signals): void {
+  assert.ok(pid !== undefined && pid > 1, `${pid} is no process to kill`);
+  process.kill(pid, signal);
 }
 
 /** Targets of the open descriptors of this process, without the numbers of sockets and pipes. */

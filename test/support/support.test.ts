@@ -3,7 +3,16 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
-import { childrenOf, freePort, isRunning, random, seeded, waitFor, withDeadline } from './index.js';
+import {
+  childrenOf,
+  freePort,
+  isRunning,
+  killOne,
+  random,
+  seeded,
+  waitFor,
+  withDeadline,
+} from './index.js';
 
 test('waitFor returns the first value, and survives throws before it', async () => {
   const answers = [false, undefined, null, () => assert.fail('not yet'), 0];
@@ -61,6 +70,12 @@ test('a child is found while it runs, and not as a zombie or after it left', asy
   child.kill('SIGKILL');
   await waitFor(() => !isRunning(pid), 5000, 'the child is gone');
   await closed;
+});
+
+test('a number that means a group of processes is not killed', () => {
+  for (const pid of [undefined, 0, -1, 1, Number.NaN]) {
+    assert.throws(() => killOne(pid, 'SIGKILL'), assert.AssertionError);
+  }
 });
 
 test('a free port can be bound, and is none that a connection may get', async () => {

@@ -164,7 +164,7 @@ test('closed loops refuse, and leave no process', async (t) => {
     loops.deploy(() => {}),
     { code: 'LOOPS_CLOSED' },
   );
-  assert.throws(() => process.kill(pid ?? 0, 0), { code: 'ESRCH' });
+  assert.throws(() => process.kill(pid ?? Number.NaN, 0), { code: 'ESRCH' });
 });
 
 test('a blocked loop is announced with its units and its place, and delays no other', async (t) => {

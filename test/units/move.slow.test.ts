@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Deployment, Loops, UnitContext } from '../../src/public.js';
-import { waitFor } from '../support/index.js';
+import { killOne, waitFor } from '../support/index.js';
 import { appUrl, startLoops } from './loops.js';
 
 /** Counts, reports its calls, and fails where it is configured to. */
@@ -240,7 +240,7 @@ test('the old loop dies when the new one has the state: that one is kept', async
   const to = loops.loops.find(({ loop }) => loop !== from)?.loop ?? -1;
   const moved = deployment.move(0, to);
   const goOn = await restoring;
-  process.kill(pid ?? -1, 'SIGKILL');
+  killOne(pid, 'SIGKILL');
   await waitFor(() => loops.loops.every(({ loop }) => loop !== from));
   goOn();
   await moved;
