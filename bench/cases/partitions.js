@@ -9,7 +9,7 @@ import { numbersUpTo, runFib, timeFibonacci } from '../../examples/partitions/fi
 import { kinds, problemOf } from '../../examples/partitions/kinds.js';
 import { micros, millis, perSecond, runsOf } from '../lib/figures.js';
 import { countCalls, expectSame, timeCalls, warmUpMs } from '../lib/measure.js';
-import { add } from '../lib/tasks.js';
+import { add, touch } from '../lib/tasks.js';
 import { grantedWorkerCounts } from '../lib/worker-counts.js';
 
 const kernel = process.env.MANYCORE_UML_KERNEL;
@@ -23,6 +23,9 @@ const spareCalls = { 'run-source': 'sandbox' };
 const spares = ['process', ...Object.keys(spareCalls), 'uml', 'gvisor'];
 const kindOf = (contender) => spareCalls[contender] ?? contender;
 const waitingCalls = 64;
+const largeBytes = 2 ** 24;
+/** For the large value: a guest has several copies of it. */
+const largeMemoryMb = 512;
 /** Calls from a spare in each process, and the time in which the next spare starts. */
 const spareTurns = 5;
 const sparePauseMs = 1500;
@@ -73,6 +76,7 @@ export default {
     p99Us: micros('p99'),
     perSecond: perSecond('calls'),
     cpuUs: micros('CPU per call'),
+    largeMs: millis('large value there and back'),
     fibMs: millis(`fib(${fibOf}), p50`),
     totalMs: millis('all numbers'),
   },
@@ -87,7 +91,7 @@ export default {
     const runs = [
       ...runsOf('first', compared),
       ...runsOf('spare', spares),
-      ...['round-trip', 'calls', 'fib'].flatMap((setting) => runsOf(setting, compared)),
+      ...['round-trip', 'calls', 'large', 'fib'].flatMap((setting) => runsOf(setting, compared)),
       ...counts.flatMap((workers) => runsOf(ofWorkers(workers), Object.keys(kinds))),
     ];
     return {
@@ -108,8 +112,9 @@ export default {
       const numbers = numbersUpTo(largest, Math.ceil(repeats * scale));
       return { totalMs: await timeFibonacci(worker, workers, numbers) };
     }
-    const pool = new Pool({ worker, size: 1 });
     const windows = { warmMs: warmUpMs * scale, windowMs: 1000 * scale };
+    if (setting === 'large') return await timeLarge(worker, windows);
+    const pool = new Pool({ worker, size: 1 });
     const call = (n) => pool.run(add, n);
     if (setting === 'calls') {
       const { perSecond, cpuUsPerCall } = await countCalls(call, waitingCalls, windows);
@@ -130,6 +135,7 @@ function settingsFor(counts) {
     spare: { says: 'a call while a worker that was not used yet waits' },
     'round-trip': { says: 'a number there and back, one worker, one call after the other' },
     calls: { says: `the same, ${waitingCalls} waiting` },
+    large: { says: `a buffer of ${largeBytes / 2 ** 20} MiB there and back, one after the other` },
     fib: { says: `fib(${fibOf}), one worker, one call after the other` },
     ...Object.fromEntries(counts.map((workers) => [ofWorkers(workers), { says: saysOf(workers) }])),
   };
@@ -147,6 +153,18 @@ async function timeFirst(worker) {
   const firstMs = performance.now() - start;
   expectSame(got, 2);
   return { firstMs };
+}
+
+async function timeLarge(worker, windows) {
+  const roomy = worker?.kind === undefined ? worker : { ...worker, memoryMb: largeMemoryMb };
+  const pool = new Pool({ worker: roomy, size: 1 });
+  const bytes = Buffer.alloc(largeBytes, 1);
+  const call = async () => {
+    const got = await pool.run(touch, bytes);
+    expectSame(`${got.length} ${got[0]} ${got[1]}`, `${largeBytes} 2 1`);
+  };
+  const { perSecond, cpuUsPerCall } = await countCalls(call, 1, windows);
+  return { largeMs: 1000 / perSecond, cpuUs: cpuUsPerCall };
 }
 
 /** Returns the median of some calls, each in a worker of its own that was started ahead. */

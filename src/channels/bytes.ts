@@ -148,12 +148,15 @@ export class ByteReader {
   view: DataView;
   position: number;
   limit: number;
+  /** True: nothing else uses the memory, and a large value may stay in it. */
+  readonly isOwn: boolean;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, isOwn = false) {
     this.bytes = frameBytes(bytes);
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.position = 0;
     this.limit = bytes.byteLength;
+    this.isOwn = isOwn;
   }
 
   reset(position: number, limit: number): void {

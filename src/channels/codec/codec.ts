@@ -106,11 +106,12 @@ export class Codec {
     writer.reset(0, writer.bytes.byteLength);
     if (!this.#values.tryWrite(writer, value))
       return this.packEncoded(this.#slow.encode(value, what));
-    const bytes = writer.copyFrom(0);
+    const isKept = writer.bytes.byteLength <= keptPackBytes;
+    const bytes = isKept ? writer.copyFrom(0) : writer.bytes.subarray(0, writer.position);
     const placed = this.#values.placed;
     const blocks = placed.length === 0 ? noBlocks : [...placed];
     placed.length = 0;
-    if (writer.bytes.byteLength <= keptPackBytes) this.#packWriter = writer;
+    if (isKept) this.#packWriter = writer;
     return { bytes, definitions: [], blocks, parcel: undefined };
   }
 

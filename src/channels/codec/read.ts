@@ -217,6 +217,10 @@ function readBytes(reader: ByteReader): ArrayBufferView | ArrayBuffer {
     reader.bytes.copy(pooled, 0, start, start + sizeBytes);
     return pooled;
   }
+  // Views of any other kind have an ArrayBuffer that is theirs alone.
+  if (kind === VIEW_BUFFER && reader.isOwn && sizeBytes > reader.bytes.byteLength / 2) {
+    return reader.bytes.subarray(start, start + sizeBytes);
+  }
   const own = new ArrayBuffer(sizeBytes);
   new Uint8Array(own).set(reader.bytes.subarray(start, start + sizeBytes));
   return makeView(kind, own, 0, sizeBytes);

@@ -73,7 +73,7 @@ export class Pieces implements LargeBodies {
     const writer = ByteWriter.growing(1 << 17);
     if (!write(writer, value)) return 'refused';
     const bytes = writer.bytes.subarray(0, writer.position);
-    this.#outgoing = { kind, task, target, bytes: Buffer.from(bytes), sentBytes: 0 };
+    this.#outgoing = { kind, task, target, bytes, sentBytes: 0 };
     const outcome = this.resume(ring);
     return outcome === 'full' ? 'sent' : outcome;
   }
@@ -94,6 +94,7 @@ export class Pieces implements LargeBodies {
     return 'sent';
   }
 
+  /** The peer may still change the bytes of `frame`: each is read once. */
   read(kind: number, task: number, target: number, frame: ByteReader): ByteReader | undefined {
     const { wholeBytes, sizeBytes } = this.#checked(frame);
     this.#incoming ??= { kind, task, target, bytes: this.#allocate(wholeBytes), filledBytes: 0 };
@@ -108,7 +109,7 @@ export class Pieces implements LargeBodies {
     body.filledBytes = end;
     if (end < wholeBytes) return undefined;
     this.#incoming = undefined;
-    return new ByteReader(body.bytes);
+    return new ByteReader(body.bytes, true);
   }
 
   #checked(frame: ByteReader): { readonly wholeBytes: number; readonly sizeBytes: number } {

@@ -1,7 +1,7 @@
 // The reading end of a ring: hands out frames in place and frees their bytes afterwards. The
 // protocol is that of crates/core/src/ring/spsc.rs. Every number in the ring is input: a size is read
 // once, checked, and then only the copy counts. The frames of a peer that is not trusted are copied before anything is
-// read in them: it could change them meanwhile.
+// read in them: it could change them meanwhile. Its spilled ones are not, because their listener copies them (pieces.ts).
 
 import { nowMs } from '../../lib/index.js';
 import { ByteReader } from '../bytes.js';
@@ -25,6 +25,8 @@ export class RingReader {
   readonly #words: Int32Array;
   readonly #reader: ByteReader;
   readonly #bytes: Buffer;
+  /** Over the copy, if frames are copied. */
+  readonly #copyReader: ByteReader | undefined;
   /** Memory for the copy of a frame, if frames are copied. */
   readonly #copy: Buffer | undefined;
   readonly #bytesAt: number;
@@ -49,7 +51,8 @@ export class RingReader {
     this.#words = memory.words;
     this.#bytes = memory.bytes;
     this.#copy = isCopied ? Buffer.allocUnsafeSlow(place.capacity / 4) : undefined;
-    this.#reader = new ByteReader(this.#copy ?? memory.bytes);
+    this.#reader = new ByteReader(memory.bytes);
+    this.#copyReader = this.#copy && new ByteReader(this.#copy);
     this.#bytesAt = place.bytesAt;
     this.#capacity = place.capacity;
     this.#mask = place.capacity - 1;
@@ -106,18 +109,21 @@ export class RingReader {
       const start = this.#bytesAt + at;
       this.#head = (this.#head + padded) | 0;
       this.readFrames += 1;
-      if (this.#copy === undefined) {
-        this.#reader.reset(start + frameHeaderBytes, start + sizeBytes);
+      const isSpilled = size !== sizeBytes;
+      let reader = this.#reader;
+      if (this.#copy !== undefined && sizeBytes > this.#copy.byteLength) return this.#corrupt(size);
+      if (this.#copy === undefined || this.#copyReader === undefined || isSpilled) {
+        reader.reset(start + frameHeaderBytes, start + sizeBytes);
       } else {
-        if (sizeBytes > this.#copy.byteLength) return this.#corrupt(size);
         this.#bytes.copy(this.#copy, 0, start + frameHeaderBytes, start + sizeBytes);
-        this.#reader.reset(0, sizeBytes - frameHeaderBytes);
+        reader = this.#copyReader;
+        reader.reset(0, sizeBytes - frameHeaderBytes);
       }
-      const listener = size === sizeBytes ? onFrame : onSpill;
+      const listener = isSpilled ? onSpill : onFrame;
       const kind = words[first + 1] ?? 0;
       const task = words[first + 2] ?? 0;
       const target = words[first + 3] ?? 0;
-      listener(kind, task, target, this.#reader);
+      listener(kind, task, target, reader);
       if (((this.#head - this.#publishedHead) | 0) > this.#capacity >> 2) this.#publishHead();
       const isClockDue = count % framesPerClock === framesPerClock - 1;
       if (isClockDue && nowMs() - startMs > maxDrainMs) return 'more';

@@ -356,6 +356,25 @@ test('a packed value does not change when the value does', () => {
   assert.deepEqual(plainCodec.read(new ByteReader(Buffer.from(packed.bytes))), [1]);
 });
 
+test('only a large buffer stays in the memory of its frame, and only where that is its own', () => {
+  const values = [
+    Buffer.alloc(100_000, 1),
+    new Uint8Array(100_000).fill(2),
+    Buffer.alloc(50_000, 3),
+  ];
+  for (const isOwn of [true, false]) {
+    for (const value of values) {
+      const frame = Buffer.from(plainCodec.pack([value, Buffer.alloc(80_000)]).bytes);
+      const [read]: unknown[] = Object(plainCodec.read(new ByteReader(frame, isOwn)));
+      assert.deepEqual(read, value);
+      assert.ok(ArrayBuffer.isView(read));
+      const isLarge = value.byteLength === 100_000 && Buffer.isBuffer(value);
+      assert.equal(read.buffer === frame.buffer, isOwn && isLarge);
+      if (!(isOwn && isLarge)) assert.equal(read.buffer.byteLength, value.byteLength);
+    }
+  }
+});
+
 test('packing while packing works: a getter may do it', () => {
   const value = {
     get inner() {
