@@ -18,7 +18,14 @@ export {
 } from './options.js';
 export { programStack } from './process/program-stack.js';
 export type { BoundAddress } from './protocol.js';
-export { type ServedApp, type ServerStats, serve, serveProgram } from './serve.js';
+export {
+  type ServedApp,
+  type ServerStats,
+  type StartingServer,
+  serve,
+  serveProgram,
+  startServing,
+} from './serve.js';
 export type { LoopState } from './shared/board.js';
 export { Mesh, type OnMember, supervisorMember } from './supervisor/mesh.js';
 export { placesIn } from './supervisor/stack-text.js';

@@ -60,18 +60,48 @@ function shareOf({ processes, loops }: FilledServeOptions): number {
  * `SERVE_START_FAILED`, `SERVE_CONTROL_FAILED`.
  */
 export async function serve(app: string | URL, options?: ServeOptions): Promise<ServedApp> {
-  const filled = fillServeOptions(options);
-  return await serveProgram(checkApp(app), filled);
+  const { server, started } = startServing(app, options);
+  await started;
+  return server;
 }
 
-/**
- * With a `mesh` the loops have channels to each other; `title` names the program in the status.
- */
+/** A server from its first moment on: some of its processes may serve while others start. */
+export interface StartingServer {
+  /** Reloads and changes of size wait for the start. */
+  readonly server: ServedApp;
+  /** Rejects as `serve`, and with `SERVE_CLOSED` when it is closed before. */
+  readonly started: Promise<void>;
+}
+
+/** Begins what `serve` waits for. Throws `OPTION_INVALID`, `NATIVE_MISSING`. */
+export function startServing(app: string | URL, options?: ServeOptions): StartingServer {
+  const filled = fillServeOptions(options);
+  return startProgram(checkApp(app), filled);
+}
+
+interface ProgramExtras {
+  /** With one the loops have channels to each other. */
+  readonly mesh?: Mesh;
+  /** Name of the program in the status. */
+  readonly title?: string;
+}
+
+/** Serves the program at `path`, as `serve`. */
 export async function serveProgram(
   path: string,
   filled: FilledServeOptions,
-  { mesh, title = path }: { mesh?: Mesh; title?: string } = {},
+  extras?: ProgramExtras,
 ): Promise<ServedApp> {
+  const { server, started } = startProgram(path, filled, extras);
+  await started;
+  return server;
+}
+
+function startProgram(
+  path: string,
+  filled: FilledServeOptions,
+  { mesh, title = path }: ProgramExtras = {},
+): StartingServer {
   const { args, port, isPortGiven, host, unix, serverNames, maxConnections, tls } = filled;
   const listening = { port, isPortGiven, host, unix, serverNames, tls };
   const settings = { path, args, ...listening, maxConnections };
@@ -102,28 +132,32 @@ export async function serveProgram(
     await supervisor.close();
   };
   let statusPort: number | undefined;
-  try {
-    // First, so that no process has to be ended when it fails.
-    if (filled.control) await control.listenForUser();
-    if (filled.status !== undefined) statusPort = await control.listenForStatus(filled.status);
-    await supervisor.start();
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  const start = async (): Promise<void> => {
+    try {
+      // First, so that no process has to be ended when it fails.
+      if (filled.control) await control.listenForUser();
+      if (filled.status !== undefined) statusPort = await control.listenForStatus(filled.status);
+      await supervisor.start();
+    } catch (error) {
+      await close();
+      throw error;
+    }
+  };
   const ended = (): void => {
     unregister();
     control.close();
   };
   supervisor.closed.then(ended, ended);
-  return {
+  const server: ServedApp = {
     get addresses() {
       return supervisor.addresses;
     },
     get pids() {
       return supervisor.pids;
     },
-    statusPort,
+    get statusPort() {
+      return statusPort;
+    },
     status,
     reload,
     scale,
@@ -131,4 +165,5 @@ export async function serveProgram(
     close,
     [Symbol.asyncDispose]: close,
   };
+  return { server, started: start() };
 }

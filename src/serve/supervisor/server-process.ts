@@ -29,6 +29,8 @@ import type { Started, StartOptions, SupervisorSystem } from './system.js';
 
 /** Time for the program's exit handlers after the deadline of a drain, in ms. */
 const killAfterMs = 6000;
+/** Time in which a process that serves nobody yet can end by itself, in ms. */
+const endStartMs = 1000;
 /** Maximum wait for a stack, in ms. */
 const stackTimeoutMs = 3000;
 
@@ -214,6 +216,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
   #receiveOwn(message: FromProcess): void {
     switch (message.type) {
       case 'ready':
+        if (this.#life.is('draining')) this.#killAfter(this.#drainTimeoutMs + killAfterMs); // it may have clients
         if (!this.#life.tryTransition('ready')) break;
         clearTimeout(this.#startTimer);
         this.#readyAtMs = performance.now();
@@ -279,7 +282,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
     this.#life.transition('draining');
     this.#leftBecause = why;
     this.#events.onLeave();
-    this.#killAfter(this.#drainTimeoutMs);
+    this.#killAfter(this.#drainTimeoutMs + killAfterMs);
     this.#events.onLost(why, stack);
     return true;
   }
@@ -343,13 +346,14 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
 
   /** Requests it to finish its requests; it is killed when that takes too long. */
   drain(): void {
+    const hasClients = this.#life.is('ready');
     if (!this.#life.tryTransition('draining')) return;
     this.isUnwanted = true;
     clearTimeout(this.#startTimer);
     const deadlineMs = this.#drainTimeoutMs;
     this.post({ body: { type: 'drain', deadlineMs } });
     this.#events.onLeave();
-    this.#killAfter(deadlineMs);
+    this.#killAfter(hasClients ? deadlineMs + killAfterMs : endStartMs);
   }
 
   /** Changes the number of its loops. */
@@ -357,8 +361,9 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
     this.post({ body: { type: 'resize', loops, deadlineMs: this.#drainTimeoutMs } });
   }
 
-  #killAfter(deadlineMs: number): void {
-    this.#killTimer = setTimeout(() => this.kill(), deadlineMs + killAfterMs);
+  #killAfter(ms: number): void {
+    clearTimeout(this.#killTimer);
+    this.#killTimer = setTimeout(() => this.kill(), ms);
   }
 
   /** The stack of a blocked loop; `undefined` when it cannot be taken. */

@@ -143,18 +143,27 @@ export class Supervisor {
     return this.#system.rows[number] ?? [];
   }
 
-  /** Resolves when all processes serve; else ends them all and rejects with the first failure. */
-  async start(): Promise<void> {
-    try {
-      await this.#sockets.inherit(this.#options.listenFds);
-      const started = Array.from({ length: this.#options.processes.min }, () => this.#startOne());
-      await Promise.all(started.map(({ ready }) => ready));
-      this.#watchTimer = setInterval(this.#watch, watchEveryMs).unref();
-    } catch (error) {
-      this.#isClosing = true;
-      await this.#endAll((each) => each.kill());
-      throw error;
-    }
+  /**
+   * Resolves when all processes serve; else ends them all and rejects with the first failure, or with `SERVE_CLOSED`.
+   * Reloads and changes of size wait for it.
+   */
+  start(): Promise<void> {
+    return this.#inTurn(async () => {
+      try {
+        await this.#sockets.inherit(this.#options.listenFds);
+        const started = Array.from({ length: this.#options.processes.min }, () => this.#startOne());
+        await Promise.all(started.map(({ ready }) => ready));
+        this.#watchTimer = setInterval(this.#watch, watchEveryMs).unref();
+      } catch (error) {
+        if (this.#isClosing) {
+          await this.closed; // some may serve already
+          throw serverClosed();
+        }
+        this.#isClosing = true;
+        await this.#endAll((each) => each.kill());
+        throw error;
+      }
+    });
   }
 
   /** Throws `SERVE_CLOSED`, `SERVE_START_FAILED`. */

@@ -7,14 +7,14 @@ import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync 
 import { isIPv6 } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { CodedError } from '../../../errors.js';
-import { messageOf, type ServerChangedMessage } from '../../../lib/index.js';
+import { defer, messageOf, type ServerChangedMessage } from '../../../lib/index.js';
 import { type MetricsEndpoint, serveMetrics } from '../../../observe/index.js';
 import {
   addressText,
   programStack,
   type ServeOptions,
   type ServedApp as Server,
-  serve,
+  startServing,
 } from '../../../serve/index.js';
 import { keepTo } from '../../../worker/index.js';
 import { reportLosses } from '../../report-losses.js';
@@ -48,12 +48,16 @@ class ServeCommand {
   readonly #servers: Server[] = [];
   readonly #notifier: Notifier = notifier();
   #watcher: FolderWatcher | undefined;
+  /** Resolves when all servers listen. */
+  readonly #started = defer<void>();
+  #hasFailed = false;
 
   constructor(apps: readonly ServedApp[]) {
     this.#apps = apps;
   }
 
   async start({ pidFile, reloadOnChange, metrics }: ServeSettings): Promise<void> {
+    this.#installSignalHandlers(); // some processes serve while others still start
     const fds = listenFds();
     if (pidFile !== undefined) checkPidFile(pidFile);
     // Watches first: a change during the load must not be lost.
@@ -65,22 +69,31 @@ class ServeCommand {
         endpoint = await serveMetrics(typeof metrics === 'number' ? { port: metrics } : metrics);
       }
       for (const { app, options } of this.#apps) {
-        const server = serve(app, { control: true, listenFds: fds, ...options });
-        this.#servers.push(await server.catch((error: unknown) => this.#refuse(app, error)));
+        if (this.#isEnding) return;
+        const { server, started } = startServing(app, {
+          control: true,
+          listenFds: fds,
+          ...options,
+        });
+        this.#servers.push(server);
+        await started.catch((error: unknown) => this.#refuse(app, error));
       }
       if (pidFile !== undefined) keepPidFile(pidFile);
     } catch (error) {
+      if (this.#isEnding) return;
+      this.#hasFailed = true;
       await Promise.all(this.#servers.map((server) => server.close()));
       await endpoint?.close();
       throw error;
     }
-    this.#installSignalHandlers(); // before the addresses are printed
+    if (this.#isEnding) return;
     for (const [at, server] of this.#servers.entries()) {
       this.#printAddresses(server, this.#apps[at]?.options ?? {});
     }
     if (endpoint !== undefined) console.log(`metrics at ${endpoint.url}`);
     this.#notifier.ready(this.#size());
     this.#watcher?.endLoad();
+    this.#started.resolve();
   }
 
   /** Rethrows an error, with the name of its app when there are several. */
@@ -127,13 +140,14 @@ class ServeCommand {
     process.on('SIGTERM', this.#end);
     process.on('SIGINT', this.#end);
     for (const signal of ['SIGHUP', 'SIGUSR2'] as const) process.on(signal, this.#reload);
-    process.on('SIGTTIN', () => this.#grow(1));
-    process.on('SIGTTOU', () => this.#grow(-1));
+    process.on('SIGTTIN', () => void this.#grow(1));
+    process.on('SIGTTOU', () => void this.#grow(-1));
   }
 
   #isEnding = false;
   readonly #end = (): void => {
     if (this.#isEnding) this.#endAtOnce();
+    if (this.#hasFailed) return; // it ends by itself
     this.#isEnding = true;
     this.#notifier.stopping();
     const lines = this.#servers.flatMap((server) => server.status());
@@ -156,7 +170,13 @@ class ServeCommand {
     process.exit(1);
   }
 
+  /** Reloads after the start: a signal that comes earlier waits for it. */
   readonly #reload = (): void => {
+    void this.#started.promise.then(() => this.#reloadAll());
+  };
+
+  async #reloadAll(): Promise<void> {
+    if (this.#isEnding) return;
     this.#notifier.reloading();
     const reloaded = this.#servers.map(async (server, at) => {
       await server
@@ -164,13 +184,17 @@ class ServeCommand {
         .catch((error: unknown) => this.#refuse(this.#apps[at]?.app ?? '', error));
     });
     this.#watcher?.beginLoad();
-    void this.#change('reload', Promise.all(reloaded)).then(() => this.#watcher?.endLoad());
-  };
+    await this.#change('reload', Promise.all(reloaded));
+    this.#watcher?.endLoad();
+  }
 
   /** Target counts of processes while they are not reached: signals arrive faster than processes start. */
   readonly #wanted = new Map<Server, number>();
 
-  #grow(count: number): void {
+  /** Changes the size after the start. */
+  readonly #grow = async (count: number): Promise<void> => {
+    await this.#started.promise;
+    if (this.#isEnding) return;
     const scaled = this.#servers.map(async (server) => {
       const wanted = (this.#wanted.get(server) ?? server.pids.length) + count;
       this.#wanted.set(server, wanted);
@@ -178,8 +202,8 @@ class ServeCommand {
         if (this.#wanted.get(server) === wanted) this.#wanted.delete(server);
       });
     });
-    void this.#change('scale', Promise.all(scaled));
-  }
+    await this.#change('scale', Promise.all(scaled));
+  };
 
   async #change(what: string, work: Promise<unknown>): Promise<void> {
     try {
