@@ -26,6 +26,7 @@ interface Range {
 type Plan = "event" | "prefork" | "worker" | "perchild";
 type Placement = "least-loaded" | "round-robin" | "kernel" | "reuseport";
 interface ServeOptions {
+    readonly name?: string | undefined;
     readonly plan?: Plan | undefined;
     readonly processes?: number | Range | undefined;
     readonly maxProcesses?: number | undefined;
@@ -67,6 +68,7 @@ type BoundAddress = {
     readonly family: "IPv4" | "IPv6";
 } | string;
 interface ServedApp extends AsyncDisposable {
+    readonly name: string;
     readonly addresses: readonly BoundAddress[];
     readonly pids: readonly number[];
     readonly statusPort: number | undefined;

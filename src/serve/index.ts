@@ -1,11 +1,18 @@
 export type { ServerStatus } from './control/control.js';
 export { RemoteServer, remoteServers } from './control/remote.js';
 export { type LoopStatus, loopsIn } from './control/status.js';
-export { addressesIn, addressText, statusColumns } from './control/status-page.js';
+export {
+  addressesIn,
+  addressText,
+  durationText,
+  sizeText,
+  statusColumns,
+} from './control/status-page.js';
 export { closeServer } from './loop/drain.js';
 export type { SideThread } from './loop/loop-threads.js';
 export { isServedProcess, type ProgramLoop, programLoop } from './loop/program-loop.js';
 export { type SideProgram, sideProgram } from './loop/side-thread.js';
+export { nameOfProgram } from './name.js';
 export {
   fillServeOptions,
   type Placement,

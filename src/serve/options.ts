@@ -20,6 +20,7 @@ import {
   strings,
 } from '../lib/index.js';
 import { grantedCores } from '../worker/index.js';
+import { checkName } from './name.js';
 import { type Owner, ownerOf } from './supervisor/owner.js';
 import type { TlsFiles } from './tickets.js';
 
@@ -46,6 +47,11 @@ export type Plan = 'event' | 'prefork' | 'worker' | 'perchild';
 export type Placement = 'least-loaded' | 'round-robin' | 'kernel' | 'reuseport';
 
 export interface ServeOptions {
+  /**
+   * Name of the app: for `manycore status`, `reload`, `scale` and `stop`, and in the titles of its processes. Default:
+   * that of the program's file, or of its folder where the file is named index, main, server or app.
+   */
+  readonly name?: string | undefined;
   /** Default: `event`. */
   readonly plan?: Plan | undefined;
   /** Number of processes. Default: enough for at most four loops each, and at least two on two cores. */
@@ -139,6 +145,7 @@ const minSpareOption = integerOption(1, 0, maxProcessCount);
 const defaultPort = 3000;
 
 const serveReaders = {
+  name: (name, given) => (given === undefined ? undefined : checkName(name, given)),
   plan: choiceOption(plans),
   processes: (_, __, given) => sizes(given).processes,
   maxProcesses: (name, max, given) => {

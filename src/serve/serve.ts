@@ -4,6 +4,7 @@ import { addSource } from '../agent/index.js';
 import { grantedCores } from '../worker/index.js';
 import { Control } from './control/control.js';
 import type { LoopStatus } from './control/status.js';
+import { nameOfProgram } from './name.js';
 import {
   checkApp,
   type FilledServeOptions,
@@ -18,6 +19,8 @@ import { Supervisor } from './supervisor/supervisor.js';
 
 /** A server that runs. */
 export interface ServedApp extends AsyncDisposable {
+  /** See `ServeOptions.name`. */
+  readonly name: string;
   /** Addresses of its listening sockets. */
   readonly addresses: readonly BoundAddress[];
   /** Process ids of the processes that serve. */
@@ -104,7 +107,8 @@ function startProgram(
 ): StartingServer {
   const { args, port, isPortGiven, host, unix, serverNames, maxConnections, tls } = filled;
   const listening = { port, isPortGiven, host, unix, serverNames, tls };
-  const settings = { path, args, ...listening, maxConnections };
+  const name = filled.name ?? nameOfProgram(title);
+  const settings = { name, path, args, ...listening, maxConnections };
   const coresPerLoop = shareOf(filled);
   const workers = grantedCores().count;
   const supervisor = new Supervisor({ ...settings, coresPerLoop, workers }, filled, mesh);
@@ -112,15 +116,20 @@ function startProgram(
   const scale = async (processes: number | Range) =>
     await supervisor.scale(laterRange(processes, filled));
   const status = () => supervisor.status();
+  const startedAtMs = Date.now();
   const control = new Control({
     status: () => ({
       pid: process.pid,
+      name,
       app: title,
+      startedAtMs,
+      lostProcesses: supervisor.lostProcesses,
       addresses: supervisor.addresses,
       loops: status(),
     }),
     reload,
     scale,
+    stop: () => close(),
   });
   const unregister = addSource('server', supervisor, (of): ServerStats => {
     const { addresses, lostProcesses } = of;
@@ -145,10 +154,11 @@ function startProgram(
   };
   const ended = (): void => {
     unregister();
-    control.close();
+    control.end();
   };
   supervisor.closed.then(ended, ended);
   const server: ServedApp = {
+    name,
     get addresses() {
       return supervisor.addresses;
     },

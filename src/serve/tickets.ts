@@ -13,6 +13,7 @@ export interface TlsFiles {
 
 /** The program, its arguments, and the address for an export that does not listen itself. */
 export interface AppSettings {
+  readonly name: string;
   /** The absolute path of the program. */
   readonly path: string;
   readonly args: readonly string[];

@@ -345,7 +345,10 @@ const line: LoopStatus = {
 function status(...changes: Partial<LoopStatus>[]): ServerStatus {
   return {
     pid: 1,
+    name: 'app',
     app: 'app.js',
+    startedAtMs: 0,
+    lostProcesses: 0,
     addresses: [],
     loops: changes.map((change) => ({ ...line, ...change })),
   };

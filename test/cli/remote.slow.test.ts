@@ -1,10 +1,12 @@
-// `manycore status`, `reload` and `scale`, beside servers that run.
+// `manycore list`, `status`, `reload`, `scale` and `stop`, beside servers that run.
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Ended, runCommand } from '../faults/child.js';
-import { bodyOf } from '../serve/client.js';
+import { begin, bodyOf } from '../serve/client.js';
 import { folder, listens, program, skip } from '../serve/served.js';
 import { childrenOf, waitFor } from '../support/index.js';
 import { command, deadlineMs, type Running, startWith } from './serving.js';
@@ -32,7 +34,7 @@ test('a server is shown, as a table and as JSON', { skip }, async (t) => {
   await bodyOf(port);
   const { stdout } = await run('status');
   const [title, head, ...lines] = stdout.trimEnd().split('\n');
-  assert.equal(title, `${listens} at 127.0.0.1:${port}, served by process ${child.pid}`);
+  assert.equal(title, `listens (${listens}) at 127.0.0.1:${port}, served by process ${child.pid}`);
   assert.match(head ?? '', /^ *pid +gen +age +memory +loop +state/);
   assert.equal(lines.length, 2);
   for (const line of lines) assert.match(line, new RegExp(`^ *${pids[0]} +0 .* [01] +ready `));
@@ -99,9 +101,64 @@ test('a command reports that no server or several run, and changes nothing', {
   const app = program(t, 'app.mjs', `export default (q, r) => r.end(String(process.pid));`);
   const second = await start('-P', '1', '-L', '1', '--port', '0', app);
   const { stderr } = await run('reload');
-  for (const { child } of [first, second]) assert.ok(stderr.includes(`${child.pid} (`));
+  for (const { child } of [first, second]) assert.ok(stderr.includes(`, pid ${child.pid} (`));
   assert.equal(await bodyOf(second.port), String(second.pids[0]));
   assert.equal((await run('reload', String(second.child.pid))).stdout, 'reloaded\n');
   assert.notEqual(await bodyOf(second.port), String(second.pids[0]));
   assert.ok((await bodyOf(first.port)).startsWith(`${first.pids[0]}:`));
+});
+
+test('servers are listed, and found by their names', { skip }, async (t) => {
+  const { start, run } = ownServers(t);
+  const shop = join(folder(t), 'shop', 'dist');
+  mkdirSync(shop, { recursive: true });
+  writeFileSync(join(shop, 'server.mjs'), `export default (q, r) => r.end(process.title);`);
+  const first = await start('-P', '2', '-L', '1', '--port', '0', join(shop, 'server.mjs'));
+  const second = await start('-P', '1', '-L', '1', '--name', 'other', listens);
+  assert.match(await bodyOf(first.port), /^manycore serve shop [01]$/);
+  const { stdout } = await run('list');
+  const [head, ...lines] = stdout.trimEnd().split('\n');
+  assert.match(head ?? '', /^name +pid +processes +loops +busy +open +requests +memory +lost +age/);
+  const found = lines.map((line) => line.split(/ +/).slice(0, 4)).sort();
+  const of = ({ child }: Running, name: string, count: string): string[] => [
+    ...[name, String(child.pid)],
+    ...[count, count],
+  ];
+  assert.deepEqual(found, [of(second, 'other', '1'), of(first, 'shop', '2')]);
+  assert.equal(JSON.parse((await run('list', '--json')).stdout).length, 2);
+  assert.match((await run('status', 'shop')).stdout, /^shop \(/);
+  assert.equal((await run('reload', 'other')).stdout, 'reloaded\n');
+  assert.ok(second.lines.includes('reloaded') && !first.lines.includes('reloaded'));
+  assert.equal((await run('scale', '1', 'shop')).stdout, 'serving from 1 process\n');
+  const { stderr } = await run('reload', 'none');
+  assert.match(stderr, /^manycore: no server is called none: there is .*shop, pid \d+ /);
+});
+
+test('stop ends a server after its requests', { skip }, async (t) => {
+  const { start, run } = ownServers(t);
+  const { child, port } = await start('-P', '1', '-L', '1', listens);
+  const exit = once(child, 'exit');
+  const held = await begin(port, '/?wait=1000');
+  const stopped = run('stop', 'listens');
+  assert.match(await held.body, /^began /);
+  assert.equal((await stopped).stdout, 'stopped\n');
+  assert.deepEqual(await exit, [0, null]);
+  assert.match((await run('stop')).stderr, /^manycore: no server of this user runs/);
+});
+
+test('one of several apps is stopped and scaled by its name', { skip }, async (t) => {
+  const { start, run } = ownServers(t);
+  const config = join(folder(t), 'config.json');
+  const apps = [{ name: 'one' }, { name: 'two' }].map((each) => ({ ...each, app: listens }));
+  writeFileSync(config, JSON.stringify({ apps, processes: 1, loops: 1, maxProcesses: 2 }));
+  const { child } = await start('--config', config);
+  await waitFor(async () => (await run('list')).stdout.split('\n').length === 4, deadlineMs);
+  const { stderr } = await run('scale', '2');
+  assert.match(stderr, /several apps, which have sizes of their own: name one, one or two/);
+  assert.equal((await run('scale', '2', 'two')).stdout, 'serving from 2 processes\n');
+  const exit = once(child, 'exit');
+  assert.equal((await run('stop', 'one')).stdout, 'stopped\n');
+  assert.match((await run('list')).stdout, /^two +\d+ +2 /m);
+  assert.equal((await run('stop', 'two')).stdout, 'stopped\n');
+  assert.deepEqual(await exit, [0, null]);
 });

@@ -48,7 +48,7 @@ test('a unit that listens nowhere is shown by its file', { skip }, async (t) => 
   t.after(() => child.kill('SIGKILL'));
   await once(createInterface({ input: child.stdout }), 'line');
   const { stdout } = await runCommand(t, [process.execPath, command, 'status'], env);
-  assert.equal(stdout.split('\n')[0], `${sleeper}, served by process ${child.pid}`);
+  assert.equal(stdout.split('\n')[0], `sleeper (${sleeper}), served by process ${child.pid}`);
   await waitFor(async () => {
     const top = await runCommand(t, [process.execPath, command, 'top', '--once'], env);
     return new RegExp(`^ +${child.pid} +sleeper\\.js `, 'm').test(top.stdout);

@@ -201,7 +201,10 @@ function server(requests: number, changes: Partial<FoundServer> = {}): FoundServ
   return {
     answeredMs: 0,
     pid: 10,
+    name: 'app',
     app: '/app/main.js',
+    startedAtMs: 0,
+    lostProcesses: 0,
     addresses: [{ address: '::', port: 3000, family: 'IPv6' }],
     loops: [
       {

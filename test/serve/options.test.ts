@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../../src/errors.js';
+import { nameOfProgram } from '../../src/serve/name.js';
 import { fillServeOptions } from '../../src/serve/options.js';
 import { ownerOf } from '../../src/serve/supervisor/owner.js';
 
@@ -23,6 +24,29 @@ test('names of servers are as clients write them, also addresses', () => {
   });
   assert.deepEqual(serverNames, ['a.example', '[::1]', '[::2]', '10.0.0.1']);
 });
+
+test('a name is one that commands can take', () => {
+  for (const name of ['shop', 'a', '2nd', 'shop@v1.2_x-y', '-']) {
+    assert.equal(fillServeOptions({ name }).name, name);
+  }
+  for (const name of ['', '12', 'a b', 'a/b', 'é', 'x'.repeat(65), 5, null, {}]) {
+    assert.throws(() => Reflect.apply(fillServeOptions, undefined, [{ name }]), {
+      code: 'OPTION_INVALID',
+    });
+  }
+});
+
+for (const [path, name] of [
+  ['/srv/shop/server.js', 'shop'],
+  ['/srv/shop/dist/src/main.mjs', 'shop'],
+  ['/srv/shop/worker.js', 'worker'],
+  ['/srv/my shop/index.js', 'my-shop'],
+  ['/srv/7/app.js', 'app'],
+  ['/server.js', 'server'],
+  ['/app/index.js', 'app'],
+] as const) {
+  test(`${path} is called ${name}`, () => assert.equal(nameOfProgram(path), name));
+}
 
 test('PORT counts where it is a port', (t) => {
   const before = process.env['PORT'];

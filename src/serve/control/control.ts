@@ -16,7 +16,13 @@ import { statusPage } from './status-page.js';
 /** Status of a server. */
 export interface ServerStatus {
   readonly pid: number;
+  readonly name: string;
+  /** The path of its program. */
   readonly app: string;
+  /** In ms since 1970. */
+  readonly startedAtMs: number;
+  /** Processes that ended, or lost a loop, without having been asked to, or did not start. */
+  readonly lostProcesses: number;
   readonly addresses: readonly BoundAddress[];
   readonly loops: readonly LoopStatus[];
 }
@@ -25,6 +31,8 @@ export interface Controlled {
   readonly status: () => ServerStatus;
   readonly reload: () => Promise<void>;
   readonly scale: (processes: number | Range) => Promise<void>;
+  /** Resolves when it has finished its requests and is closed. */
+  readonly stop: () => Promise<void>;
 }
 
 /** Names of the private sockets on which servers answer the same user. */
@@ -42,6 +50,8 @@ function nextControlPath(): string {
 export class Control {
   readonly #server: Controlled;
   readonly #open: Server[] = [];
+  /** Answers that end with the server. */
+  readonly #stops = new Set<ServerResponse>();
   #path: string | undefined;
 
   constructor(server: Controlled) {
@@ -109,8 +119,11 @@ export class Control {
       const path = pathOf(request);
       if (path === '/reload') await this.#server.reload();
       else if (path === '/scale') await this.#server.scale(processesOf(await json(request)));
-      else {
-        reply(response, 404, { message: 'there are /reload and /scale' });
+      else if (path === '/stop') {
+        await this.#stop(response);
+        return;
+      } else {
+        reply(response, 404, { message: 'there are /reload, /scale and /stop' });
         return;
       }
       reply(response, 200, this.#server.status());
@@ -120,12 +133,31 @@ export class Control {
     }
   }
 
+  /** Answers with the status at once; the end of that answer is the end of the server. */
+  async #stop(response: ServerResponse): Promise<void> {
+    response.writeHead(200, jsonHeaders);
+    response.write(`${JSON.stringify(this.#server.status())}\n`);
+    this.#stops.add(response);
+    await this.#server.stop();
+  }
+
+  /** Takes no requests any more; who waits for the end of the server still does. */
   close(): void {
     for (const server of this.#open) {
       server.close();
-      server.closeAllConnections();
+      server.closeIdleConnections();
     }
     if (this.#path !== undefined) rmSync(this.#path, { force: true });
+  }
+
+  /** The server has ended. */
+  end(): void {
+    this.close();
+    for (const response of this.#stops) response.end();
+    this.#stops.clear();
+    setImmediate(() => {
+      for (const server of this.#open) server.closeAllConnections();
+    });
   }
 }
 
@@ -139,10 +171,9 @@ function processesOf(body: unknown): number | Range {
   return processes;
 }
 
+const jsonHeaders = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' };
+
 function reply(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, {
-    'Content-Type': 'application/json',
-    'Cache-Control': 'no-store',
-  });
+  response.writeHead(status, jsonHeaders);
   response.end(`${JSON.stringify(body)}\n`);
 }

@@ -3,6 +3,7 @@
 import { json } from 'node:stream/consumers';
 import { CodedError } from '../../errors.js';
 import { nodeHttp, removeLeftSocket, socketPaths } from '../../lib/index.js';
+import { nameOfProgram } from '../name.js';
 import type { Range } from '../options.js';
 import { privateSocketNames, type ServerStatus } from './control.js';
 import { loopsIn } from './status.js';
@@ -25,13 +26,18 @@ export class RemoteServer {
     return await request(this.#path, 'POST', '/reload');
   }
 
+  /** Resolves when it has finished its requests and is closed. Rejects with `SERVE_CONTROL_FAILED`. */
+  async stop(): Promise<void> {
+    await request(this.#path, 'POST', '/stop');
+  }
+
   /** Rejects with `SERVE_CONTROL_FAILED`. */
   async scale(processes: number | Range): Promise<ServerStatus> {
     return await request(this.#path, 'POST', '/scale', { processes });
   }
 }
 
-/** Returns all running servers. Throws `RUNTIME_FOLDER_REFUSED`. */
+/** Returns all running servers by name. Throws `RUNTIME_FOLDER_REFUSED`. */
 export async function remoteServers(): Promise<RemoteServer[]> {
   const found = socketPaths(privateSocketNames).map(async (path) => {
     try {
@@ -41,7 +47,9 @@ export async function remoteServers(): Promise<RemoteServer[]> {
       return [];
     }
   });
-  return (await Promise.all(found)).flat();
+  const servers = (await Promise.all(found)).flat();
+  const order = ({ status: { name, pid } }: RemoteServer): string => `${name} ${pid}`;
+  return servers.sort((one, other) => order(one).localeCompare(order(other)));
 }
 
 /** Maximum wait for a status, in ms: a stopped supervisor accepts without answering. */
@@ -76,10 +84,18 @@ function request(
 
 /** Parses a status, also of another version of manycore; `undefined`: not a status. */
 function statusIn(value: unknown): ServerStatus | undefined {
-  const { pid, app, addresses, loops }: Partial<Record<keyof ServerStatus, unknown>> =
-    Object(value);
+  const given: Partial<Record<keyof ServerStatus, unknown>> = Object(value);
+  const { pid, app, name, startedAtMs, lostProcesses, addresses, loops } = given;
   if (typeof pid !== 'number' || typeof app !== 'string') return undefined;
-  return { pid, app, addresses: addressesIn(addresses), loops: loopsIn(loops) };
+  return {
+    pid,
+    name: typeof name === 'string' ? name : nameOfProgram(app),
+    app,
+    startedAtMs: typeof startedAtMs === 'number' ? startedAtMs : Date.now(),
+    lostProcesses: typeof lostProcesses === 'number' ? lostProcesses : 0,
+    addresses: addressesIn(addresses),
+    loops: loopsIn(loops),
+  };
 }
 
 function refusal(path: string, answer: unknown): CodedError {

@@ -34,8 +34,8 @@ interface Column {
 export const statusColumns: readonly Column[] = [
   { head: 'pid', text: ({ pid }) => String(pid ?? '') },
   { head: 'gen', text: ({ generation }) => String(generation) },
-  { head: 'age', text: ({ ageMs }) => duration(ageMs) },
-  { head: 'memory', text: ({ rssBytes }) => bytes(rssBytes) },
+  { head: 'age', text: ({ ageMs }) => durationText(ageMs) },
+  { head: 'memory', text: ({ rssBytes }) => sizeText(rssBytes) },
   { head: 'loop', text: ({ loop }) => String(loop) },
   { head: 'state', text: stateText, isText: true },
   { head: 'busy', text: ({ utilization }) => `${Math.round(100 * utilization)} %` },
@@ -44,7 +44,7 @@ export const statusColumns: readonly Column[] = [
   { head: 'in flight', text: ({ requestsInFlight }) => String(requestsInFlight) },
   { head: 'connections', text: ({ connections }) => String(connections) },
   { head: 'requests', text: ({ requests }) => String(requests) },
-  { head: 'written', text: ({ bytesWritten }) => bytes(bytesWritten) },
+  { head: 'written', text: ({ bytesWritten }) => sizeText(bytesWritten) },
   { head: '503', text: ({ turnedAway, loop }) => (loop === 0 ? String(turnedAway) : '') },
   { head: 'last exit', text: ({ lastExit = '' }) => lastExit, isText: true },
 ];
@@ -53,17 +53,17 @@ export const statusColumns: readonly Column[] = [
 const worthSayingMs = 1000;
 
 function stateText({ state, blockedMs }: LoopStatus): string {
-  return blockedMs < worthSayingMs ? state : `blocked ${duration(blockedMs)}`;
+  return blockedMs < worthSayingMs ? state : `blocked ${durationText(blockedMs)}`;
 }
 
-function duration(ms: number): string {
+export function durationText(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 120) return `${seconds} s`;
   const minutes = Math.round(seconds / 60);
   return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
 }
 
-function bytes(count: number): string {
+export function sizeText(count: number): string {
   const mib = count / 2 ** 20;
   return mib < 1024 ? `${mib.toFixed(1)} MiB` : `${(mib / 1024).toFixed(1)} GiB`;
 }

@@ -28,6 +28,6 @@ if (ticket.kind === 'loop') {
 } else if (ticket.kind === 'process') {
   markAsServed();
   adoptSpace(ticket.system.kind === 'native' ? ticket.system.spaceFd : undefined);
-  process.title = `manycore serve ${ticket.process}`;
+  process.title = `manycore serve ${ticket.app.name} ${ticket.process}`;
   new ServeProcess(ticket, new URL(import.meta.url)).start();
 }

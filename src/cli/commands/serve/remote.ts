@@ -1,77 +1,146 @@
-// `manycore status`, `reload`, `scale`: requests to servers that run in other processes.
+// `manycore list`, `status`, `reload`, `scale`, `stop`: requests to servers that run in other processes.
 
 import { CodedError } from '../../../errors.js';
 import {
   addressText,
+  durationText,
+  type LoopStatus,
   type Range,
   type RemoteServer,
   remoteServers,
   type ServerStatus,
+  sizeText,
   statusColumns,
 } from '../../../serve/index.js';
 
-/** Prints the status of all servers of this user, or of one process. Throws `SERVE_CONTROL_FAILED`. */
-export async function showStatus(pid: number | undefined, isJson: boolean): Promise<void> {
-  const found = pid === undefined ? await remoteServers() : await serversOf(pid);
+/** Prints a line for each server of this user. */
+export async function listServers(isJson: boolean): Promise<void> {
+  const found = (await remoteServers()).map(({ status }) => status);
+  if (isJson) console.log(JSON.stringify(found, undefined, 2));
+  else if (found.length === 0) console.log(noServer);
+  else console.log(columns(listColumns, found).join('\n'));
+}
+
+/** Prints the status of all servers of this user, or of some. Throws `SERVE_CONTROL_FAILED`. */
+export async function showStatus(server: string | undefined, isJson: boolean): Promise<void> {
+  const found = server === undefined ? await remoteServers() : await serversOf(server);
   const shown = found.map(({ status }) => status);
   if (isJson) console.log(JSON.stringify(shown, undefined, 2));
-  else if (shown.length === 0) console.log('no server runs: manycore serve APP starts one');
+  else if (shown.length === 0) console.log(noServer);
   else for (const each of shown) console.log(table(each));
 }
 
-/** Reloads all servers of one process. Rejects with `SERVE_CONTROL_FAILED`. */
-export async function reloadServer(pid: number | undefined): Promise<void> {
-  const found = await serversOf(pid);
-  await Promise.all(found.map((server) => server.reload()));
+/** Reloads a server, or all of one process. Rejects with `SERVE_CONTROL_FAILED`. */
+export async function reloadServer(server: string | undefined): Promise<void> {
+  const found = await serversOf(server);
+  await Promise.all(found.map((each) => each.reload()));
   console.log('reloaded');
 }
 
-/** Scales the only server of one process. Rejects with `SERVE_CONTROL_FAILED`. */
+/** Ends a server, or all of one process, after their requests. Rejects with `SERVE_CONTROL_FAILED`. */
+export async function stopServer(server: string | undefined): Promise<void> {
+  const found = await serversOf(server);
+  await Promise.all(found.map((each) => each.stop()));
+  console.log('stopped');
+}
+
+/** Scales one server. Rejects with `SERVE_CONTROL_FAILED`. */
 export async function scaleServer(
   processes: number | Range,
-  pid: number | undefined,
+  server: string | undefined,
 ): Promise<void> {
-  const [server, second] = await serversOf(pid);
+  const [first, second] = await serversOf(server);
   if (second !== undefined) {
-    const message = 'this process serves several apps, which have sizes of their own';
-    throw new CodedError('SERVE_CONTROL_FAILED', `${message}: set them in its configuration`);
+    const names = [first, second].map((each) => each?.status.name).join(' or ');
+    const message = `this process serves several apps, which have sizes of their own: name one, ${names}`;
+    throw new CodedError('SERVE_CONTROL_FAILED', message);
   }
-  await server?.scale(processes);
+  await first?.scale(processes);
   const { min, max } =
     typeof processes === 'number' ? { min: processes, max: processes } : processes;
   const count = min === max ? `${max}` : `${min} to ${max}`;
   console.log(`serving from ${count} process${max === 1 ? '' : 'es'}`);
 }
 
-/** Servers of the process `pid`, or of the only process that serves. */
-async function serversOf(pid: number | undefined): Promise<RemoteServer[]> {
+const noServer = 'no server runs: manycore serve APP starts one';
+
+/** The servers of the process `server`, the one with that name, or those of the only process that serves. */
+async function serversOf(server: string | undefined): Promise<RemoteServer[]> {
   const all = await remoteServers();
-  const found = all.filter(({ status }) => pid === undefined || status.pid === pid);
+  const found = all.filter(
+    ({ status }) => server === undefined || status.name === server || String(status.pid) === server,
+  );
   const pids = new Set(found.map(({ status }) => status.pid));
   if (pids.size === 1) return found;
-  if (pids.size === 0) {
-    const where = pid === undefined ? '' : ` in process ${pid}`;
-    const message = `no server of this user runs${where}: manycore serve APP starts one`;
-    throw new CodedError('SERVE_CONTROL_FAILED', message);
-  }
-  const list = found.map(({ status }) => `${status.pid} (${status.app})`).join(', ');
-  throw new CodedError('SERVE_CONTROL_FAILED', `several servers run: say which of ${list}`);
+  const list = (found.length > 0 ? found : all).map(
+    ({ status: { name, pid, app } }) => `${name}, pid ${pid} (${app})`,
+  );
+  if (list.length === 0)
+    throw refused(`no server of this user runs: manycore serve APP starts one`);
+  if (pids.size === 0) throw refused(`no server is called ${server}: there is ${list.join('; ')}`);
+  throw refused(`several servers run: give the name or the pid of one, ${list.join('; ')}`);
 }
 
-/** As wide as its words. */
-function table({ pid, app, addresses, loops }: ServerStatus): string {
-  const lines = [
-    statusColumns.map(({ head }) => head),
-    ...loops.map((line) => statusColumns.map(({ text }) => text(line))),
-  ];
-  const widths = statusColumns.map((_, at) =>
-    Math.max(...lines.map((line) => line[at]?.length ?? 0)),
-  );
+function refused(message: string): CodedError {
+  return new CodedError('SERVE_CONTROL_FAILED', message);
+}
+
+interface Column<T> {
+  readonly head: string;
+  readonly text: (line: T) => string;
+  readonly isText?: boolean;
+}
+
+const listColumns: readonly Column<ServerStatus>[] = [
+  { head: 'name', text: ({ name }) => name, isText: true },
+  { head: 'pid', text: ({ pid }) => String(pid) },
+  { head: 'processes', text: ({ loops }) => String(pidsOf(loops).length) },
+  { head: 'loops', text: ({ loops }) => String(loops.filter(isReady).length) },
+  { head: 'busy', text: ({ loops }) => `${Math.round(100 * meanOf(loops))} %` },
+  { head: 'open', text: ({ loops }) => String(sumOf(loops, 'openConnections')) },
+  { head: 'requests', text: ({ loops }) => String(sumOf(loops, 'requests')) },
+  { head: 'memory', text: ({ loops }) => sizeText(memoryOf(loops)) },
+  { head: 'lost', text: ({ lostProcesses }) => String(lostProcesses) },
+  { head: 'age', text: ({ startedAtMs }) => durationText(Date.now() - startedAtMs) },
+  { head: 'address', text: ({ addresses }) => addresses.map(addressText).join(' '), isText: true },
+];
+
+function isReady({ state }: LoopStatus): boolean {
+  return state === 'ready';
+}
+
+function pidsOf(loops: readonly LoopStatus[]): number[] {
+  return [...new Set(loops.filter(isReady).flatMap(({ pid }) => pid ?? []))];
+}
+
+function sumOf(loops: readonly LoopStatus[], key: 'openConnections' | 'requests'): number {
+  return loops.reduce((sum, each) => sum + each[key], 0);
+}
+
+function meanOf(loops: readonly LoopStatus[]): number {
+  const ready = loops.filter(isReady);
+  return ready.reduce((sum, { utilization }) => sum + utilization, 0) / Math.max(1, ready.length);
+}
+
+/** Each process once. */
+function memoryOf(loops: readonly LoopStatus[]): number {
+  const byPid = new Map(loops.map(({ pid, rssBytes }) => [pid, rssBytes]));
+  return [...byPid.values()].reduce((sum, each) => sum + each, 0);
+}
+
+/** Lines of a table, as wide as its words. */
+function columns<T>(of: readonly Column<T>[], rows: readonly T[]): string[] {
+  const lines = [of.map(({ head }) => head), ...rows.map((row) => of.map(({ text }) => text(row)))];
+  const widths = of.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
   const padded = (cell: string, at: number): string => {
     const width = widths[at] ?? 0;
-    return statusColumns[at]?.isText ? cell.padEnd(width) : cell.padStart(width);
+    return of[at]?.isText ? cell.padEnd(width) : cell.padStart(width);
   };
-  const text = lines.map((line) => line.map(padded).join('  ').trimEnd());
+  return lines.map((line) => line.map(padded).join('  ').trimEnd());
+}
+
+function table({ name, pid, app, addresses, loops }: ServerStatus): string {
   const where = addresses.length === 0 ? '' : ` at ${addresses.map(addressText).join(', ')}`;
-  return [`${app}${where}, served by process ${pid}`, ...text, ''].join('\n');
+  const title = `${name} (${app})${where}, served by process ${pid}`;
+  return [title, ...columns(statusColumns, loops), ''].join('\n');
 }

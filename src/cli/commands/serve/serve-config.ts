@@ -2,13 +2,14 @@
 // and of the command. A flag overrides the file.
 
 import { existsSync, readFileSync, type Stats, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { CodedError } from '../../../errors.js';
 import { foldersApp } from '../../../http-apps/index.js';
 import { integer, invalid, messageOf, ownOptions, string, strings } from '../../../lib/index.js';
 import type { EndpointOptions } from '../../../observe/index.js';
 import {
   fillServeOptions,
+  nameOfProgram,
   type ServeOptions,
   serveOptionNames,
   type TlsOptions,
@@ -260,10 +261,11 @@ function appOf(
       ...(files !== undefined && { static: folderFor('static', files) }),
       ...(cgi !== undefined && { cgi: folderFor('cgi', cgi) }),
     };
+    const name = options.name ?? nameOfProgram(join(folders.static ?? folders.cgi ?? '', 'index'));
     return {
       app: foldersApp,
       folder: undefined,
-      options: { ...options, args: [JSON.stringify(folders)] },
+      options: { ...options, name, args: [JSON.stringify(folders)] },
     };
   }
   if (files !== undefined || cgi !== undefined) {

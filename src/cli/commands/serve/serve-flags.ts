@@ -2,7 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import { countOrRange, hostAndPort, wholeNumber } from '../../flag-values.js';
-import { reloadServer, scaleServer, showStatus } from './remote.js';
+import { listServers, reloadServer, scaleServer, showStatus, stopServer } from './remote.js';
 import { type ServeFlags, serveApp } from './serve.js';
 
 /** Adds the command to `root`. */
@@ -40,6 +40,7 @@ export function addServe(root: Command): void {
       'port to bind for an exported app (default: PORT, else 3000)',
       wholeNumber,
     )
+    .option('--name <text>', 'name for list, status, reload, scale and stop (default: of its file)')
     .option('--host <address>', 'address to bind (default: all addresses)')
     .option('--unix <path>', 'Unix socket to bind instead of a port')
     .option('--status <address>', 'serve a status page at PORT or HOST:PORT', hostAndPort)
@@ -65,25 +66,37 @@ export function addServe(root: Command): void {
     );
 }
 
+const which = 'name or pid of the server, when several run';
+
 /** Adds the commands to `root`. */
 export function addServerCommands(root: Command): void {
   root
+    .command('list')
+    .description('list running servers, one line each')
+    .option('--json', 'print JSON')
+    .action((options: { json?: boolean }) => listServers(options.json === true));
+  root
     .command('status')
     .description('show the loops of running servers')
-    .argument('[pid]', 'pid of one server (default: all)', wholeNumber)
+    .argument('[server]', 'name or pid of one server (default: all)')
     .option('--json', 'print JSON')
-    .action((pid: number | undefined, options: { json?: boolean }) =>
-      showStatus(pid, options.json === true),
+    .action((server: string | undefined, options: { json?: boolean }) =>
+      showStatus(server, options.json === true),
     );
   root
     .command('reload')
     .description('restart every process of a running server without losing a request')
-    .argument('[pid]', 'pid of the server, when several run', wholeNumber)
+    .argument('[server]', which)
     .action(reloadServer);
   root
     .command('scale')
     .description('change the number of processes of a running server')
     .argument('<processes>', 'number of processes: 4, or 2..8 to follow the load', countOrRange)
-    .argument('[pid]', 'pid of the server, when several run', wholeNumber)
+    .argument('[server]', which)
     .action(scaleServer);
+  root
+    .command('stop')
+    .description('end a running server after its requests')
+    .argument('[server]', which)
+    .action(stopServer);
 }

@@ -94,6 +94,8 @@ class ServeCommand {
     this.#notifier.ready(this.#size());
     this.#watcher?.endLoad();
     this.#started.resolve();
+    const all = this.#servers.map(({ closed }) => closed);
+    void Promise.allSettled(all).then(() => this.#isEnding || process.exit());
   }
 
   /** Rethrows an error, with the name of its app when there are several. */
