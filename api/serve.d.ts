@@ -19,6 +19,14 @@ interface LoopStatus {
     readonly blockedMs: number;
     readonly turnedAway: number;
 }
+interface OutputLine {
+    readonly timeMs: number;
+    readonly name: string;
+    readonly process: number;
+    readonly loop: number | undefined;
+    readonly stream: "stdout" | "stderr";
+    readonly text: string;
+}
 interface Range {
     readonly min: number;
     readonly max: number;
@@ -50,6 +58,7 @@ interface ServeOptions {
     readonly blockedTimeoutMs?: number | undefined;
     readonly drainTimeoutMs?: number | undefined;
     readonly overloadMs?: number | undefined;
+    readonly onOutput?: ((line: OutputLine) => void) | undefined;
     readonly control?: boolean | undefined;
     readonly status?: number | StatusAddress | undefined;
 }
@@ -80,4 +89,4 @@ interface ServedApp extends AsyncDisposable {
 }
 declare function serve(app: string | URL, options?: ServeOptions): Promise<ServedApp>;
 export { serve };
-export type { BoundAddress, LoopState, LoopStatus, Placement, Plan, Range, ServeOptions, ServedApp, StatusAddress, TlsOptions };
+export type { BoundAddress, LoopState, LoopStatus, OutputLine, Placement, Plan, Range, ServeOptions, ServedApp, StatusAddress, TlsOptions };

@@ -23,6 +23,7 @@ export {
   serveOptionNames,
   type TlsOptions,
 } from './options.js';
+export { LineSplitter, type OutputLine } from './output/lines.js';
 export { programStack } from './process/program-stack.js';
 export type { BoundAddress } from './protocol.js';
 export {

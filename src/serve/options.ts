@@ -8,6 +8,7 @@ import {
   boolean,
   booleanOption,
   choiceOption,
+  functionOption,
   integer,
   integerOption,
   invalid,
@@ -21,6 +22,7 @@ import {
 } from '../lib/index.js';
 import { grantedCores } from '../worker/index.js';
 import { checkName } from './name.js';
+import type { OutputLine } from './output/lines.js';
 import { type Owner, ownerOf } from './supervisor/owner.js';
 import type { TlsFiles } from './tickets.js';
 
@@ -113,6 +115,11 @@ export interface ServeOptions {
    */
   readonly overloadMs?: number | undefined;
   /**
+   * Called with each line that the processes print, in the order of each stream; then `manycore logs` shows them, too.
+   * An error that it throws is an uncaught exception of the program. Default: the program's stdout and stderr.
+   */
+  readonly onOutput?: ((line: OutputLine) => void) | undefined;
+  /**
    * Answers `manycore status`, `reload` and `scale` of the same user.
    * Default: false, and true under `manycore serve`.
    */
@@ -179,6 +186,7 @@ const serveReaders = {
   blockedTimeoutMs: integerOption(15_000, 1000, maxTimeMs),
   drainTimeoutMs: integerOption(30_000, 0, maxTimeMs),
   overloadMs: integerOption(5000, 0, maxTimeMs),
+  onOutput: functionOption<(line: OutputLine) => void>,
   control: booleanOption(false),
   status: (_, status) => (status === undefined ? undefined : statusAddress(status)),
 } satisfies Readers<ServeOptions>;

@@ -8,6 +8,7 @@
 
 export type { LoopStatus } from './control/status.js';
 export type { Placement, Plan, Range, ServeOptions, StatusAddress, TlsOptions } from './options.js';
+export type { OutputLine } from './output/lines.js';
 export type { BoundAddress } from './protocol.js';
 export { type ServedApp, serve } from './serve.js';
 export type { LoopState } from './shared/board.js';

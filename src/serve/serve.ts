@@ -13,6 +13,8 @@ import {
   type Range,
   type ServeOptions,
 } from './options.js';
+import type { OutputLine } from './output/lines.js';
+import { RecentLines } from './output/recent-lines.js';
 import type { BoundAddress } from './protocol.js';
 import type { Mesh } from './supervisor/mesh.js';
 import { Supervisor } from './supervisor/supervisor.js';
@@ -111,7 +113,13 @@ function startProgram(
   const settings = { name, path, args, ...listening, maxConnections };
   const coresPerLoop = shareOf(filled);
   const workers = grantedCores().count;
-  const supervisor = new Supervisor({ ...settings, coresPerLoop, workers }, filled, mesh);
+  const recent = filled.onOutput === undefined ? undefined : new RecentLines();
+  const onOutput = (line: OutputLine): void => {
+    recent?.add(line);
+    filled.onOutput?.(line);
+  };
+  const options = { ...filled, onOutput: recent && onOutput };
+  const supervisor = new Supervisor({ ...settings, coresPerLoop, workers }, options, mesh);
   const reload = () => supervisor.reload();
   const scale = async (processes: number | Range) =>
     await supervisor.scale(laterRange(processes, filled));
@@ -130,6 +138,7 @@ function startProgram(
     reload,
     scale,
     stop: () => close(),
+    output: recent,
   });
   const unregister = addSource('server', supervisor, (of): ServerStats => {
     const { addresses, lostProcesses } = of;

@@ -50,6 +50,8 @@ export interface ProcessTicket {
   readonly drainTimeoutMs: number;
   readonly app: AppSettings;
   readonly system: NativeProcessTicket | PortableProcessTicket;
+  /** True: the supervisor reads its output, and gets a mark at the lines of each loop. */
+  readonly marksOutput: boolean;
   /** Inherited socket of the thread that takes stacks of a program in the main thread. */
   readonly stackFd: number | undefined;
 }
@@ -81,7 +83,7 @@ export function processTicket(
   stackFd: number | undefined,
 ): ProcessTicket {
   const { number, app, serve } = of;
-  const { loops, placement, overloadMs, startTimeoutMs, drainTimeoutMs } = serve;
+  const { loops, placement, overloadMs, startTimeoutMs, drainTimeoutMs, onOutput } = serve;
   return {
     kind: 'process',
     parentPid: process.pid,
@@ -93,6 +95,7 @@ export function processTicket(
     drainTimeoutMs,
     app,
     system,
+    marksOutput: onOutput !== undefined,
     stackFd,
   };
 }

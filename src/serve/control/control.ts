@@ -8,6 +8,8 @@ import { json } from 'node:stream/consumers';
 import { CodedError } from '../../errors.js';
 import { messageOf, nodeHttp, socketPath } from '../../lib/index.js';
 import type { Range, StatusAddress } from '../options.js';
+import type { OutputLine } from '../output/lines.js';
+import type { RecentLines } from '../output/recent-lines.js';
 import { programStack } from '../process/program-stack.js';
 import type { BoundAddress } from '../protocol.js';
 import type { LoopStatus } from './status.js';
@@ -33,7 +35,12 @@ export interface Controlled {
   readonly scale: (processes: number | Range) => Promise<void>;
   /** Resolves when it has finished its requests and is closed. */
   readonly stop: () => Promise<void>;
+  /** Lines that it has printed; `undefined` where those go elsewhere. */
+  readonly output: RecentLines | undefined;
 }
+
+/** Bytes of lines that a reader of logs has not taken. */
+const maxUnreadLogs = 8 * 1024 * 1024;
 
 /** Names of the private sockets on which servers answer the same user. */
 export const privateSocketNames = /^serve-\d+(\.\d+)?\.sock$/;
@@ -112,7 +119,8 @@ export class Control {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method !== 'POST') {
-      this.#show(request, response);
+      if (pathOf(request) === '/logs') this.#sendLogs(request, response);
+      else this.#show(request, response);
       return;
     }
     try {
@@ -131,6 +139,25 @@ export class Control {
       const { code }: { code?: unknown } = Object(error);
       reply(response, 500, { message: messageOf(error), code, stack: programStack(error) });
     }
+  }
+
+  /** Sends lines as JSON, one each: the last ones, and with `follow` those to come. */
+  #sendLogs(request: IncomingMessage, response: ServerResponse): void {
+    const { output } = this.#server;
+    if (output === undefined) {
+      const message = 'its output is not read: start it with --log or --log-format';
+      reply(response, 404, { message });
+      return;
+    }
+    const wanted = new URLSearchParams(request.url?.replace(/^[^?]*/, ''));
+    response.writeHead(200, { ...jsonHeaders, 'Content-Type': 'application/x-ndjson' });
+    const send = (line: OutputLine): void => {
+      if (response.writableLength < maxUnreadLogs) response.write(`${JSON.stringify(line)}\n`);
+      else response.destroy(); // its reader is stopped
+    };
+    for (const line of output.last(Number(wanted.get('lines')))) send(line);
+    if (wanted.has('follow')) response.once('close', output.follow(send));
+    else response.end();
   }
 
   /** Answers with the status at once; the end of that answer is the end of the server. */

@@ -1,10 +1,12 @@
 // Client of servers of the same user in other processes, over their private sockets (control.ts).
 
+import type { IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { CodedError } from '../../errors.js';
 import { nodeHttp, removeLeftSocket, socketPaths } from '../../lib/index.js';
 import { nameOfProgram } from '../name.js';
 import type { Range } from '../options.js';
+import { LineSplitter, type OutputLine } from '../output/lines.js';
 import { privateSocketNames, type ServerStatus } from './control.js';
 import { loopsIn } from './status.js';
 import { addressesIn } from './status-page.js';
@@ -26,6 +28,31 @@ export class RemoteServer {
     return await request(this.#path, 'POST', '/reload');
   }
 
+  /**
+   * Calls `onLine` with the last lines of its output, and with `follow` with those to come, until the server ends.
+   * Rejects with `SERVE_CONTROL_FAILED` where its output is not read.
+   */
+  async logs(
+    { lines, follow }: { readonly lines: number; readonly follow: boolean },
+    onLine: (line: OutputLine) => void,
+  ): Promise<void> {
+    const path = `/logs?lines=${lines}${follow ? '&follow' : ''}`;
+    const response = await get(this.#path, path);
+    if (response.statusCode !== 200) {
+      const { message }: { message?: unknown } = Object(await json(response));
+      throw new CodedError('SERVE_CONTROL_FAILED', `the server has no logs: ${message}`);
+    }
+    const splitter = new LineSplitter((text) => {
+      const line: unknown = JSON.parse(text);
+      if (isOutputLine(line)) onLine(line);
+    });
+    try {
+      for await (const bytes of response) splitter.write(Buffer.from(bytes));
+    } catch (error) {
+      if (Object(error).code !== 'ECONNRESET') throw error; // the server has ended
+    }
+  }
+
   /** Resolves when it has finished its requests and is closed. Rejects with `SERVE_CONTROL_FAILED`. */
   async stop(): Promise<void> {
     await request(this.#path, 'POST', '/stop');
@@ -35,6 +62,19 @@ export class RemoteServer {
   async scale(processes: number | Range): Promise<ServerStatus> {
     return await request(this.#path, 'POST', '/scale', { processes });
   }
+}
+
+function get(socketPath: string, path: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    nodeHttp().get({ socketPath, path, agent: false }, resolve).on('error', reject);
+  });
+}
+
+function isOutputLine(value: unknown): value is OutputLine {
+  const { timeMs, name, process, text }: Partial<Record<keyof OutputLine, unknown>> = Object(value);
+  return (
+    [timeMs, process].every(Number.isFinite) && typeof name === 'string' && typeof text === 'string'
+  );
 }
 
 /** Returns all running servers by name. Throws `RUNTIME_FOLDER_REFUSED`. */

@@ -64,6 +64,7 @@ export class NativeSystem implements SupervisorSystem {
         uid: owner?.uid,
         gid: owner?.gid,
         blockingThreads: blockingThreads(grantedCores().count, processes.max),
+        hasPipes: options.serve.onOutput !== undefined,
       });
       return { child, link: end, stackWatch };
     } catch (error) {

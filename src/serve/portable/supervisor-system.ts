@@ -67,6 +67,7 @@ export class PortableSystem implements SupervisorSystem {
         uid: owner?.uid,
         gid: owner?.gid,
         blockingThreads: blockingThreads(grantedCores().count, processes.max),
+        hasPipes: serve.onOutput !== undefined,
       });
       const link = new ChildLink(child, {
         ...listener,

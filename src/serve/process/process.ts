@@ -25,6 +25,7 @@ import { boardAt, Row } from '../shared/board.js';
 import { closeFds, privateFd } from '../shared/dup-fds.js';
 import { type Link, localLink, threadPort, WireLink } from '../shared/link.js';
 import type { LoopTicket, ProcessTicket } from '../tickets.js';
+import { markOutput } from './mark-output.js';
 import { ProcessThreads } from './process-threads.js';
 import { stackOfThread } from './stack.js';
 import { startStackThread } from './stack-watch.js';
@@ -185,11 +186,14 @@ export class ServeProcess {
   #startThread(index: number): LoopEnd {
     const offer = offerChannel('memory', { worker: 'thread', spin: false });
     const ticket: LoopTicket = { kind: 'loop', ...this.#loopOptions(index), channel: offer.ticket };
+    const { marksOutput, app } = this.#ticket;
     const worker = new Worker(this.#entry, {
       workerData: ticket,
       transferList: [...offer.transfer],
-      argv: [...this.#ticket.app.args],
+      argv: [...app.args],
+      ...(marksOutput && { stdout: true, stderr: true }),
     });
+    if (marksOutput) markOutput(worker, index);
     const link = new WireLink<ToLoop>(offer.open(undefined).channel, threadPort, {
       onEnvelope: (envelope) => this.#receiveFromLoop(end, envelope),
     });

@@ -9,6 +9,7 @@ import { markAsServed } from '../loop/program-loop.js';
 import type { FromLoop } from '../protocol.js';
 import { threadPort, WireLink } from '../shared/link.js';
 import { type LoopTicket, parseTicket } from '../tickets.js';
+import { ignoreLostOutput } from './mark-output.js';
 import { ServeProcess } from './process.js';
 
 function startLoop(ticket: LoopTicket): void {
@@ -29,5 +30,6 @@ if (ticket.kind === 'loop') {
   markAsServed();
   adoptSpace(ticket.system.kind === 'native' ? ticket.system.spaceFd : undefined);
   process.title = `manycore serve ${ticket.app.name} ${ticket.process}`;
+  if (ticket.marksOutput) ignoreLostOutput();
   new ServeProcess(ticket, new URL(import.meta.url)).start();
 }

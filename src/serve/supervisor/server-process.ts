@@ -4,6 +4,7 @@
 
 import { CodedError, hasCode } from '../../errors.js';
 import { defer, Lifecycle, messageOf } from '../../lib/index.js';
+import { readOutput } from '../output/read-output.js';
 import type { StackWatch } from '../process/stack-watch.js';
 import {
   type ArrivedEnvelope,
@@ -147,6 +148,10 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
       else end();
     });
     this.#path = options.app.path;
+    if (serve.onOutput !== undefined) {
+      const onlyLoop = serve.loops.max === 1 ? 0 : undefined;
+      readOutput(child, { name: app.name, process: number, onlyLoop }, serve.onOutput);
+    }
     this.#limitStart(this.#startTimeoutMs);
   }
 

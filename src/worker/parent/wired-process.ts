@@ -41,6 +41,8 @@ export interface WiredOptions<End> {
   readonly gid: number | undefined;
   /** Size of its blocking pool; the user's setting wins. */
   readonly blockingThreads: number;
+  /** True: its output is in the streams of the child, and not this process's own. */
+  readonly hasPipes?: boolean;
 }
 
 export class WiredProcess<End extends { close(): void }> {
@@ -96,17 +98,17 @@ export class WiredProcess<End extends { close(): void }> {
 }
 
 function start(
-  { entry, fds, ticket, uid, gid, blockingThreads }: WiredOptions<unknown>,
+  { entry, fds, ticket, uid, gid, blockingThreads, hasPipes = false }: WiredOptions<unknown>,
   wireTicket: WireTicket,
   stdio: readonly (number | 'pipe')[],
 ): ChildProcess {
   const given = fds.map((_, at) => firstGivenAt + at);
   const argument = ticket(wireTicket, given);
-  return startChild({ entry, argument, stdio, uid, gid, blockingThreads });
+  return startChild({ entry, argument, stdio, uid, gid, blockingThreads, hasPipes });
 }
 
 export interface ChildOptions
-  extends Pick<WiredOptions<unknown>, 'entry' | 'uid' | 'gid' | 'blockingThreads'> {
+  extends Pick<WiredOptions<unknown>, 'entry' | 'uid' | 'gid' | 'blockingThreads' | 'hasPipes'> {
   /** The one argument of the process, sent as JSON. */
   readonly argument: object;
   /** From descriptor 3 on. */
@@ -115,10 +117,11 @@ export interface ChildOptions
 
 /** Starts a process of our own program in the background, with the flags and the environment of this one. */
 export function startChild(options: ChildOptions): ChildProcess {
-  const { entry, argument, stdio, uid, gid, blockingThreads } = options;
+  const { entry, argument, stdio, uid, gid, blockingThreads, hasPipes = false } = options;
+  const output = hasPipes ? 'pipe' : 'inherit';
   const flags = inheritedFlags(process.execArgv);
   const spawnOptions: SpawnOptions = {
-    stdio: ['ignore', 'inherit', 'inherit', ...stdio],
+    stdio: ['ignore', output, output, ...stdio],
     env: ownOf(inheritedEnvironment(withBlockingThreads(process.env, blockingThreads))),
     ...(uid !== undefined && { uid }),
     ...(gid !== undefined && { gid }),

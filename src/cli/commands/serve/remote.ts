@@ -5,6 +5,7 @@ import {
   addressText,
   durationText,
   type LoopStatus,
+  type OutputLine,
   type Range,
   type RemoteServer,
   remoteServers,
@@ -12,6 +13,8 @@ import {
   sizeText,
   statusColumns,
 } from '../../../serve/index.js';
+
+import { formatLine } from './log.js';
 
 /** Prints a line for each server of this user. */
 export async function listServers(isJson: boolean): Promise<void> {
@@ -60,6 +63,23 @@ export async function scaleServer(
     typeof processes === 'number' ? { min: processes, max: processes } : processes;
   const count = min === max ? `${max}` : `${min} to ${max}`;
   console.log(`serving from ${count} process${max === 1 ? '' : 'es'}`);
+}
+
+export interface LogsFlags {
+  readonly lines?: number;
+  readonly follow?: boolean;
+  readonly json?: boolean;
+}
+
+const defaultLines = 20;
+
+/** Prints the last lines of a server, or of all of one process. Rejects with `SERVE_CONTROL_FAILED`. */
+export async function printLogs(server: string | undefined, flags: LogsFlags): Promise<void> {
+  const { lines = defaultLines, follow = false, json = false } = flags;
+  const format = json ? 'json' : 'text';
+  const found = await serversOf(server);
+  const print = (line: OutputLine): void => void process.stdout.write(formatLine(line, format));
+  await Promise.all(found.map((each) => each.logs({ lines, follow }, print)));
 }
 
 const noServer = 'no server runs: manycore serve APP starts one';

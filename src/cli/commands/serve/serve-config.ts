@@ -15,6 +15,7 @@ import {
   type TlsOptions,
 } from '../../../serve/index.js';
 import type { StartConfig } from '../../../tune/index.js';
+import type { LogFormat, LogOptions } from './log.js';
 
 /** One app to serve. */
 export interface ServedApp {
@@ -23,6 +24,8 @@ export interface ServedApp {
   /** Folder whose changes reload the app; `undefined` for folders of files and CGI programs. */
   readonly folder: string | undefined;
   readonly options: ServeOptions;
+  /** `undefined`: its output is that of the command. */
+  readonly log: LogOptions | undefined;
 }
 
 /** Options of the whole command. */
@@ -44,15 +47,21 @@ interface ProcessSettings {
 }
 
 /** Keys of an app in a configuration, besides options. */
-interface AppConfig extends ServeOptions {
+interface AppConfig extends Omit<ServeOptions, 'onOutput'> {
   readonly app?: string;
+  /** The way of what it prints. */
+  readonly log?: LogOptions;
   /** Folder of files to serve instead of a program. */
   readonly static?: string;
   /** Folder of CGI programs to run under /cgi-bin/. */
   readonly cgi?: string;
 }
 
-export interface ServeFlags extends AppConfig, ServeSettings {
+export interface ServeFlags extends Omit<AppConfig, 'log'>, ServeSettings {
+  readonly log?: string;
+  readonly logFormat?: LogFormat;
+  readonly logMaxMb?: number;
+  readonly logKeep?: number;
   readonly config?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -70,6 +79,7 @@ const appOnlyKeys: Readonly<Record<Exclude<keyof AppConfig, keyof ServeOptions>,
   app: true,
   static: true,
   cgi: true,
+  log: true,
 };
 const commandKeys: Readonly<Record<Exclude<keyof Config, keyof AppConfig>, true>> = {
   apps: true,
@@ -81,7 +91,8 @@ const commandKeys: Readonly<Record<Exclude<keyof Config, keyof AppConfig>, true>
   affinity: true,
   reasons: true,
 };
-const appKeys: ReadonlySet<string> = new Set([...Object.keys(appOnlyKeys), ...serveOptionNames]);
+const optionNames = serveOptionNames.filter((name) => name !== 'onOutput');
+const appKeys: ReadonlySet<string> = new Set([...Object.keys(appOnlyKeys), ...optionNames]);
 const configKeys: ReadonlySet<string> = new Set([...appKeys, ...Object.keys(commandKeys)]);
 
 const defaultConfig = 'manycore.config.json';
@@ -92,12 +103,13 @@ export function servePlan(
   args: readonly string[],
   flags: ServeFlags,
 ): { apps: ServedApp[]; settings: ServeSettings } {
-  const { config: configPath, tlsCert, tlsKey, http2, ...rest } = flags;
+  const { config: configPath, tlsCert, tlsKey, http2, ...others } = flags;
+  const { log: logFile, logFormat, logMaxMb, logKeep, ...rest } = others;
   const { pidFile: ownPidFile, reloadOnChange: ownReload, metrics: ownMetrics, ...given } = rest;
   const isNamed = app !== undefined || given.static !== undefined || given.cgi !== undefined;
   const config = readConfig(configPath, isNamed);
-  const { apps = [{}], pidFile, reloadOnChange, metrics, reasons: _, ...others } = config.content;
-  const { env, nodeFlags, affinity, ...shared } = others;
+  const { apps = [{}], pidFile, reloadOnChange, metrics, reasons: _, ...settings } = config.content;
+  const { env, nodeFlags, affinity, ...shared } = settings;
   if (apps.length === 0) throw nothingToServe(config.file);
   if (apps.length > 1 && (shared.status ?? given.status) !== undefined) {
     throw new CodedError(
@@ -106,10 +118,12 @@ export function servePlan(
     );
   }
   const tls = tlsOf(tlsCert, tlsKey, http2);
+  const log = logOf({ file: logFile, format: logFormat, maxMb: logMaxMb, keep: logKeep });
   const own: AppConfig = {
     ...given,
     ...(app !== undefined && { app, args }),
     ...(tls !== undefined && { tls }),
+    ...(log !== undefined && { log }),
   };
   return {
     apps: apps.map((each) => {
@@ -162,7 +176,8 @@ export function startConfig(path: string): StartConfig {
 
 /** Checks the options without user, group and certificates, which only `serve` can check. */
 function checkOptions(config: Omit<Config, 'apps' | keyof ProcessSettings>): void {
-  const { app, static: files, cgi, pidFile, reloadOnChange, metrics, reasons, ...options } = config;
+  const { app, static: files, cgi, log, ...others } = config;
+  const { pidFile, reloadOnChange, metrics, reasons, ...options } = others;
   fillServeOptions({ ...options, tls: undefined, user: undefined, group: undefined });
 }
 
@@ -176,7 +191,9 @@ function checkConfig(
 ): asserts content is Config {
   if (!isObject(content)) throw invalid('it', content, 'an object');
   ownOptions(what, content, keys);
-  const { apps = [], tls = {}, reloadOnChange = false, metrics = 0 } = content;
+  const { apps = [], tls = {}, log = {}, reloadOnChange = false, metrics = 0 } = content;
+  if (!isObject(log)) throw invalid('log', log, 'an object');
+  checkLog(log);
   if (!isObject(tls)) throw invalid('tls', tls, 'an object');
   for (const [name, value] of Object.entries({ ...tls, ...content })) {
     if (paths.includes(name)) string(name, value, 'a path');
@@ -212,7 +229,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 /** Resolves the paths of a configuration against its folder. */
 function atFolder(config: AppConfig, folder: string): AppConfig {
   const at = (path: string): string => resolve(folder, path);
-  const { app, static: files, cgi, unix, tls } = config;
+  const { app, static: files, cgi, unix, tls, log } = config;
   return {
     ...config,
     ...(app !== undefined && { app: at(app) }),
@@ -220,6 +237,7 @@ function atFolder(config: AppConfig, folder: string): AppConfig {
     ...(cgi !== undefined && { cgi: at(cgi) }),
     ...(unix !== undefined && { unix: at(unix) }),
     ...(tls !== undefined && { tls: tlsAtFolder(tls, at) }),
+    ...(log?.file !== undefined && { log: { ...log, file: at(log.file) } }),
   };
 }
 
@@ -243,6 +261,35 @@ function tlsOf(
   throw new CodedError('OPTION_INVALID', 'give --tls-cert and --tls-key, both of them');
 }
 
+/** Returns the flags for the log; `undefined` where there is none. Throws `OPTION_INVALID`. */
+function logOf(given: LogOptions): LogOptions | undefined {
+  const isGiven = Object.values(given).some((value) => value !== undefined);
+  if (!isGiven) return undefined;
+  return checkLog({ ...given, ...(given.file !== undefined && { file: resolve(given.file) }) });
+}
+
+/** Throws `OPTION_INVALID`. */
+function checkLog(given: LogOptions): LogOptions {
+  const { file, format, maxMb, keep } = ownOptions(
+    'log',
+    given,
+    new Set(['file', 'format', 'maxMb', 'keep']),
+  );
+  if (file !== undefined) string('log.file', file, 'a path');
+  if (format !== undefined && format !== 'text' && format !== 'json') {
+    throw invalid('log.format', format, 'text or json');
+  }
+  if (file === undefined && (maxMb ?? keep) !== undefined) {
+    throw invalid('log.file', file, 'given where maxMb or keep is');
+  }
+  if (maxMb !== undefined) integer('log.maxMb', maxMb, 1, maxLogMb);
+  if (keep !== undefined) integer('log.keep', keep, 1, maxLogFiles);
+  return { file, format, maxMb, keep };
+}
+
+const maxLogMb = 1024 * 1024;
+const maxLogFiles = 1000;
+
 function nothingToServe(file: string | undefined): CodedError {
   const message =
     file === undefined
@@ -252,7 +299,7 @@ function nothingToServe(file: string | undefined): CodedError {
 }
 
 function appOf(
-  { app, static: files, cgi, ...options }: AppConfig,
+  { app, static: files, cgi, log, ...options }: AppConfig,
   file: string | undefined,
 ): ServedApp {
   if (app === undefined) {
@@ -266,6 +313,7 @@ function appOf(
       app: foldersApp,
       folder: undefined,
       options: { ...options, name, args: [JSON.stringify(folders)] },
+      log,
     };
   }
   if (files !== undefined || cgi !== undefined) {
@@ -283,7 +331,7 @@ function appOf(
       `${what}: give the program to serve, or --static FOLDER for files`,
     );
   }
-  return { app: path, folder: dirname(path), options };
+  return { app: path, folder: dirname(path), options, log };
 }
 
 function folderFor(name: string, given: string): string {

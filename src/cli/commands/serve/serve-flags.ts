@@ -2,7 +2,14 @@
 
 import { type Command, Option } from 'commander';
 import { countOrRange, hostAndPort, wholeNumber } from '../../flag-values.js';
-import { listServers, reloadServer, scaleServer, showStatus, stopServer } from './remote.js';
+import {
+  listServers,
+  printLogs,
+  reloadServer,
+  scaleServer,
+  showStatus,
+  stopServer,
+} from './remote.js';
 import { type ServeFlags, serveApp } from './serve.js';
 
 /** Adds the command to `root`. */
@@ -56,6 +63,15 @@ export function addServe(root: Command): void {
     .option('--user <name>', 'run server processes as this user (root only)')
     .option('--group <name>', 'run server processes as this group (root only)')
     .option('--reload-on-change', 'reload when a file in the folder of the program changes')
+    .option('--log <file>', 'write the output of the processes to a file, each line with its loop')
+    .addOption(
+      new Option(
+        '--log-format <name>',
+        'format of lines (default: text; without --log, printed)',
+      ).choices(['text', 'json']),
+    )
+    .option('--log-max-mb <count>', 'rotate the log at this size (default: never)', wholeNumber)
+    .option('--log-keep <count>', 'number of old logs to keep (default: 5)', wholeNumber)
     .option('--config <file>', 'options file, JSON (default without an app: manycore.config.json)')
     .option('--pid-file <path>', 'write the pid of this process to a file while it runs')
     .showHelpAfterError(
@@ -99,4 +115,12 @@ export function addServerCommands(root: Command): void {
     .description('end a running server after its requests')
     .argument('[server]', which)
     .action(stopServer);
+  root
+    .command('logs')
+    .description('print the output of a running server whose output is logged')
+    .argument('[server]', which)
+    .option('-n, --lines <count>', 'number of last lines, at most 1000 (default: 20)', wholeNumber)
+    .option('-f, --follow', 'go on with what it prints')
+    .option('--json', 'print JSON')
+    .action(printLogs);
 }

@@ -1,6 +1,6 @@
 // `manycore serve`: runs the supervisor in the foreground. Signals are those of Apache and nginx: TERM and
-// INT drain and end the server, a second one ends it at once; HUP and USR2 restart every process; TTIN and
-// TTOU add or remove one process.
+// INT drain and end the server, a second one ends it at once; HUP and USR2 restart every process; USR1 opens
+// the logs again; TTIN and TTOU add or remove one process.
 
 import { subscribe } from 'node:diagnostics_channel';
 import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,6 +19,7 @@ import {
 import { keepTo } from '../../../worker/index.js';
 import { reportLosses } from '../../report-losses.js';
 import { FolderWatcher } from './folder-watcher.js';
+import { Logs } from './log.js';
 import { type ServedApp, type ServeFlags, type ServeSettings, servePlan } from './serve-config.js';
 import { listenFds, type Notifier, notifier } from './systemd.js';
 
@@ -47,6 +48,7 @@ class ServeCommand {
   readonly #apps: readonly ServedApp[];
   readonly #servers: Server[] = [];
   readonly #notifier: Notifier = notifier();
+  readonly #logs = new Logs();
   #watcher: FolderWatcher | undefined;
   /** Resolves when all servers listen. */
   readonly #started = defer<void>();
@@ -59,6 +61,7 @@ class ServeCommand {
   async start({ pidFile, reloadOnChange, metrics }: ServeSettings): Promise<void> {
     this.#installSignalHandlers(); // some processes serve while others still start
     const fds = listenFds();
+    const listeners = this.#apps.map(({ log }) => log && this.#logs.listener(log));
     if (pidFile !== undefined) checkPidFile(pidFile);
     // Watches first: a change during the load must not be lost.
     if (reloadOnChange === true) this.#watchFolders();
@@ -68,11 +71,12 @@ class ServeCommand {
       if (metrics !== undefined) {
         endpoint = await serveMetrics(typeof metrics === 'number' ? { port: metrics } : metrics);
       }
-      for (const { app, options } of this.#apps) {
+      for (const [at, { app, options }] of this.#apps.entries()) {
         if (this.#isEnding) return;
         const { server, started } = startServing(app, {
           control: true,
           listenFds: fds,
+          onOutput: listeners[at],
           ...options,
         });
         this.#servers.push(server);
@@ -84,6 +88,7 @@ class ServeCommand {
       this.#hasFailed = true;
       await Promise.all(this.#servers.map((server) => server.close()));
       await endpoint?.close();
+      this.#logs.close();
       throw error;
     }
     if (this.#isEnding) return;
@@ -142,6 +147,7 @@ class ServeCommand {
     process.on('SIGTERM', this.#end);
     process.on('SIGINT', this.#end);
     for (const signal of ['SIGHUP', 'SIGUSR2'] as const) process.on(signal, this.#reload);
+    process.on('SIGUSR1', () => this.#logs.reopen());
     process.on('SIGTTIN', () => void this.#grow(1));
     process.on('SIGTTOU', () => void this.#grow(-1));
   }
