@@ -11,6 +11,7 @@ import { traceMethods } from '../syscalls/index.js';
 import { addClusterFlags } from './cluster-flags.js';
 import type { DashboardFlags } from './commands/dashboard/dashboard.js';
 import { type DoctorOptions, doctor } from './commands/doctor/doctor.js';
+import { addInit } from './commands/init/init-flags.js';
 import { runFile } from './commands/run/run.js';
 import { hasUnitFlags, runUnit, takeUnitFlags } from './commands/run/run-unit.js';
 import type { SandboxFlags } from './commands/sandbox/sandbox.js';
@@ -43,6 +44,7 @@ function program(): Command {
   addRun(root);
   addServe(root);
   addServerCommands(root);
+  addInit(root);
   addWorker(root);
   addSandbox(root);
   root.commandsGroup('Observe and tune:');

@@ -13,4 +13,4 @@ export {
 export { bytesIn, missingTraceRights, rssBytesOf } from './status.js';
 export { findProcess, processGone, processRefused, type SeenProcess } from './target.js';
 export { namesIn, readText, textOf } from './text.js';
-export { byStart, readTree, threadsOf } from './tree.js';
+export { byStart, childrenOf, readTree, threadsOf } from './tree.js';

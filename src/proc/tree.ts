@@ -19,6 +19,11 @@ export function byStart(pid: number): (a: number, b: number) => number {
   return (a, b) => Number(a < pid) - Number(b < pid) || a - b;
 }
 
+/** Children of `pid`, also those that have ended and are not reaped. */
+export function childrenOf(pid: number): number[] {
+  return listsChildren ? listedChildren(pid) : searchedChildren()(pid);
+}
+
 /** `pid` and its descendants, without those whose parent has ended. */
 export function readTree(pid: number): number[] {
   const childrenOf = listsChildren ? listedChildren : searchedChildren();

@@ -12,7 +12,7 @@ export { closeServer } from './loop/drain.js';
 export type { SideThread } from './loop/loop-threads.js';
 export { isServedProcess, type ProgramLoop, programLoop } from './loop/program-loop.js';
 export { type SideProgram, sideProgram } from './loop/side-thread.js';
-export { nameOfProgram } from './name.js';
+export { checkName, nameOfProgram } from './name.js';
 export {
   fillServeOptions,
   type Placement,

@@ -20,6 +20,7 @@ import { keepTo } from '../../../worker/index.js';
 import { reportLosses } from '../../report-losses.js';
 import { FolderWatcher } from './folder-watcher.js';
 import { Logs } from './log.js';
+import { reapOrphans } from './orphans.js';
 import { type ServedApp, type ServeFlags, type ServeSettings, servePlan } from './serve-config.js';
 import { listenFds, type Notifier, notifier } from './systemd.js';
 
@@ -59,6 +60,7 @@ class ServeCommand {
   }
 
   async start({ pidFile, reloadOnChange, metrics }: ServeSettings): Promise<void> {
+    reapOrphans();
     this.#installSignalHandlers(); // some processes serve while others still start
     const fds = listenFds();
     const listeners = this.#apps.map(({ log }) => log && this.#logs.listener(log));

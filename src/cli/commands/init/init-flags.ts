@@ -1,0 +1,27 @@
+// Flags of `manycore init`.
+
+import type { Command } from 'commander';
+import { initDocker, initSystemd } from './init.js';
+
+/** Adds the command to `root`. */
+export function addInit(root: Command): void {
+  const init = root
+    .command('init')
+    .description('print a file that starts a program at boot: a unit of systemd, a Dockerfile');
+  init
+    .command('systemd')
+    .description('print a unit of systemd')
+    .argument('<app>', 'the program to serve')
+    .argument('[args...]', 'flags of manycore serve, after --')
+    .option('--name <text>', 'name of the unit and of the app (default: of its file)')
+    .option('--user', "a unit of the user's own systemd")
+    .option('--write', 'write NAME.service here, and print how to install it')
+    .action(initSystemd);
+  init
+    .command('docker')
+    .description('print a Dockerfile')
+    .argument('<app>', 'the program to serve')
+    .argument('[args...]', 'flags of manycore serve, after --')
+    .option('--write', 'write Dockerfile here, and print how to use it')
+    .action(initDocker);
+}
