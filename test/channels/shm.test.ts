@@ -1,8 +1,19 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
+import type { ByteWriter } from '../../src/channels/bytes.js';
 import { eventLoop } from '../../src/channels/shm/event-loop.js';
 import { hasCode } from '../../src/errors.js';
-import { openPair, openWithChild, readText, until, writeText } from './shm-harness.js';
+import {
+  openIsolatedPair,
+  openPair,
+  openWithChild,
+  readText,
+  until,
+  writeText,
+} from './shm-harness.js';
+
+const openGuarded = (t: TestContext, { ringBytes }: { readonly ringBytes: number }) =>
+  openIsolatedPair(t, { ringBytes, maxFrameBytes: Infinity });
 
 test('a frame that a child process echoes comes back whole', async (t) => {
   const { channel, exited } = openWithChild(t, './shm-echo.js');
@@ -48,6 +59,37 @@ test('frames pass in order in both directions between two ends of one thread', a
   await until(() => seen.length === 1000, 'a thousand frames');
   const expected = Array.from({ length: 1000 }, (_, i) => `${i}${'x'.repeat(i % 100)}`);
   assert.deepEqual(seen, expected);
+});
+
+test('a request for room that is withdrawn does not take an earlier one with it', async (t) => {
+  for (const open of [openPair, openGuarded]) {
+    const [parent, worker] = open(t, { ringBytes: 1024 });
+    const drains: string[] = [];
+    const frames: string[] = [];
+    parent.channel.ref();
+    parent.channel.handle({ onDrain: () => void drains.push('drain') });
+    worker.channel.handle({ onFrame: () => void frames.push('frame') });
+    const send = (bytes: number): string =>
+      parent.channel.trySend(0, 0, 0, writeText, 'x'.repeat(bytes - 16));
+    // In the end 32 bytes are free at the end of the ring, and 64 at its start.
+    send(64);
+    worker.channel.pump();
+    for (const bytes of [256, 256, 256, 160]) assert.equal(send(bytes), 'sent');
+    assert.equal(send(128), 'full');
+    // The peer reads while the second attempt is written, before this side requests room.
+    let attempts = 0;
+    const slowly = (writer: ByteWriter, text: string): boolean => {
+      attempts += 1;
+      if (attempts === 2) worker.channel.pump();
+      return writeText(writer, text);
+    };
+    assert.equal(parent.channel.trySend(0, 0, 0, slowly, 'x'.repeat(112)), 'sent');
+    assert.equal(attempts, 4);
+    assert.deepEqual(drains, []); // never inside of trySend
+    await until(() => drains.length > 0, 'onDrain of the frame that was refused');
+    await until(() => frames.length === 6, 'all frames');
+    assert.equal(drains.length, 1);
+  }
 });
 
 test('ref() and unref() call native code only for what lasts until the loop sleeps', async (t) => {

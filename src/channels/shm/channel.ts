@@ -165,6 +165,7 @@ export class ShmChannel implements Channel {
         this.#owesDrain = true;
         return 'full';
       }
+      this.#roomIsThere();
       outcome = this.#writer.write(kind, task, target, write, value, 0);
     }
     if (outcome !== 'sent') return outcome;
@@ -186,7 +187,18 @@ export class ShmChannel implements Channel {
         this.#wantsRoom = true;
         return;
       }
+      this.#roomIsThere();
     }
+  }
+
+  /** Answers an earlier request itself: a request that was withdrawn has taken its place in the segment. */
+  #roomIsThere(): void {
+    if (!this.#wantsRoom) return;
+    this.#wantsRoom = false;
+    setImmediate(() => {
+      // Else a later request is open, and its answer serves both.
+      if (this.#isAttached && !this.#wantsRoom) this.#takeRoom();
+    });
   }
 
   #takeRoom(): void {
