@@ -13,6 +13,7 @@ import type { EventLoop } from './event-loop.js';
 import { Guard } from './guard.js';
 import type { LargeBodies } from './large-bodies.js';
 import {
+  endWordAt,
   parentWords,
   replyRing,
   requestRing,
@@ -25,8 +26,6 @@ import { RingReader } from './ring-reader.js';
 import { RingWriter } from './ring-writer.js';
 
 const framesPerPump = 256;
-/** Indices of the words of `NativeLoop.endWords`; the others are in guard.ts. */
-const refAt = { wanted: 0, held: 1 } as const;
 
 function ignore(): void {}
 
@@ -302,12 +301,12 @@ export class ShmChannel implements Channel {
   // into the binary is a good part of a round trip (bench/cases/round-trip.js).
   ref(): void {
     if (!this.#isAttached) return;
-    this.#refs[refAt.wanted] = 1;
-    if (this.#refs[refAt.held] === 0) this.#loop.native.settleRefs();
+    this.#refs[endWordAt.wanted] = 1;
+    if (this.#refs[endWordAt.held] === 0) this.#loop.native.settleRefs();
   }
 
   unref(): void {
-    this.#refs[refAt.wanted] = 0;
+    this.#refs[endWordAt.wanted] = 0;
   }
 
   close(): void {

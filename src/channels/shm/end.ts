@@ -48,7 +48,7 @@ export function openEnd(parts: EndParts): ShmEnd {
     eventLoop().native.attach(segment, isParent, parts.bell, parts.peerBell, spin),
   );
   const large = new Spill(arena, isParent ? segment.owner : segment.parentOwner);
-  return endOf(parts, end, large, blocks, parts.onPeerEnded);
+  return endOf(parts, { end, large, blocks, isGuarded: false, onPeerEnded: parts.onPeerEnded });
 }
 
 /** The parts of an end that shares its segment alone: with a worker that is not trusted, or on the worker's side. */
@@ -65,19 +65,26 @@ export function openIsolatedEnd(parts: IsolatedParts): ShmEnd {
     eventLoop().native.attachStream(segment, isParent, parts.bell, spin),
   );
   const large = new Pieces(segment.ringBytes, parts.maxBodyBytes);
-  return endOf(parts, end, large, undefined, () => {});
+  const isGuarded = isParent; // the worker has no reason to distrust its parent
+  return endOf(parts, { end, large, blocks: undefined, isGuarded, onPeerEnded: () => {} });
+}
+
+interface OwnParts {
+  /** The number of this end in the native loop. */
+  readonly end: number;
+  readonly large: LargeBodies;
+  readonly blocks: BlockStore | undefined;
+  /** True: the peer is not trusted. */
+  readonly isGuarded: boolean;
+  readonly onPeerEnded: () => void;
 }
 
 function endOf(
   { segment, memory, isParent }: CommonParts,
-  end: number,
-  large: LargeBodies,
-  blocks: BlockStore | undefined,
-  onPeerEnded: () => void,
+  { end, large, blocks, isGuarded, onPeerEnded }: OwnParts,
 ): ShmEnd {
   const loop = eventLoop();
   const endWords = new Int32Array(callNative(() => loop.native.endWords(end)));
-  const isGuarded = isParent && blocks === undefined;
   const channel = new ShmChannel({
     segment,
     memory,

@@ -2,10 +2,8 @@
 // rings once for each thing that it publishes. One that does otherwise could keep this loop awake for nothing.
 // Not here: frames and their sizes (ring-reader.ts, for every peer), values (context/decode/data-only.ts).
 
-import { type SideWords, sideState } from './layout.js';
+import { endWordAt, type SideWords, sideState } from './layout.js';
 
-/** Indices of the words of `NativeLoop.endWords` beside those of refs. */
-const at = { rings: 2, news: 3, isBellGone: 4 } as const;
 /** The changes of a channel's state, from absent to gone. Each may ring, and may be read here before the loop sees it. */
 const stateChanges = 3;
 
@@ -29,7 +27,7 @@ export class Guard {
 
   /** True: the peer has closed its end of the bell. */
   get isBellGone(): boolean {
-    return this.#endWords[at.isBellGone] !== 0;
+    return this.#endWords[endWordAt.isBellGone] !== 0;
   }
 
   /**
@@ -38,8 +36,8 @@ export class Guard {
    */
   findForgery(frames: number, roomEvents: number): string | undefined {
     const state = Atomics.load(this.#words, this.#at.peerState);
-    const rings = this.#endWords[at.rings] ?? 0;
-    const news = this.#endWords[at.news] ?? 0;
+    const rings = this.#endWords[endWordAt.rings] ?? 0;
+    const news = this.#endWords[endWordAt.news] ?? 0;
     if (state < this.#seenState || state > sideState.gone) return `the state ${state}`;
     if (rings > frames + roomEvents + stateChanges) return `the number of ${rings} rings`;
     const isExplained =

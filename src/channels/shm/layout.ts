@@ -75,3 +75,6 @@ export function replyRing(bytesAt: number, capacity: number): RingPlace {
   const { replyTail: tailAt, replyHead: headAt, replyRoom: roomAt } = wordAt;
   return { tailAt, headAt, roomAt, bytesAt, capacity };
 }
+
+/** Indices of the words of `NativeLoop.endWords`. The first two are for refs, the others for the guard. */
+export const endWordAt = { wanted: 0, held: 1, rings: 2, news: 3, isBellGone: 4 } as const;
