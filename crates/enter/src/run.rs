@@ -15,7 +15,7 @@ use std::process::{Child, Command};
 /// Returns the exit code of the program; 128 and the number of the signal that has ended it.
 pub fn run(given: &Arguments) -> Result<i32, String> {
     die_with(given.number("parent")?)?;
-    keep_from_program(given.number("keep")?.unwrap_or(2));
+    keep_from_program(given.number("keep")?.unwrap_or(2))?;
     let status: Option<RawFd> = given.number("status")?;
     let limits = Limits {
         memory_bytes: given.number("memory")?,
@@ -24,8 +24,11 @@ pub fn run(given: &Arguments) -> Result<i32, String> {
     };
     let groups = if given.has("no-cgroup") { None } else { Some(Groups::make(&limits)?) };
     let outcome = start(given, groups.as_ref()).and_then(|mut child| {
-        close_inherited(status);
-        wait(&mut child, groups.as_ref())
+        let waited = close_inherited(status).and_then(|()| wait(&mut child, groups.as_ref()));
+        if waited.is_err() {
+            let _ = child.kill(); // it may have ended meanwhile
+        }
+        waited
     });
     if let Some(groups) = groups {
         let causes = groups.causes();
@@ -58,10 +61,19 @@ fn die_with(parent: Option<i32>) -> Result<(), String> {
 }
 
 /// Closes all descriptors above `last` where the program begins: it must not get what the starter left open for others.
-fn keep_from_program(last: libc::c_uint) {
+fn keep_from_program(last: libc::c_uint) -> Result<(), String> {
     const CLOEXEC: libc::c_uint = 4;
-    // SAFETY: plain call; this process goes on with all of them.
-    unsafe { libc::syscall(libc::SYS_close_range, last + 1, libc::c_uint::MAX, CLOEXEC) };
+    close_range(last + 1, libc::c_uint::MAX, CLOEXEC)
+}
+
+/// Closes the descriptors from `first` to `last`, or does to them what `flags` says.
+fn close_range(first: libc::c_uint, last: libc::c_uint, flags: libc::c_uint) -> Result<(), String> {
+    // SAFETY: numbers alone; no object of this process owns one that is closed now.
+    if unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) } != 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(format!("descriptors cannot be closed (Linux 5.11): {error}"));
+    }
+    Ok(())
 }
 
 fn waited_signals() -> libc::sigset_t {
@@ -111,14 +123,12 @@ fn join(door: &CString) -> std::io::Result<()> {
 }
 
 /// Closes what the program alone is to have: its channel ends when it ends.
-fn close_inherited(status: Option<RawFd>) {
+fn close_inherited(status: Option<RawFd>) -> Result<(), String> {
     let kept = status.unwrap_or(2).max(2) as libc::c_uint;
-    for (first, last) in [(3, kept.saturating_sub(1)), (kept + 1, libc::c_uint::MAX)] {
-        if first <= last {
-            // SAFETY: this process uses none of them.
-            unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
-        }
+    if kept > 3 {
+        close_range(3, kept - 1, 0)?;
     }
+    close_range(kept + 1, libc::c_uint::MAX, 0)
 }
 
 fn wait(child: &mut Child, groups: Option<&Groups>) -> Result<i32, String> {
@@ -133,5 +143,16 @@ fn wait(child: &mut Child, groups: Option<&Groups>) -> Result<i32, String> {
             let _ = child.kill(); // it may have ended meanwhile
             groups.iter().for_each(|groups| groups.kill());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_that_stay_open_are_an_error() {
+        let error = close_range(9, 8, 0).expect_err("the kernel refuses this");
+        assert!(error.starts_with("descriptors cannot be closed"), "{error}");
     }
 }
