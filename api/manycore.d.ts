@@ -544,13 +544,15 @@ declare function runWithOptions(options: RunOptions): typeof run;
 declare function parallel<A extends unknown[], R>(fn: (...args: A) => R, options?: RunOptions): (...args: A) => Promise<TaskResult<R>>;
 declare function warm(workers?: number): Promise<void>;
 declare function parallelEvents(emitter: EventEmitter, names?: string | symbol | readonly (string | symbol)[], options?: RunOptions): Disposable;
-interface SandboxedOptions extends Omit<SandboxOptions, "kind">, Pick<CallOptions, "timeoutMs" | "signal"> {
-}
+type SandboxedOptions = ((Omit<SandboxOptions, "kind"> & {
+    readonly kind?: "sandbox" | undefined;
+}) | VmOptions) & Pick<CallOptions, "timeoutMs" | "signal">;
 interface SandboxedFunction<A extends unknown[], R> extends AsyncDisposable {
     (...args: A): Promise<TaskResult<R>>;
     close(): Promise<void>;
 }
-interface SourceOptions extends SandboxedOptions {
+type SourceOptions = SandboxedOptions & SourceValues;
+interface SourceValues {
     readonly args?: Readonly<Record<string, unknown>> | undefined;
     readonly functions?: Readonly<Record<string, (...args: never[]) => unknown>> | undefined;
 }

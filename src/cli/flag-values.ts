@@ -31,3 +31,15 @@ export function aNumber(text: string): number {
   if (text.trim() !== '' && number > 0 && Number.isFinite(number)) return number;
   throw new InvalidArgumentError('It must be a number above 0');
 }
+
+/** Parses the number of a core, or `each`. */
+export function coreOrEach(text: string): number | 'each' {
+  if (text === 'each') return text;
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be the number of a core, or each');
+}
+
+/** `clusterName` → `cluster-name`. */
+export function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}

@@ -21,7 +21,7 @@ import { type TraceFlags, traceProgram } from './commands/trace/trace.js';
 import { callGroups } from './commands/trace/trace-report.js';
 import { addTuneCommand } from './commands/tune/tune-flags.js';
 import { runWorker, type WorkerFlags } from './commands/worker/worker.js';
-import { wholeNumber } from './flag-values.js';
+import { coreOrEach, kebab, wholeNumber } from './flag-values.js';
 import { handleOutputErrors, ignoreOutputErrors } from './output.js';
 
 const usageExitCode = 2;
@@ -110,19 +110,42 @@ function addSandbox(root: Command): void {
     .description('run a program whose code is not trusted')
     .argument('<file>', 'file of the program, which can read its folder and nothing else')
     .argument('[args...]', 'arguments of the program; after -- all of them')
+    .addOption(
+      new Option(
+        '--kind <which>',
+        'sandbox, or vm: a kernel of its own (default: sandbox)',
+      ).choices(['sandbox', 'vm']),
+    )
     .option('--read <path...>', 'files and folders that it may read')
     .option('--write <path...>', 'folders in which it may also write')
     .option('--env <name=value...>', 'variables of its environment (default: none)')
     .addOption(
-      new Option('--network <which>', 'none, or that of this machine (default: none)').choices([
-        'none',
-        'host',
+      new Option(
+        '--network <which>',
+        'none, or that of this machine (default: none; not with vm)',
+      ).choices(['none', 'host']),
+    )
+    .option('--memory-mb <count>', 'memory in MiB (default: 256, vm: 96)', wholeNumber)
+    .option('--cpu-percent <count>', 'percent of one core (default: 100; not with vm)', wholeNumber)
+    .option(
+      '--max-processes <count>',
+      'processes that it may start (default: 0; not with vm)',
+      wholeNumber,
+    )
+    .option('--file-mb <count>', 'size of its files in MiB (default: 64, vm: 32)', wholeNumber)
+    .addOption(
+      new Option('--engine <which>', 'engine of vm (default: the first that is there)').choices([
+        'auto',
+        'uml',
+        'gvisor',
       ]),
     )
-    .option('--memory-mb <count>', 'memory in MiB (default: 256)', wholeNumber)
-    .option('--cpu-percent <count>', 'percent of one core (default: 100)', wholeNumber)
-    .option('--max-processes <count>', 'processes that it may start (default: 0)', wholeNumber)
-    .option('--file-mb <count>', 'size of its files in MiB (default: 64)', wholeNumber)
+    .option('--kernel <file>', 'kernel of the engine uml (default: linux.uml on PATH)')
+    .option(
+      '--core <number>',
+      'core for the engine uml, or each: the next one (default: each)',
+      coreOrEach,
+    )
     .option('--allow <layer...>', 'go on without no-cgroup, no-landlock or no-seccomp')
     .passThroughOptions()
     .action(async (file: string, args: string[], flags: SandboxFlags) => {
@@ -233,11 +256,6 @@ function notForProgram(options: readonly string[]): CodedError {
   const names = options.map((option) => option.replace(/=.*/s, '')).join(', ');
   const way = 'give --instances too, or write what the program is to get behind its file';
   return new CodedError('OPTION_INVALID', `${names} is for units: ${way}`);
-}
-
-/** `clusterName` → `cluster-name`. */
-function kebab(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 /** Formats an error text of commander like all other errors. */

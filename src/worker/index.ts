@@ -70,14 +70,15 @@ export { partitionNeeds } from './partition/needs.js';
 export {
   type FilledPartition,
   fillPartition,
-  fillSandbox,
   type MissingLayer,
+  partitionKindOption,
   type SandboxOptions,
   sandboxOptionNames,
   type VmOptions,
+  vmOptionNames,
 } from './partition/options.js';
 export { passOutput } from './partition/own-output.js';
-export { runInSandbox } from './partition/program.js';
+export { runInPartition } from './partition/program.js';
 export type { WorkerMemory, WorkerTicket } from './protocol.js';
 export {
   type Cells,

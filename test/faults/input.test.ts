@@ -24,6 +24,8 @@ const poolOptions: [name: string, value: unknown][] = [
   ['worker', { kind: 'jail' }],
   ['worker', { kind: 'vm', engine: 'xen' }],
   ['worker', { kind: 'vm', core: -1 }],
+  ['worker', { kind: 'vm', network: 'host' }],
+  ['worker', { kind: 'vm', kernel: 'linux' }],
   ['worker', { kind: 'sandbox', files: [] }],
   ['worker', { kind: 'sandbox', read: ['relative'] }],
   ['worker', { kind: 'sandbox', read: ['/no/such/folder'] }],

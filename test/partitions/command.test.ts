@@ -1,13 +1,14 @@
-// `manycore sandbox FILE`: a program of its own in a sandbox.
+// `manycore sandbox FILE`: a program of its own in a sandbox or virtual machine.
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { skip } from './support.js';
+import { type Engine, skip, skipVm } from './support.js';
 
 const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
 
@@ -25,17 +26,59 @@ function run(t: TestContext, text: string, flags: readonly string[], args: reado
   return spawnSync(process.execPath, words, { encoding: 'utf8', input: 'typed' });
 }
 
-test('it has its arguments, input, output, environment and exit code', { skip }, (t) => {
+const ways: readonly [name: string, flags: readonly string[], skip: string | false][] = [
+  ['sandbox', [], skip],
+  ...(['uml', 'gvisor'] satisfies Engine[]).map((engine): [string, string[], string | false] => [
+    engine,
+    ['--kind', 'vm', '--engine', engine, '--core', '0'],
+    skipVm(engine),
+  ]),
+];
+for (const [name, flags, skip] of ways) {
+  test(`${name}: it has its arguments, input, output, environment and exit code`, { skip }, (t) => {
+    const program = `
+      import { readFileSync } from 'node:fs';
+      console.log(JSON.stringify([process.argv.slice(2), process.env.NAME, readFileSync(0, 'utf8')]));
+      console.error('a line');
+      process.exitCode = 3;
+    `;
+    const all = [...flags, '--env', 'NAME=a=b'];
+    const { status, stdout, stderr } = run(t, program, all, ['one', '--two']);
+    assert.equal(stderr, 'a line\n');
+    assert.deepEqual(JSON.parse(stdout), [['one', '--two'], 'a=b', 'typed']);
+    assert.equal(status, 3);
+  });
+}
+
+test('the input of a guest arrives whole, whenever it comes', {
+  skip: skipVm('uml'),
+}, async (t) => {
+  const file = join(folder(t), 'program.mjs');
   const program = `
-    import { readFileSync } from 'node:fs';
-    console.log(JSON.stringify([process.argv.slice(2), process.env.NAME, readFileSync(0, 'utf8')]));
-    console.error('a line');
-    process.exitCode = 3;
+    import { createHash } from 'node:crypto';
+    const hash = createHash('sha256');
+    let size = 0;
+    for await (const bytes of process.stdin) {
+      if (size === 0) console.log('begun');
+      size += hash.update(bytes) && bytes.length;
+    }
+    console.log(size, hash.digest('hex'));
   `;
-  const { status, stdout, stderr } = run(t, program, ['--env', 'NAME=a=b'], ['one', '--two']);
-  assert.deepEqual(JSON.parse(stdout), [['one', '--two'], 'a=b', 'typed']);
-  assert.equal(stderr, 'a line\n');
-  assert.equal(status, 3);
+  writeFileSync(file, program);
+  const words = [command, 'sandbox', '--kind', 'vm', '--engine', 'uml', '--', file];
+  const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.after(() => child.kill());
+  const all = randomBytes(60_000);
+  let output = '';
+  const read = new Promise<string>((resolve) => {
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      if (output === '') child.stdin.end(all.subarray(20_000));
+      output += text;
+    });
+    child.stdout.on('end', () => resolve(output));
+  });
+  child.stdin.write(all.subarray(0, 20_000)); // before it has started
+  assert.equal(await read, `begun\n60000 ${createHash('sha256').update(all).digest('hex')}\n`);
 });
 
 test('it reads and writes what the flags name, and nothing else', { skip }, (t) => {
@@ -72,6 +115,12 @@ const wrong: readonly [flags: readonly string[], said: RegExp][] = [
   [['--env', 'NAME'], /--env is "NAME": it must be NAME=VALUE \(OPTION_INVALID\)/],
   [['--allow', 'all'], /allow\[0\] is "all"/],
   [['--network', 'some'], /--network/],
+  [['--kind', 'process'], /--kind/],
+  [['--engine', 'uml'], /--engine is no flag of --kind sandbox/],
+  [['--kind', 'vm', '--max-processes', '1'], /--max-processes is no flag of --kind vm/],
+  [['--kind', 'vm', '--engine', 'xen'], /--engine/],
+  [['--kind', 'vm', '--core', '-1'], /--core/],
+  [['--kind', 'vm', '--kernel', '/no/such/kernel'], /kernel/],
 ];
 for (const [flags, said] of wrong) {
   test(`it refuses ${flags.join(' ')} in one line`, { skip }, (t) => {

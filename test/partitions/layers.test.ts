@@ -2,9 +2,20 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { partitionLayers } from '../../src/worker/index.js';
+import {
+  fillPartition,
+  partitionLayers,
+  sandboxAround,
+  type VmOptions,
+} from '../../src/worker/index.js';
 import { refusalOf } from '../../src/worker/partition/ends.js';
 import { skip } from './support.js';
+
+function around(options: VmOptions) {
+  const vm = fillPartition(options);
+  assert.ok(vm.kind === 'vm');
+  return sandboxAround(vm);
+}
 
 const all = ['manycore-enter', 'bubblewrap', 'namespaces', 'Landlock', 'seccomp', 'control groups'];
 
@@ -42,4 +53,12 @@ test('a refusal for what the system may have again is tried again, any other is 
   assert.equal(codeOf('clone: Cannot allocate memory'), 'EAGAIN');
   assert.equal(codeOf('Landlock: not supported'), 'PARTITION_UNAVAILABLE');
   assert.equal(refusalOf(1, 'another line'), undefined);
+});
+
+test('a guest of User-mode Linux keeps Landlock, whatever is allowed', () => {
+  const allow = ['no-landlock', 'no-cgroup'] as const;
+  const allowed = (engine: 'uml' | 'gvisor'): readonly string[] =>
+    around({ kind: 'vm', engine, allow }).allow;
+  assert.deepEqual(allowed('uml'), ['no-cgroup']);
+  assert.deepEqual(allowed('gvisor'), ['no-landlock', 'no-cgroup']);
 });

@@ -1,10 +1,11 @@
-// Functions in sandboxes of their own, and code that arrives as text.
+// Functions in sandboxes and virtual machines of their own, and code that arrives as text.
 
 import assert from 'node:assert/strict';
+import { release } from 'node:os';
 import { test } from 'node:test';
 import { hasCode } from '../../src/errors.js';
 import { runSource, sandboxed } from '../../src/public.js';
-import { skip } from './support.js';
+import { type Engine, skip, skipVm } from './support.js';
 
 test('a function runs in a sandbox of its own, with its captures', { skip }, async () => {
   const rate = 0.25;
@@ -95,14 +96,23 @@ const wrong: readonly [options: object, named: RegExp][] = [
   [{ memory: 5 }, /memory/],
   [{ memoryMb: 1 }, /memoryMb/],
   [{ read: ['x'] }, /read/],
+  [{ kind: 'process' }, /kind is "process"/],
+  [{ engine: 'uml' }, /engine/],
+  [{ kind: 'vm', network: 'host' }, /network/],
+  [{ kind: 'vm', engine: 'xen' }, /engine/],
+  [{ kind: 'vm', kernel: 'linux' }, /kernel/],
+  [{ kind: 'vm', core: -1 }, /core/],
 ];
 for (const [options, named] of wrong) {
-  test(`runSource refuses ${JSON.stringify(options)}`, { skip }, async () => {
-    await assert.rejects(runSource('1', options), (error) => {
+  test(`runSource and sandboxed refuse ${JSON.stringify(options)}`, { skip }, async () => {
+    const isNamed = (error: unknown): boolean => {
       assert.ok(hasCode(error, 'OPTION_INVALID'));
       assert.match(String(error), named);
       return true;
-    });
+    };
+    await assert.rejects(runSource('1', options), isNamed);
+    if ('args' in options || 'functions' in options) return;
+    assert.throws(() => sandboxed(() => 1, options), isNamed);
   });
 }
 
@@ -113,3 +123,30 @@ test('calls of a function that never answers are limited', { skip }, async () =>
     /reports 1001 times before an answer/,
   );
 });
+
+const engines: readonly Engine[] = ['uml', 'gvisor'];
+for (const engine of engines) {
+  test(`${engine}: sources and functions run in virtual machines, too`, {
+    skip: skipVm(engine),
+  }, async () => {
+    const vm = { kind: 'vm', engine } as const;
+    const rate = 0.25;
+    await using tax = sandboxed((sum: number) => [sum * rate, process.env['MARK']], {
+      ...vm,
+      env: { MARK: engine },
+      timeoutMs: 30_000,
+    });
+    assert.deepEqual(await tax(100), [25, engine]);
+    const functions = { twice: (value: number) => value * 2 };
+    const options = { ...vm, functions, args: { a: 6 }, timeoutMs: 30_000 };
+    const isGuest = `(await import("node:os")).release() !== ${JSON.stringify(release())}`;
+    const count = '(globalThis.count = (globalThis.count ?? 0) + 1)';
+    const source = `[await twice(a), ${isGuest}, ${count}]`;
+    for (let round = 0; round < 2; round += 1) {
+      assert.deepEqual(await runSource(source, options), [12, true, 1]);
+    }
+    await assert.rejects(runSource('() => 1', options), (error) =>
+      hasCode(error, 'PARTITION_CODE'),
+    );
+  });
+}

@@ -22,6 +22,8 @@ const SEGMENT_DEVICE: &str = "/dev/mmapper";
 const BELL_DEVICE: &str = "/dev/ttyS0";
 const ERROR_CONSOLE: &str = "/dev/tty0";
 const OUTPUT_CONSOLE: &str = "/dev/tty1";
+/// The input of a program without a channel (src/worker/partition/guest-input.ts).
+const INPUT_CONSOLE: &str = "/dev/tty2";
 const SEGMENT: RawFd = 3;
 const BELL: RawFd = 4;
 /// User-mode Linux ends with the number in this file.
@@ -125,10 +127,18 @@ fn start_and_wait(given: &Arguments) -> Result<i32, String> {
     let output = open_raw(OUTPUT_CONSOLE)?;
     let errors = open_raw(ERROR_CONSOLE)?;
     let channel = if given.has("channel") { Some(open_channel()?) } else { None };
+    let mut input_line = None;
     let (output_end, output_start) = pipe()?;
     let (errors_end, errors_start) = pipe()?;
-    let input = File::open("/dev/null").map_err(|error| format!("/dev/null: {error}"))?;
-    let input = above_channel(input.into())?;
+    let input = match channel {
+        Some(_) => File::open("/dev/null").map_err(|error| format!("/dev/null: {error}"))?.into(),
+        None => {
+            let (input, writer) = pipe()?;
+            input_line = Some((open_raw(INPUT_CONSOLE)?, File::from(writer)));
+            input
+        }
+    };
+    let input = above_channel(input)?;
     let mut descriptors = vec![(input, 0), (output_start, 1), (errors_start, 2)];
     if let Some((segment, bell)) = channel {
         descriptors.extend([(segment, SEGMENT), (bell, BELL)]);
@@ -136,8 +146,11 @@ fn start_and_wait(given: &Arguments) -> Result<i32, String> {
     let child = start(given, &descriptors)?;
     drop(descriptors);
     keep_awake();
+    if let Some((line, writer)) = input_line {
+        thread::spawn(move || pump_input(line, writer)); // it ends with the guest
+    }
     let pumps = [pump(output_end.into(), output), pump(errors_end.into(), errors)];
-    let code = wait_for(child)?;
+    let code = wait_for_end(child)?;
     // SAFETY: ends all but this process; without one it answers ESRCH.
     unsafe { libc::kill(-1, libc::SIGKILL) };
     pumps.into_iter().for_each(|pump| drop(pump.join()));
@@ -200,7 +213,7 @@ fn keep_awake() {
 }
 
 /// Waits for the program and all that it leaves behind; returns its exit code, as a shell has it.
-fn wait_for(child: libc::pid_t) -> Result<i32, String> {
+fn wait_for_end(child: libc::pid_t) -> Result<i32, String> {
     loop {
         let mut status = 0;
         // SAFETY: `status` is live.
@@ -296,20 +309,62 @@ fn pump(mut from: File, mut to: File) -> JoinHandle<()> {
     })
 }
 
+/// Passes the input of the program on: requests each part, which is a line of hexadecimal digits, until `.` is the end.
+/// The line of the kernel loses what comes before it is open, and more than it has memory for.
+fn pump_input(mut from: File, mut to: File) {
+    let mut bytes = [0; 4 << 10];
+    let mut first = None;
+    let mut is_over = false;
+    let mut is_requested = false;
+    while !is_over {
+        if !is_requested && write_all(&mut from, b"+").is_err() {
+            return;
+        }
+        is_requested = true;
+        let count = match from.read(&mut bytes) {
+            Ok(count) => count,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                wait_for(&from, libc::POLLIN);
+                continue;
+            }
+            Err(_) => return,
+        };
+        is_over = count == 0;
+        let mut ready = Vec::with_capacity(count / 2);
+        for byte in &bytes[..count] {
+            match (digit(*byte), first.take()) {
+                (Some(low), Some(high)) => ready.push(high << 4 | low),
+                (Some(high), None) => first = Some(high),
+                (None, _) if *byte == b'\n' => is_requested = false,
+                (None, _) => is_over = true,
+            }
+        }
+        if to.write_all(&ready).is_err() {
+            return;
+        }
+    }
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).and_then(|digit| digit.try_into().ok())
+}
+
 /// Writes to a terminal that does not block.
 fn write_all(to: &mut File, mut bytes: &[u8]) -> std::io::Result<()> {
     while !bytes.is_empty() {
         match to.write(bytes) {
             Ok(count) => bytes = &bytes[count..],
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => wait_for_room(to),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                wait_for(to, libc::POLLOUT)
+            }
             Err(error) => return Err(error),
         }
     }
     Ok(())
 }
 
-fn wait_for_room(to: &File) {
-    let mut wanted = libc::pollfd { fd: to.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+fn wait_for(file: &File, events: libc::c_short) {
+    let mut wanted = libc::pollfd { fd: file.as_raw_fd(), events, revents: 0 };
     // SAFETY: `wanted` is live.
     unsafe { libc::poll(&mut wanted, 1, 100) };
 }

@@ -2,7 +2,7 @@
 //! becomes `runsc`; `inherit` is the program that runsc starts in it, and becomes the program of the partition.
 //!
 //! The root of the container is a folder that bubblewrap has made. Old versions of runsc pass descriptors 0 to 2 and
-//! no others: the segment travels as 0, the bell as 1, and all output of the program goes to 2.
+//! no others: with `--channel` the segment travels as 0, the bell as 1, and all output of the program goes to 2.
 
 use crate::arguments::Arguments;
 use std::fmt::Write;
@@ -34,17 +34,22 @@ pub fn start(given: &Arguments) -> Result<i32, String> {
     Err(format!("{RUNSC} cannot be started: {error}"))
 }
 
-/// Moves the channel to descriptors 3 and 4, sets the limit of files, and becomes the program.
+/// Moves a channel to descriptors 3 and 4, sets the limit of files, and becomes the program.
 pub fn inherit(given: &Arguments) -> Result<i32, String> {
     if let Some(bytes) = given.number("file-bytes")? {
         crate::enter::limit(libc::RLIMIT_FSIZE, bytes, "the size of files")?;
     }
-    let null = fs::File::open("/dev/null").map_err(|error| format!("/dev/null: {error}"))?;
-    for (from, to) in [(0, 3), (1, 4), (2, 1)] {
-        move_descriptor(from, to)?;
-    }
     let (program, args) = given.program.split_first().ok_or("there is no program")?;
-    let error = Command::new(program).args(args).stdin(null).exec();
+    let mut command = Command::new(program);
+    command.args(args);
+    if given.has("channel") {
+        let null = fs::File::open("/dev/null").map_err(|error| format!("/dev/null: {error}"))?;
+        for (from, to) in [(0, 3), (1, 4), (2, 1)] {
+            move_descriptor(from, to)?;
+        }
+        command.stdin(null);
+    }
+    let error = command.exec();
     Err(format!("{program} cannot be started: {error}"))
 }
 
@@ -61,8 +66,10 @@ fn move_descriptor(from: i32, to: i32) -> Result<(), String> {
 fn container(given: &Arguments) -> Result<String, String> {
     let file_bytes: u64 = given.number("file-bytes")?.ok_or("there is no limit of files")?;
     let limit = file_bytes.to_string();
-    let own = [ENTER, "inherit", "--file-bytes", &limit, "--"];
-    let args = list(own.into_iter().chain(given.program.iter().map(String::as_str)));
+    let own = [ENTER, "inherit", "--file-bytes", &limit];
+    let channel = given.has("channel").then_some("--channel");
+    let program = given.program.iter().map(String::as_str);
+    let args = list(own.into_iter().chain(channel).chain(["--"]).chain(program));
     let variables: Vec<String> =
         std::env::vars().map(|(name, value)| format!("{name}={value}")).collect();
     let env = list(variables.iter().map(String::as_str));
@@ -127,10 +134,14 @@ mod tests {
     #[test]
     fn the_folders_in_tmp_and_those_to_write_are_mounted() {
         let words = ["--file-bytes", "9", "--read", "/a", "--read", "/tmp/b", "--write", "/c"];
-        let words = words.iter().chain(&["--", "node", "x"]).map(|&word| word.to_owned());
+        let words = words
+            .iter()
+            .chain(&["--channel"])
+            .chain(&["--", "node", "x"])
+            .map(|&word| word.to_owned());
         let made = container(&Arguments::parse(words).expect("well formed")).expect("made");
         assert!(made.contains(
-            r#""args":["/.manycore/enter","inherit","--file-bytes","9","--","node","x"]"#
+            r#""args":["/.manycore/enter","inherit","--file-bytes","9","--channel","--","node","x"]"#
         ));
         assert!(
             made.contains(

@@ -23,6 +23,8 @@ pub const OUTER_TMP: &str = "/.manycore/tmp";
 /// Descriptors of the channel: the segment, and the socket that is its bell.
 const SEGMENT: u32 = 3;
 const BELL: u32 = 4;
+/// Descriptor of the input of a program without a channel (src/worker/partition/guest-input.ts).
+const INPUT: u32 = 3;
 
 /// The command that starts the kernel, for the program of `given`. It writes the file for the guest.
 pub fn command(given: &Arguments, kernel: &str) -> Result<Command, String> {
@@ -76,6 +78,8 @@ fn parameters(memory_mb: u32, has_channel: bool) -> Vec<String> {
     if has_channel {
         words.push(format!("iomem=mmapper,/proc/self/fd/{SEGMENT}"));
         words.push(format!("ssl0=fd:{BELL},fd:{BELL}"));
+    } else {
+        words.push(format!("con2=fd:{INPUT},fd:{INPUT}"));
     }
     words.push("guest".to_owned()); // the argument of `init`
     words

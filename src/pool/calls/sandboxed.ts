@@ -1,32 +1,40 @@
-// Calls in sandboxes of their own: a function whose code is not trusted, and code that arrives as text.
-// Not here: the sandbox (worker/partition/), pools of sandboxes (`new Pool({ worker: { kind: 'sandbox' } })`).
+// Calls in partitions of their own: a function whose code is not trusted, and code that arrives as text.
+// Not here: the partition (worker/partition/), pools of partitions (`new Pool({ worker: { kind: 'sandbox' } })`).
 
 import type { AnyFunction } from '../../context/index.js';
 import { CodedError } from '../../errors.js';
-import { invalid, jsonOf, messageOf, notFunction, ownOptions } from '../../lib/index.js';
+import { invalid, jsonOf, messageOf, notFunction, ownOf, ownOptions } from '../../lib/index.js';
 import {
-  fillSandbox,
+  fillPartition,
   grantedCores,
+  partitionKindOption,
   type SandboxOptions,
   sandboxOptionNames,
+  type VmOptions,
+  vmOptionNames,
 } from '../../worker/index.js';
 import { type CallOptions, fillCallOptions } from '../options.js';
 import { Pool, type TaskResult } from '../pool.js';
 
-/** Options of a sandbox, and of each call in it. */
-export interface SandboxedOptions
-  extends Omit<SandboxOptions, 'kind'>,
-    Pick<CallOptions, 'timeoutMs' | 'signal'> {}
+/** Options of a sandbox or, with `kind: 'vm'`, of a virtual machine, and of each call in it. */
+export type SandboxedOptions = (
+  | (Omit<SandboxOptions, 'kind'> & { readonly kind?: 'sandbox' | undefined })
+  | VmOptions
+) &
+  Pick<CallOptions, 'timeoutMs' | 'signal'>;
 
-/** A function that runs in a sandbox of its own. */
+/** A function that runs in a partition of its own. */
 export interface SandboxedFunction<A extends unknown[], R> extends AsyncDisposable {
   (...args: A): Promise<TaskResult<R>>;
-  /** Ends the sandbox after the calls; it ends with the program, too, and after 10 s without a call. */
+  /** Ends the partition after the calls; it ends with the program, too, and after 10 s without a call. */
   close(): Promise<void>;
 }
 
 /** Options of `runSource`. */
-export interface SourceOptions extends SandboxedOptions {
+export type SourceOptions = SandboxedOptions & SourceValues;
+
+/** Values and functions of the program, for code that arrives as text. */
+export interface SourceValues {
   /** Values by the names that the code has for them. Default: none. */
   readonly args?: Readonly<Record<string, unknown>> | undefined;
   /**
@@ -38,23 +46,22 @@ export interface SourceOptions extends SandboxedOptions {
 
 const callNames = ['timeoutMs', 'signal'] as const;
 const sourceNames = ['args', 'functions'] as const;
-const sandboxedNames: ReadonlySet<string> = new Set([...sandboxOptionNames, ...callNames]);
-const allNames: ReadonlySet<string> = new Set([...sandboxedNames, ...sourceNames]);
+const optionNames = { sandbox: sandboxOptionNames, vm: vmOptionNames } as const;
 /** Time for code that arrives as text: most of it computes a value, or goes on for ever. */
 const sourceTimeoutMs = 5000;
 
 /**
- * Returns `fn` as a function that runs in a sandbox of its own, with everything that it captured; see
- * `SandboxOptions`. Throws `OPTION_INVALID`, `TASK_NOT_FUNCTION`, `PARTITION_UNAVAILABLE`.
+ * Returns `fn` as a function that runs in a sandbox or virtual machine of its own, with everything that it captured;
+ * see `SandboxOptions` and `VmOptions`. Throws `OPTION_INVALID`, `TASK_NOT_FUNCTION`, `PARTITION_UNAVAILABLE`.
  */
 export function sandboxed<A extends unknown[], R>(
   fn: (...args: A) => R,
   options: SandboxedOptions = {},
 ): SandboxedFunction<A, R> {
   if (typeof fn !== 'function') throw notFunction('fn', fn);
-  const given = ownOptions('the options of sandboxed()', options, sandboxedNames);
+  const given = optionsOf('sandboxed()', options, callNames);
   const call = callOf(given);
-  const pool = new Pool({ worker: sandboxOf(given), size: { min: 0, max: 1 }, graceMs: 0 });
+  const pool = new Pool({ worker: workerOf(given), size: { min: 0, max: 1 }, graceMs: 0 });
   const close = (): Promise<void> => pool.close();
   return Object.assign((...args: A) => pool.with(call).run(fn, ...args), {
     close,
@@ -63,13 +70,13 @@ export function sandboxed<A extends unknown[], R>(
 }
 
 /**
- * Runs `source`, an expression or the body of an async function, in a sandbox that is used for nothing else, and
- * resolves with its result, which is data. Rejects with what it throws, and as `Pool.run`; `timeoutMs` is 5 s by
+ * Runs `source`, an expression or the body of an async function, in a sandbox or virtual machine that is used for
+ * nothing else, and resolves with its result, which is data. Rejects with what it throws, and as `Pool.run`; `timeoutMs` is 5 s by
  * default. Throws `OPTION_INVALID`, `PARTITION_UNAVAILABLE`.
  */
 export async function runSource(source: string, options: SourceOptions = {}): Promise<unknown> {
   if (typeof source !== 'string') throw invalid('source', source, 'a text');
-  const given = ownOptions('the options of runSource()', options, allNames);
+  const given = optionsOf('runSource()', options, [...callNames, ...sourceNames]);
   const { args = {}, functions = {}, timeoutMs = sourceTimeoutMs } = given;
   const call = callOf({ ...given, timeoutMs });
   const [values, offered] = [entriesOf('args', args), entriesOf('functions', functions)];
@@ -94,10 +101,10 @@ const poolsOfSources = new Map<string, Pool>();
 /** More pools than these are closed: each keeps a sandbox that waits. */
 const maxPoolsOfSources = 8;
 
-/** One sandbox is used once, and another one waits for the next call. */
+/** One partition is used once, and another one waits for the next call. */
 function poolOfSources(options: SandboxedOptions): Pool {
-  const worker = sandboxOf(options);
-  const key = jsonOf(fillSandbox(worker));
+  const worker = workerOf(options);
+  const key = jsonOf(fillPartition(worker));
   const known = poolsOfSources.get(key);
   if (known !== undefined) {
     poolsOfSources.delete(key);
@@ -121,9 +128,20 @@ function poolOfSources(options: SandboxedOptions): Pool {
   return made;
 }
 
-function sandboxOf(given: SourceOptions): SandboxOptions {
-  const { timeoutMs: _, signal: __, args: ___, functions: ____, ...sandbox } = given;
-  return { ...sandbox, kind: 'sandbox' };
+/** Checks the names of the options: those of one kind are none of the other. */
+function optionsOf<Options extends SandboxedOptions>(
+  caller: string,
+  options: Options,
+  others: readonly string[],
+): Options {
+  const what = `the options of ${caller}`;
+  const kind = partitionKindOption('kind', Object(ownOf(options)).kind);
+  return ownOptions(what, options, new Set([...optionNames[kind], ...others]));
+}
+
+function workerOf(given: SourceOptions): SandboxOptions | VmOptions {
+  const { timeoutMs: _, signal: __, args: ___, functions: ____, ...worker } = given;
+  return worker.kind === 'vm' ? worker : { ...worker, kind: 'sandbox' };
 }
 
 function callOf({ timeoutMs, signal }: SandboxedOptions): CallOptions {

@@ -13,7 +13,7 @@ export interface Guest extends GuestTools {
   readonly fileMb: number;
   /** The core that it stays on. */
   readonly core: number | undefined;
-  /** True: it gets the two descriptors of a channel. */
+  /** True: it gets the two descriptors of a channel. False: it gets input. */
   readonly hasChannel: boolean;
 }
 
@@ -38,40 +38,47 @@ export function guestHeapMb({ memoryMb }: FilledVm): number {
   return Math.floor(memoryMb * heapShare);
 }
 
-/** Returns the guest of a worker; at its end follows `leaveCore`. Throws `PARTITION_UNAVAILABLE`. */
-export function guestOf(vm: FilledVm): Guest {
+/** Returns a guest for one program; at its end follows `leaveCore`. Throws `PARTITION_UNAVAILABLE`. */
+export function guestOf(vm: FilledVm, hasChannel: boolean): Guest {
   const { memoryMb, fileMb, core } = vm;
   const tools = guestTools(vm.kernel);
-  return { ...tools, memoryMb, fileMb, core: takeCore(core), hasChannel: true };
+  return { ...tools, memoryMb, fileMb, core: takeCore(core), hasChannel };
 }
 
 /** Guests of this thread by their core. */
 const guestsByCore = new Map<number, number>();
 const guestsOn = (core: number): number => guestsByCore.get(core) ?? 0;
 
-/** `each`: the core that has the fewest guests. */
+/** `each`: the core that has the fewest guests. Programs with one guest each begin at different cores. */
 function takeCore(wanted: FilledVm['core']): number | undefined {
-  const [core] =
-    wanted === 'each'
-      ? requireNative()
-          .allowedCores()
-          .sort((a, b) => guestsOn(a) - guestsOn(b))
-      : [wanted];
+  const [core] = wanted === 'each' ? coresByGuests() : [wanted];
   if (core !== undefined) guestsByCore.set(core, guestsOn(core) + 1);
   return core;
 }
 
-export function leaveCore(core: number): void {
-  guestsByCore.set(core, guestsOn(core) - 1);
+function coresByGuests(): number[] {
+  const cores = requireNative().allowedCores();
+  const first = process.pid % cores.length;
+  const inTurn = [...cores.slice(first), ...cores.slice(0, first)];
+  return inTurn.sort((a, b) => guestsOn(a) - guestsOn(b));
 }
 
-/** Returns the sandbox around a guest. The memory of one on User-mode Linux is a file in its /tmp. */
+export function leaveCore(core: number | undefined): void {
+  if (core !== undefined) guestsByCore.set(core, guestsOn(core) - 1);
+}
+
+/**
+ * Returns the sandbox around a guest. The memory of one on User-mode Linux is a file in its /tmp, and it has Landlock
+ * whatever is allowed (`guestTools`).
+ */
 export function sandboxAround(vm: FilledVm): FilledSandbox {
   const { read, write, env, memoryMb, fileMb, resultMb, outputMb, allow } = vm;
+  const isGvisor = engineOf(vm) === 'gvisor';
   return {
     ...{ kind: 'sandbox', network: 'none', cpuPercent: 100 },
-    maxProcesses: engineOf(vm) === 'gvisor' ? gvisorProcesses : 0,
-    ...{ read, write, env, resultMb, outputMb, allow },
+    maxProcesses: isGvisor ? gvisorProcesses : 0,
+    ...{ read, write, env, resultMb, outputMb },
+    allow: isGvisor ? allow : allow.filter((layer) => layer !== 'no-landlock'),
     memoryMb: memoryMb + outsideMb,
     fileMb: Math.max(memoryMb + kernelMb, fileMb),
   };

@@ -14,8 +14,15 @@ const root = '/.manycore/root';
 const runsc = '/.manycore/runsc';
 const mib = 2 ** 20;
 
-/** `fileMb`: that of the options. Returns the program to start, and its arguments. Throws `PARTITION_UNAVAILABLE`. */
-export function gvisorLine(program: SandboxedProgram, fileMb: number): string[] {
+/**
+ * `fileMb`: that of the options. `hasChannel`: descriptors 0 and 1 are a channel. Returns the program to start, and its arguments. Throws
+ * `PARTITION_UNAVAILABLE`.
+ */
+export function gvisorLine(
+  program: SandboxedProgram,
+  fileMb: number,
+  hasChannel: boolean,
+): string[] {
   const { sandbox, command } = program;
   const { enter, bubblewrap } = partitionTools(sandbox.allow);
   const own = { from: enter, to: guestEnter };
@@ -27,12 +34,14 @@ export function gvisorLine(program: SandboxedProgram, fileMb: number): string[] 
     ...['--uid', '0', '--gid', '0', '--hostname', 'partition', '--cap-add', 'ALL'],
     ...variables(sandbox),
     ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--tmpfs', '/run'],
-    ...[...nodeFiles(), own, { from: runscPath(), to: runsc }].flatMap(bound),
     ...[...shown, own].map(inRoot).flatMap(bound),
+    // `enter` itself needs the loader and its libraries, too.
+    ...nodeFiles().flatMap(({ to }) => ['--symlink', root + to, to]),
+    ...[own, { from: runscPath(), to: runsc }].flatMap(bound),
     ...sandbox.write.flatMap((path) => ['--dir', root + path, '--bind', path, root + path]),
     ...['proc', 'dev', 'sys', 'tmp'].flatMap((name) => ['--dir', `${root}/${name}`]),
     ...['--remount-ro', '/', '--', guestEnter, 'gvisor'],
-    ...['--file-bytes', `${fileMb * mib}`],
+    ...['--file-bytes', `${fileMb * mib}`, ...(hasChannel ? ['--channel'] : [])],
     ...shown.flatMap(({ to }) => ['--read', to]),
     ...sandbox.write.flatMap((path) => ['--write', path]),
     ...['--', ...command],

@@ -47,7 +47,11 @@ export function partitionTools(allow: readonly MissingLayer[]): PartitionTools {
   return tools;
 }
 
-/** Returns the programs for guests. `kernel`: that of the options. Throws `PARTITION_UNAVAILABLE`. */
+/**
+ * Returns the programs for guests. `kernel`: that of the options. Throws `PARTITION_UNAVAILABLE`, also without
+ * Landlock, whatever the options allow: without it a guest could trace the process of bubblewrap beside it, which has no
+ * filter.
+ */
 export function guestTools(kernel: string | undefined): GuestTools {
   if (process.arch !== 'x64') {
     throw unavailable(`guests need an x64 machine, and this is ${process.arch}`);
@@ -59,6 +63,13 @@ export function guestTools(kernel: string | undefined): GuestTools {
     );
   }
   if (!isProgram(found)) throw unavailable(`the kernel ${found} is no program`);
+  known ??= find();
+  const landlock = layersOf(known.layers).find(({ allow }) => allow === 'no-landlock');
+  if (landlock?.problem !== undefined) {
+    throw unavailable(
+      `User-mode Linux needs Landlock, and ${landlock.problem}: use engine 'gvisor'`,
+    );
+  }
   const clock = guestClockPath();
   if (!existsSync(clock)) throw unavailable(notBuilt(clock));
   return { kernel: found, clock };

@@ -116,29 +116,26 @@ const vmReaders = {
   allow: inWorker(missing),
 } satisfies Readers<VmOptions>;
 
-/** The names of all options but `kind`. */
-export const sandboxOptionNames: readonly string[] = Object.keys(sandboxReaders).filter(
-  (name) => name !== 'kind',
-);
+/** The names of all options. */
+export const sandboxOptionNames: readonly string[] = Object.keys(sandboxReaders);
+export const vmOptionNames: readonly string[] = Object.keys(vmReaders);
 
 export type FilledSandbox = Read<typeof sandboxReaders>;
-
-/** Checks and fills the options of a partition. Throws `OPTION_INVALID`. */
-export function fillSandbox(options: SandboxOptions): FilledSandbox {
-  return readOptions('the options of worker', options, sandboxReaders);
-}
 
 export type FilledVm = Read<typeof vmReaders>;
 
 export type FilledPartition = FilledSandbox | FilledVm;
 
-/** The same for a partition of either kind. */
+/** Checks and fills the options of a partition. Throws `OPTION_INVALID`. */
 export function fillPartition(options: SandboxOptions | VmOptions): FilledPartition {
   const given = ownOf(options);
   return given.kind === 'vm'
     ? readOptions('the options of worker', given, vmReaders)
-    : fillSandbox(given);
+    : readOptions('the options of worker', given, sandboxReaders);
 }
+
+/** Returns the kind that was given for a partition; `sandbox` by default. Throws `OPTION_INVALID`. */
+export const partitionKindOption = choiceOption(['sandbox', 'vm']);
 
 function kernelOf(name: string, given: unknown): string | undefined {
   return given === undefined ? undefined : pathOf(name, given);

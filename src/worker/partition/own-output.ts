@@ -18,3 +18,8 @@ export function passOutput(text: string, stream: 'stdout' | 'stderr'): void {
   const to = stream === 'stdout' ? process.stdout : process.stderr;
   to.write(printable(text));
 }
+
+/** Returns the last line that is not empty; `undefined`: there is none. */
+export function lastLine(text: string): string | undefined {
+  return text.split('\n').findLast((line) => line.trim() !== '');
+}

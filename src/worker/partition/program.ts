@@ -1,13 +1,16 @@
-// A program of the user in a sandbox, with this process's input and output: `manycore sandbox`.
+// A program of the user in a partition, with this process's input and output: `manycore sandbox`.
 
 import { type SpawnOptions, spawn } from 'node:child_process';
+import { Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { defer, ownOf } from '../../lib/index.js';
 import type { ReachedLimit } from '../types.js';
-import { commandLine, heapMb } from './command-line.js';
-import { limitOf, textOf } from './ends.js';
+import { limitOf, refusalOf, textOf } from './ends.js';
 import { nodeFiles, packageFilesAbove } from './files.js';
-import { fillSandbox, type SandboxOptions } from './options.js';
+import { passInput } from './guest-input.js';
+import { fillPartition, type SandboxOptions, type VmOptions } from './options.js';
+import { lastLine } from './own-output.js';
+import { partitionStart } from './start-line.js';
 
 export interface ProgramEnd {
   /** The code that a shell would have: 128 and the number of a signal that has ended it. */
@@ -16,36 +19,38 @@ export interface ProgramEnd {
   readonly limit: ReachedLimit | undefined;
 }
 
-/** Descriptor of stderr: the program gets none behind it. */
-const lastFd = 2;
-
 /**
  * Runs the module in `file` with `args`; it can read the folder of that file. SIGINT and SIGTERM end it. Throws
  * `OPTION_INVALID`, `PARTITION_UNAVAILABLE`.
  */
-export async function runInSandbox(
+export async function runInPartition(
   file: string,
   args: readonly string[],
-  options: SandboxOptions,
+  options: SandboxOptions | VmOptions,
   onOutput: (text: string, stream: 'stdout' | 'stderr') => void,
 ): Promise<ProgramEnd> {
   const folder = dirname(file);
-  const sandbox = fillSandbox(options);
+  const partition = fillPartition(options);
   const own = [folder, ...packageFilesAbove(folder)].map((path) => ({ from: path, to: path }));
-  const [program = '', ...words] = commandLine({
-    sandbox,
-    bindings: [...nodeFiles(), ...own],
-    lastFd,
-    command: [process.execPath, `--max-old-space-size=${heapMb(sandbox)}`, file, ...args],
+  const { line, stdio, inputFd, leave } = partitionStart(partition, {
+    bindings: nodeFiles(),
+    shown: own,
+    words: [file, ...args],
+    maxHeapMb: 0,
+    channel: undefined,
   });
-  const spawnOptions: SpawnOptions = {
-    stdio: ['inherit', 'pipe', 'pipe', 'pipe'],
-    env: {},
-  };
+  const [program = '', ...words] = line;
+  const spawnOptions: SpawnOptions = { stdio: [...stdio], env: {} };
   const child = spawn(program, words, ownOf(spawnOptions));
+  const input = inputFd === undefined ? undefined : child.stdio[inputFd];
+  const endInput = input instanceof Socket ? passInput(process.stdin, input) : () => {};
   const status = textOf(child.stdio.at(-1));
+  let last = '';
   child.stdout?.setEncoding('utf8').on('data', (text: string) => onOutput(text, 'stdout'));
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => onOutput(text, 'stderr'));
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    last = lastLine(text) ?? last;
+    onOutput(text, 'stderr');
+  });
   const end = (): void => void child.kill('SIGTERM');
   process.on('SIGINT', end).on('SIGTERM', end);
   const { promise, resolve, reject } = defer<number>();
@@ -53,8 +58,12 @@ export async function runInSandbox(
   child.once('close', (code) => resolve(code ?? 1));
   try {
     const exitCode = await promise;
-    return { exitCode, limit: limitOf(await status, exitCode, sandbox, '') };
+    const refusal = refusalOf(exitCode, last);
+    if (refusal !== undefined) throw refusal;
+    return { exitCode, limit: limitOf(await status, exitCode, partition, last) };
   } finally {
     process.off('SIGINT', end).off('SIGTERM', end);
+    endInput();
+    leave();
   }
 }
