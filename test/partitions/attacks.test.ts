@@ -5,31 +5,16 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import fs, { mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import fs from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import type { Pool, SandboxOptions } from '../../src/public.js';
+import type { SandboxOptions } from '../../src/public.js';
 import { isRunning, waitFor } from '../support/index.js';
-import { codeOf, forger, groups, outcome, sandboxPool, sandboxProcesses, skip } from './support.js';
+import { assertWell, silence } from './hostile.js';
+import { codeOf, forger, outcome, sandboxPool, skip } from './support.js';
 
 type Limits = Omit<SandboxOptions, 'kind'>;
-
-/** The program goes on, and when the pool is gone nothing of its sandboxes is left. */
-async function assertWell(pool: Pool): Promise<void> {
-  assert.equal(await pool.run(() => 1), 1);
-  assert.equal(Reflect.get({}, 'polluted'), undefined);
-  await pool.destroy();
-  await waitFor(() => sandboxProcesses().length === 0 && groups().length === 0);
-}
-
-function folder(t: TestContext): string {
-  const path = realpathSync(mkdtempSync(join(tmpdir(), 'manycore-partition-')));
-  t.after(() => rmSync(path, { recursive: true }));
-  return path;
-}
 
 interface Attempt {
   /** The layer that refuses, and what is refused. */
@@ -321,66 +306,6 @@ test('a loopback of its own: nothing of this program can be reached', { skip }, 
   }
 });
 
-test('a folder to read or write shows nothing around it', { skip }, async (t) => {
-  const [read, write, secret] = [folder(t), folder(t), folder(t)];
-  writeFileSync(join(secret, 'key'), 'secret');
-  writeFileSync(join(read, 'file'), 'given');
-  for (const at of [read, write]) symlinkSync(secret, join(at, 'out'));
-  const pool = sandboxPool(t, { read: [read], write: [write] });
-  const seen = await pool.run(
-    async (from, to) => ({
-      read: fs.readFileSync(`${from}/file`, 'utf8'),
-      changed: await outcome(() => fs.appendFileSync(`${from}/file`, 'x')),
-      made: await outcome(() => fs.writeFileSync(`${from}/new`, 'x')),
-      removed: await outcome(() => fs.unlinkSync(`${from}/file`)),
-      written: await outcome(() => fs.writeFileSync(`${to}/new`, 'x')),
-      followed: await outcome(() => fs.readFileSync(`${to}/out/key`)),
-      followedFromRead: await outcome(() => fs.readFileSync(`${from}/out/key`)),
-      throughLink: await outcome(() => fs.writeFileSync(`${to}/out/new`, 'x')),
-      above: await outcome(() => fs.readdirSync(`${to}/..`).length),
-      moved: await outcome(() => fs.renameSync(`${to}/new`, `${from}/moved`)),
-      aside: await outcome(() => fs.renameSync(`${to}/new`, `${to}/../${'aside'}`)),
-    }),
-    read,
-    write,
-  );
-  assert.deepEqual(seen, {
-    read: 'given',
-    changed: 'EROFS',
-    made: 'EROFS',
-    removed: 'EROFS',
-    written: 'done',
-    followed: 'ENOENT',
-    followedFromRead: 'ENOENT',
-    throughLink: 'ENOENT',
-    above: 'done',
-    moved: 'EXDEV',
-    aside: 'EXDEV',
-  });
-  await assertWell(pool);
-  assert.equal(fs.readFileSync(join(read, 'file'), 'utf8'), 'given');
-});
-
-test('a link that is left as package.json is not followed by the next start', {
-  skip,
-}, async (t) => {
-  const [write, secret] = [folder(t), folder(t)];
-  writeFileSync(join(secret, 'key'), 'secret');
-  const limits: Limits = { read: [write], write: [write], allow: ['no-seccomp', 'no-landlock'] };
-  const pool = sandboxPool(t, limits);
-  // Below /tmp the target is there on both sides.
-  await pool.run(
-    (at, to) => fs.symlinkSync(to, `${at}/package.json`),
-    write,
-    `../${secret.split('/').at(-1)}/key`,
-  );
-  await pool.destroy();
-  const next = sandboxPool(t, limits);
-  const path = join(secret, 'key');
-  assert.equal(await next.run((at) => outcome(() => fs.readFileSync(at)), path), 'ENOENT');
-  await assertWell(next);
-});
-
 /** Ends of sandboxes by what they do. `seen` is in the error, `run` never answers. */
 const ends: readonly {
   name: string;
@@ -605,11 +530,6 @@ function killFirst(): void {
 function killAll(): void {
   if (process.getuid?.() !== 65_534) throw new Error('it is in no sandbox');
   process.kill(-1, 'SIGKILL');
-}
-
-/** Never ends. */
-function silence(): Promise<never> {
-  return new Promise(() => {});
 }
 
 /** Keeps this process, whatever manycore does. */

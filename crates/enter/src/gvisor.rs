@@ -30,7 +30,9 @@ pub fn start(given: &Arguments) -> Result<i32, String> {
     let mut command = Command::new(RUNSC);
     command.args(["--rootless", "--root", STATE, "--network=none", "--platform=ptrace"]);
     command.args(["--ignore-cgroups", "run", "--bundle", BUNDLE, "partition"]);
-    let error = command.env_clear().exec();
+    command.env_clear();
+    crate::system_calls::restrict_gvisor()?;
+    let error = command.exec();
     Err(format!("{RUNSC} cannot be started: {error}"))
 }
 

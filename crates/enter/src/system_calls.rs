@@ -1,6 +1,7 @@
 //! The system calls that a partition may make, by seccomp (<https://docs.kernel.org/userspace-api/seccomp_filter.html>).
 //! Node with worker threads needs no others; any other is refused with EPERM, so that code sees an error and goes on.
 
+use crate::call_lists::{KERNEL, NETWORK, OLDER, PLAIN};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch, apply_filter,
@@ -8,161 +9,6 @@ use seccompiler::{
 use std::collections::BTreeMap;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
-
-/// Calls that are allowed whatever their arguments.
-const PLAIN: &[i64] = &[
-    libc::SYS_brk,
-    libc::SYS_capget,
-    libc::SYS_clock_getres,
-    libc::SYS_clock_gettime,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_close,
-    libc::SYS_dup,
-    libc::SYS_dup3,
-    libc::SYS_epoll_create1,
-    libc::SYS_epoll_ctl,
-    libc::SYS_epoll_pwait,
-    libc::SYS_eventfd2,
-    libc::SYS_execve,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-    libc::SYS_faccessat,
-    libc::SYS_faccessat2,
-    libc::SYS_fadvise64,
-    libc::SYS_fallocate,
-    libc::SYS_fcntl,
-    libc::SYS_fdatasync,
-    libc::SYS_fstat,
-    libc::SYS_fsync,
-    libc::SYS_ftruncate,
-    libc::SYS_futex,
-    libc::SYS_get_mempolicy,
-    libc::SYS_getcpu,
-    libc::SYS_getcwd,
-    libc::SYS_getdents64,
-    libc::SYS_getegid,
-    libc::SYS_geteuid,
-    libc::SYS_getgid,
-    libc::SYS_getpid,
-    libc::SYS_getppid,
-    libc::SYS_getrandom,
-    libc::SYS_getrusage,
-    libc::SYS_getsockname,
-    libc::SYS_getsockopt,
-    libc::SYS_gettid,
-    libc::SYS_gettimeofday,
-    libc::SYS_getuid,
-    libc::SYS_kill,
-    libc::SYS_lseek,
-    libc::SYS_madvise,
-    libc::SYS_membarrier,
-    libc::SYS_memfd_create,
-    libc::SYS_mkdirat,
-    libc::SYS_mmap,
-    libc::SYS_mprotect,
-    libc::SYS_mremap,
-    libc::SYS_munmap,
-    libc::SYS_nanosleep,
-    libc::SYS_newfstatat,
-    libc::SYS_openat,
-    libc::SYS_pipe2,
-    libc::SYS_pkey_alloc,
-    libc::SYS_pkey_mprotect,
-    libc::SYS_ppoll,
-    libc::SYS_pread64,
-    libc::SYS_preadv,
-    libc::SYS_prlimit64,
-    libc::SYS_pselect6,
-    libc::SYS_pwrite64,
-    libc::SYS_pwritev,
-    libc::SYS_read,
-    libc::SYS_readlinkat,
-    libc::SYS_readv,
-    libc::SYS_renameat,
-    libc::SYS_renameat2,
-    libc::SYS_restart_syscall,
-    libc::SYS_rseq,
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_sched_getaffinity,
-    libc::SYS_sched_getparam,
-    libc::SYS_sched_getscheduler,
-    libc::SYS_sched_setaffinity,
-    libc::SYS_sched_yield,
-    libc::SYS_set_robust_list,
-    libc::SYS_set_tid_address,
-    libc::SYS_setitimer,
-    libc::SYS_shutdown,
-    libc::SYS_sigaltstack,
-    libc::SYS_statx,
-    libc::SYS_sysinfo,
-    libc::SYS_tgkill,
-    libc::SYS_timerfd_create,
-    libc::SYS_timerfd_settime,
-    libc::SYS_uname,
-    libc::SYS_unlinkat,
-    libc::SYS_utimensat,
-    libc::SYS_wait4,
-    libc::SYS_write,
-    libc::SYS_writev,
-];
-
-/// The older calls of this architecture; newer ones have none.
-#[cfg(target_arch = "x86_64")]
-const OLDER: &[i64] = &[
-    libc::SYS_access,
-    libc::SYS_arch_prctl,
-    libc::SYS_dup2,
-    libc::SYS_epoll_wait,
-    libc::SYS_getrlimit,
-    libc::SYS_lstat,
-    libc::SYS_mkdir,
-    libc::SYS_open,
-    libc::SYS_poll,
-    libc::SYS_readlink,
-    libc::SYS_rename,
-    libc::SYS_rmdir,
-    libc::SYS_select,
-    libc::SYS_stat,
-    libc::SYS_unlink,
-];
-#[cfg(not(target_arch = "x86_64"))]
-const OLDER: &[i64] = &[];
-
-/// Calls of a network; `socket` is limited to its own families.
-const NETWORK: &[i64] = &[
-    libc::SYS_accept4,
-    libc::SYS_bind,
-    libc::SYS_connect,
-    libc::SYS_getpeername,
-    libc::SYS_listen,
-    libc::SYS_recvfrom,
-    libc::SYS_recvmmsg,
-    libc::SYS_recvmsg,
-    libc::SYS_sendmmsg,
-    libc::SYS_sendmsg,
-    libc::SYS_sendto,
-    libc::SYS_setsockopt,
-];
-
-/// Calls of a guest kernel beside those of the programs that it serves. Its processes are processes here, too, and
-/// it traces them: they are its children, with the same filter.
-#[cfg(target_arch = "x86_64")]
-const KERNEL: &[i64] = &[
-    libc::SYS_epoll_create,
-    libc::SYS_ptrace,
-    libc::SYS_rt_sigsuspend,
-    libc::SYS_statfs,
-    libc::SYS_timer_create,
-    libc::SYS_timer_gettime,
-    libc::SYS_timer_settime,
-    libc::SYS_setsid,
-];
-
-/// There is no such kernel for other processors.
-#[cfg(not(target_arch = "x86_64"))]
-const KERNEL: &[i64] = &[];
 
 /// The requests of `ioctl` that libuv makes of files and terminals.
 #[allow(clippy::unnecessary_cast)] // other C libraries have other types
@@ -179,6 +25,28 @@ const PRCTLS: [u64; 3] =
 /// All flags of `clone` that make namespaces.
 const NAMESPACES: u64 = 0x7e02_0000;
 const THREAD: u64 = libc::CLONE_THREAD as u64;
+/// The bits of a mode by which a file gives the rights of its owner, and their value: a file in a folder of `write` is
+/// one of the starter, and stays.
+const PLAIN_MODE: (u64, u64) = ((libc::S_ISUID | libc::S_ISGID) as u64, 0);
+/// Calls that leave more than data in a folder of `write`: links which the program may follow, files with the rights of
+/// their owner, and other kinds of files.
+const LEAVING: &[i64] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    libc::SYS_fsetxattr,
+    libc::SYS_linkat,
+    libc::SYS_lsetxattr,
+    libc::SYS_mknodat,
+    libc::SYS_setxattr,
+    libc::SYS_symlinkat,
+];
+/// The older names of the same.
+#[cfg(target_arch = "x86_64")]
+const LEAVING_OLDER: &[i64] =
+    &[libc::SYS_chmod, libc::SYS_link, libc::SYS_mknod, libc::SYS_symlink];
+#[cfg(not(target_arch = "x86_64"))]
+const LEAVING_OLDER: &[i64] = &[];
 
 /// Needs of a program beside computing and reading files.
 pub struct Wanted {
@@ -203,17 +71,34 @@ pub fn restrict(wanted: Wanted) -> Result<(), String> {
     install(rules, refused, SeccompAction::Allow).map_err(|error| failed(&error))
 }
 
+/// Refuses gVisor, which has a filter of its own, the calls by which its guest would leave more than data outside.
+pub fn restrict_gvisor() -> Result<(), String> {
+    let mut rules: Rules =
+        LEAVING.iter().chain(LEAVING_OLDER).map(|&call| (call, Vec::new())).collect();
+    let failed = |error: seccompiler::Error| format!("seccomp: {error}");
+    let special = |index, bit| masked(index, (u64::from(bit), u64::from(bit)));
+    for bit in [libc::S_ISUID, libc::S_ISGID] {
+        let rule = special(3, bit).map_err(failed)?;
+        rules.entry(libc::SYS_openat).or_default().push(rule);
+    }
+    let refused = SeccompAction::Errno(libc::EPERM as u32);
+    install(rules, SeccompAction::Allow, refused).map_err(failed)
+}
+
 fn allowed(wanted: Wanted) -> seccompiler::Result<Rules> {
     let Wanted { may_fork, has_network, is_kernel } = wanted;
     let plain = PLAIN.iter().chain(OLDER).map(|&call| (call, Vec::new()));
     let mut rules: Rules = plain.collect();
+    rules.insert(libc::SYS_openat, vec![masked(3, PLAIN_MODE)?]);
+    #[cfg(target_arch = "x86_64")]
+    rules.insert(libc::SYS_open, vec![masked(2, PLAIN_MODE)?]);
     rules.insert(libc::SYS_ioctl, one_of(1, &IOCTLS)?);
     rules.insert(libc::SYS_prctl, one_of(0, &PRCTLS)?);
     let no_namespace = (NAMESPACES, 0);
     let a_thread = (NAMESPACES | THREAD, THREAD);
     rules.insert(
         libc::SYS_clone,
-        vec![masked(if may_fork || is_kernel { no_namespace } else { a_thread })?],
+        vec![masked(0, if may_fork || is_kernel { no_namespace } else { a_thread })?],
     );
     if may_fork {
         #[cfg(target_arch = "x86_64")]
@@ -242,9 +127,9 @@ fn one_of(index: u8, values: &[u64]) -> seccompiler::Result<Vec<SeccompRule>> {
         .map_err(seccompiler::Error::from)
 }
 
-/// The first argument, with only the bits of the mask, is that value.
-fn masked((mask, value): (u64, u64)) -> seccompiler::Result<SeccompRule> {
-    rule(0, SeccompCmpOp::MaskedEq(mask), value).map_err(seccompiler::Error::from)
+/// Argument `index`, with only the bits of the mask, is that value.
+fn masked(index: u8, (mask, value): (u64, u64)) -> seccompiler::Result<SeccompRule> {
+    rule(index, SeccompCmpOp::MaskedEq(mask), value).map_err(seccompiler::Error::from)
 }
 
 fn rule(
