@@ -1,13 +1,14 @@
 // Partitions of all engines for hostile code, and the checks of what is around them. Not here: the attempts.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import type { Pool, PoolOptions, SandboxOptions } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import {
+  codeOf,
   groups,
   guestProcesses,
   sandboxPool,
@@ -57,5 +58,65 @@ export function silence(): Promise<never> {
 export function requirePartition(): void {
   if (process.env['HOME'] !== '/tmp' || process.env['PATH'] !== '') {
     throw new Error('it is in no partition');
+  }
+}
+
+/** Removes what earlier calls have left in the partition; not what it shows of outside. */
+export function emptyTmp(): void {
+  requirePartition();
+  for (const name of readdirSync('/tmp')) {
+    try {
+      rmSync(`/tmp/${name}`, { recursive: true });
+    } catch {} // it may be read alone
+  }
+}
+
+/** One that does not end in this time fails its test. */
+const deadlineMs = 30_000;
+
+/** An end of a partition by what it does. */
+export interface End {
+  readonly name: string;
+  /** Never answers. */
+  readonly run: () => unknown;
+  /** Its code and text. */
+  readonly seen: RegExp;
+  readonly limits?: Limits;
+  readonly timeoutMs?: number;
+}
+
+/** Tests each end in a sandbox of its own, and those with these names in guests, on one pool with these limits. */
+export function testEnds(
+  ends: readonly End[],
+  ofGuests: Limits,
+  inGuests = ends.map(({ name }) => name),
+): void {
+  const options: PoolOptions = { onOutput: () => {}, graceMs: 50 };
+  const check = async (
+    pool: Pool,
+    { name, run, seen, timeoutMs = deadlineMs }: End,
+  ): Promise<void> => {
+    await assert.rejects(pool.with({ timeoutMs }).run(run), (error) => {
+      assert.match(`${codeOf(error)} ${error}`, seen, name);
+      return true;
+    });
+  };
+  for (const end of ends) {
+    test(`a sandbox ends for ${end.name}`, { skip }, async (t) => {
+      const pool = sandboxPool(t, { outputMb: 1, ...end.limits }, options);
+      await check(pool, end);
+      await assertWell(pool);
+    });
+  }
+  for (const wall of ['uml', 'gvisor'] as const) {
+    test(`${wall}: it ends for ${inGuests.length} of the same`, {
+      skip: skipWall(wall),
+    }, async (t) => {
+      const pool = wallPool(t, wall, ofGuests, options);
+      for (const end of ends) {
+        if (inGuests.includes(end.name)) await check(pool, end);
+      }
+      await assertWell(pool);
+    });
   }
 }

@@ -69,17 +69,20 @@ export function sandboxProcesses(): string[] {
   );
 }
 
-/** Processes of guests: their kernels, and what those have started. */
-export function guestProcesses(): string[] {
-  return namesIn('/proc').filter((name) => /^(?:\/\.manycore\/|runsc-)/.test(commandOf(name)));
+/** Processes of guests of one program: their kernels, and what those have started. */
+export function guestProcesses(starter = process.pid): string[] {
+  return namesIn('/proc').filter(
+    (name) =>
+      /^(?:\/\.manycore\/|runsc-)/.test(commandOf(name)) && !isOfOther(Number(name), starter),
+  );
 }
 
-/** True: another program than this has started the sandbox of this process, and the one outside of it lives. */
-function isOfOther(pid: number): boolean {
+/** True: another program than that has started the sandbox of this process, and the one outside of it lives. */
+function isOfOther(pid: number, own = process.pid): boolean {
   const starter = /manycore-enter\0run\0--parent\0(\d+)\0/.exec(commandOf(pid))?.[1];
-  if (starter !== undefined) return Number(starter) !== process.pid;
+  if (starter !== undefined) return Number(starter) !== own;
   const parent = readStat(`/proc/${pid}`)?.parentPid ?? 0;
-  return parent > 1 && isOfOther(parent);
+  return parent > 1 && isOfOther(parent, own);
 }
 
 function commandOf(pid: number | string): string {
@@ -169,16 +172,18 @@ export function forger(): Forger {
   );
   session.disconnect();
   Reflect.deleteProperty(globalThis, 'forged');
-  const isSocket = (fd: number): boolean => {
+  const isBell = (fd: number): boolean => {
     try {
-      return readlinkSync(`/proc/self/fd/${fd}`).startsWith('socket:');
+      const target = readlinkSync(`/proc/self/fd/${fd}`);
+      // A guest has a serial line; in gVisor the segment is a descriptor of the host, too.
+      return (
+        fd > 2 && (/^(?:socket:|\/dev\/ttyS)/.test(target) || (fd === 4 && /^host:/.test(target)))
+      );
     } catch {
       return false;
     }
   };
-  const bells = readdirSync('/proc/self/fd')
-    .map(Number)
-    .filter((each) => each > 2 && isSocket(each));
+  const bells = readdirSync('/proc/self/fd').map(Number).filter(isBell);
   const [bell] = bells;
   if (channel === undefined || buffer === undefined || bell === undefined) {
     throw new Error('its channel is hidden');

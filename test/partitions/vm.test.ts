@@ -255,9 +255,9 @@ for (const engine of engines) {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     await new Promise((resolve) => child.stdout.once('data', resolve));
-    assert.ok(guestProcesses().length > 0);
+    assert.ok(guestProcesses(child.pid).length > 0);
     child.kill('SIGKILL');
-    await waitFor(() => guestProcesses().length === 0);
+    await waitFor(() => guestProcesses(child.pid).length === 0);
   });
 }
 

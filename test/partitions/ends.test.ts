@@ -1,0 +1,108 @@
+// Ends of partitions by limits and by loops: the end has its cause, the program goes on, and nothing of the partition is
+// left. Not here: frames that no honest worker sends (frames.test.ts), the counters of limits (limits.test.ts).
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { test } from 'node:test';
+import { isRunning, waitFor } from '../support/index.js';
+import { assertWell, type End, silence, testEnds } from './hostile.js';
+import { codeOf, sandboxPool, skip } from './support.js';
+
+const ends: readonly End[] = [
+  {
+    name: 'memory',
+    run: () => {
+      const all: Buffer[] = [];
+      for (;;) all.push(Buffer.alloc(2 ** 20, 1));
+    },
+    seen: /memory limit of (128|96) MiB/,
+    limits: { memoryMb: 128 },
+  },
+  {
+    name: 'files in /tmp count as memory',
+    run: () => {
+      for (let at = 0; ; at += 1) fs.writeFileSync(`/tmp/${at}`, Buffer.alloc(2 ** 22));
+    },
+    seen: /memory limit of (128|96) MiB/,
+    limits: { memoryMb: 128, fileMb: 1000 },
+  },
+  {
+    name: 'output',
+    run: () => {
+      for (;;) {
+        try {
+          fs.writeSync(2, Buffer.alloc(2 ** 16, 97));
+        } catch {} // the pipe is full
+      }
+    },
+    seen: /more than 1 MiB of output/,
+    limits: { outputMb: 1 },
+  },
+  {
+    name: 'a result above resultMb',
+    run: () => Buffer.alloc(3 * 2 ** 20),
+    seen: /is too large/,
+    limits: { resultMb: 2 },
+  },
+  {
+    name: 'a result of 1 GiB',
+    run: () => Buffer.alloc(2 ** 30),
+    seen: /is too large|memory limit|allocation failed/,
+    limits: { resultMb: 2 },
+  },
+  {
+    name: 'an uncaught error whose message is no text',
+    run: () => {
+      setImmediate(() => {
+        throw Object.assign(new Error('x'), { message: Object.create(null) });
+      });
+      return silence();
+    },
+    seen: /has no text/,
+  },
+  {
+    name: 'an endless loop',
+    run: () => {
+      for (;;);
+    },
+    seen: /TASK_TIMED_OUT/,
+    timeoutMs: 200,
+  },
+  {
+    name: 'an endless loop that ignores signals',
+    run: () => {
+      process.on('SIGTERM', () => {});
+      process.on('SIGINT', () => {});
+      for (;;);
+    },
+    seen: /TASK_TIMED_OUT/,
+    timeoutMs: 200,
+  },
+];
+// In guests those that vm.test.ts does not have.
+testEnds(ends, { memoryMb: 96, fileMb: 1000, outputMb: 1, resultMb: 2 }, [
+  'files in /tmp count as memory',
+  'output',
+  'a result above resultMb',
+  'a result of 1 GiB',
+  'an endless loop that ignores signals',
+]);
+
+for (const which of ['the process outside', 'bubblewrap']) {
+  test(`nothing is left when ${which} is killed`, { skip }, async (t) => {
+    const pool = sandboxPool(t);
+    await pool.warm();
+    const outside = Number(pool.stats().workers[0]?.pid);
+    const [inside] = childrenOfProcess(outside);
+    const task = pool.run(() => silence());
+    process.kill(which === 'bubblewrap' ? Number(inside) : outside, 'SIGKILL');
+    await assert.rejects(task, (error) => codeOf(error) === 'WORKER_EXITED');
+    await waitFor(() => !isRunning(outside) && !isRunning(Number(inside)));
+    await pool.destroy();
+    await assertWell(sandboxPool(t)); // the next start removes groups without a maker
+  });
+}
+
+function childrenOfProcess(pid: number): string[] {
+  return fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+}
