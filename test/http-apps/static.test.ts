@@ -1,8 +1,17 @@
 // Files over HTTP, as clients see them. Each test makes its folder.
+// Long (over 400 lines), because each rule of HTTP for files is a test.
 
 import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import fs, { mkdirSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import fs, {
+  mkdirSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import {
   createServer,
   request as httpRequest,
@@ -12,7 +21,7 @@ import {
 import { connect as connectHttp2, createServer as createHttp2 } from 'node:http2';
 import { createServer as createSecure, request as httpsRequest } from 'node:https';
 import { syncBuiltinESMExports } from 'node:module';
-import { type AddressInfo, connect, type Server } from 'node:net';
+import { type AddressInfo, connect, createServer as createNetServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
@@ -149,6 +158,114 @@ test('a client that has the file gets 304, and one with conditions that fail 412
   assert.equal((await get(port, '/small.txt', { 'If-Match': '"other"' })).status, 412);
   const stale = { Range: 'bytes=0-1', 'If-Range': '"other"' };
   assert.equal((await get(port, '/small.txt', stale)).status, 200);
+});
+
+test('If-Range compares strongly: what may be another version is sent whole', async (t) => {
+  const { port, root } = await serveFiles(t);
+  const file = join(root, 'small.txt');
+  utimesSync(file, 1_000_000_000, 1_000_000_000);
+  const { headers } = await get(port, '/small.txt');
+  const tag = String(headers.etag);
+  assert.match(tag, /^"[^"]+"$/);
+  const date = String(headers['last-modified']);
+  const later = new Date(Date.parse(date) + 1000).toUTCString();
+  for (const [ifRange, status] of [
+    [tag, 206],
+    [` ${tag} `, 206],
+    [date, 206],
+    [`W/${tag}`, 200],
+    [`"other", ${tag}`, 200],
+    [`${tag}, "other"`, 200],
+    [tag.slice(1), 200],
+    ['"other"', 200],
+    [later, 200], // RFC 9110, 13.1.5: the same date, not a later one
+    ['no date', 200],
+  ] as const) {
+    const got = await get(port, '/small.txt', { Range: 'bytes=0-1', 'If-Range': ifRange });
+    assert.equal(got.status, status, ifRange);
+    assert.equal(String(got.body), status === 206 ? 'sm' : 'small');
+  }
+});
+
+test('a file that has just changed has no strong validator: it may change again', async (t) => {
+  const { port, root } = await serveFiles(t);
+  const soon = Date.now() / 1000 + 3600; // never a second old during the test
+  utimesSync(join(root, 'small.txt'), soon, soon);
+  const { headers } = await get(port, '/small.txt');
+  assert.match(String(headers.etag), /^W\//);
+  for (const ifRange of [headers.etag, String(headers.etag).slice(2), headers['last-modified']]) {
+    const asked = { Range: 'bytes=0-1', 'If-Range': String(ifRange) };
+    assert.equal((await get(port, '/small.txt', asked)).status, 200, ifRange);
+  }
+});
+
+test('a middleware that writes the body anew gets a weak validator', async (t) => {
+  const { root } = await serveFiles(t);
+  utimesSync(join(root, 'small.txt'), 1_000_000_000, 1_000_000_000);
+  const listener = serveStatic(root);
+  const port = await listen(
+    t,
+    createServer((request, response) => {
+      const { write } = response;
+      Object.assign(response, {
+        write: (...given: unknown[]) => Reflect.apply(write, response, given),
+      });
+      listener(request, response);
+    }),
+  );
+  assert.match(String((await get(port, '/small.txt')).headers.etag), /^W\//);
+});
+
+test('every form of a request target names the same file', async (t) => {
+  const { port } = await serveFiles(t);
+  for (const [target, status, body] of [
+    ['/small.txt', 200, 'small'],
+    ['/small.txt?a=http://b/', 200, 'small'],
+    ['http://here/small.txt', 200, 'small'],
+    ['HTTP://Other.Example:81/small.txt?q', 200, 'small'],
+    ['https://[::1]:81/small.txt', 200, 'small'],
+    ['http://here/', 200, '<h1>here</h1>'],
+    ['http://here', 200, '<h1>here</h1>'],
+    ['http://here?q', 200, '<h1>here</h1>'],
+    ['http://here/inner', 301, ''],
+    ['http://here/../secret.txt', 403, undefined],
+    ['http://here/%2e%2e/secret.txt', 403, undefined],
+    ['http://here/.hidden', 404, undefined],
+    ['http://user@here/small.txt', 400, undefined],
+    ['http://user:word@here/small.txt', 400, undefined],
+    ['http:///small.txt', 400, undefined],
+    ['http://:80/small.txt', 400, undefined],
+    ['*', 404, undefined],
+  ] as const) {
+    const got = await get(port, target);
+    assert.equal(got.status, status, target);
+    if (body !== undefined) assert.equal(String(got.body), body, target);
+    if (status === 301) assert.equal(got.headers.location, '/inner/');
+  }
+});
+
+test('what is no file is refused, and not even opened', async (t) => {
+  const { port, root } = await serveFiles(t);
+  const pipes = ['pipe', 'inner/index.html', 'app.css.br'];
+  for (const name of pipes) {
+    assert.equal(spawnSync('mkfifo', [join(root, name)]).status, 0);
+  }
+  writeFileSync(join(root, 'app.css'), 'plain');
+  const socket = createNetServer();
+  await new Promise<void>((resolve) => socket.listen(join(root, 'socket'), resolve));
+  t.after(() => socket.close());
+  const device = spawnSync('mknod', [join(root, 'device'), 'c', '1', '3']).status === 0;
+  const writer = spawn('/bin/sh', ['-c', 'echo text > pipe'], { cwd: root });
+  t.after(() => writer.kill());
+  for (const path of ['/pipe', '/socket', '/inner/', ...(device ? ['/device'] : [])]) {
+    assert.equal((await get(port, path)).status, 404, path);
+    assert.equal((await get(port, path, {}, 'HEAD')).status, 404, path);
+  }
+  const css = await get(port, '/app.css', { 'Accept-Encoding': 'br' });
+  assert.equal(String(css.body), 'plain');
+  // The writer still waits for a reader, which gets its text.
+  const reader = spawn('cat', ['pipe'], { cwd: root });
+  assert.equal(String(await buffer(reader.stdout)), 'text\n');
 });
 
 test('a variant that was compressed before goes to clients that take it', async (t) => {

@@ -1,6 +1,7 @@
 // Files of a folder over HTTP. `send`, the package behind Express and Koa, interprets requests (ranges,
 // conditions, types, hidden files). Added here: precompressed variants (variants.ts), refusal of links that
-// lead out of the folder, and large files sent by the kernel (send-file.ts).
+// lead out of the folder and of what is no file, strong validators (validators.ts), and large files sent by the
+// kernel (send-file.ts).
 
 import {
   closeSync,
@@ -12,6 +13,8 @@ import {
   readlinkSync,
   readSync,
   realpathSync,
+  type Stats,
+  statSync,
 } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:http';
@@ -27,8 +30,10 @@ import {
   string,
 } from '../../lib/index.js';
 import { answerStatus, type FolderListener, isInside, realFolder } from '../folder-listener.js';
+import { targetOf } from '../target.js';
 import { listingPage } from './listing.js';
 import { plainDescriptor, sendFile } from './send-file.js';
+import { isCurrent, setEntityTag } from './validators.js';
 import { choose, decoded, describeChoice } from './variants.js';
 
 export interface StaticOptions {
@@ -118,12 +123,21 @@ function fill(root: string | URL, given: StaticOptions): Settings {
 function serve(exchange: Exchange): void {
   const { settings, request, response } = exchange;
   const { root, index } = settings;
-  const path = (request.url ?? '/').replace(/[?#].*$/s, '');
+  const target = targetOf(request.url ?? '/');
+  if (target === undefined) {
+    refuse(exchange, 400);
+    return;
+  }
+  const path = target.local.replace(/[?#].*$/s, '');
   const choice = settings.hasVariants
     ? choose(root, index, path, request.headers['accept-encoding'])
     : { path, encoding: undefined, type: undefined };
   const stream = send(request, choice.path, settings.send);
-  stream.on('headers', () => describeChoice(response, choice));
+  stream.on('headers', (_response: ServerResponse, _file: string, stats: Stats) => {
+    describeChoice(response, choice);
+    setEntityTag(response, stats);
+  });
+  Reflect.set(stream, 'isRangeFresh', () => isCurrent(request.headers['if-range'], response));
   stream.on('error', (error: { status?: number; headers?: Record<string, string> }) => {
     const { status = 500, headers = {} } = error;
     if (status === 404 && path.endsWith('/') && settings.isListed) void list(exchange, path);
@@ -154,7 +168,8 @@ function serve(exchange: Exchange): void {
     try {
       const stats = fstatSync(fd);
       if (stats.isDirectory()) stream.redirect(file);
-      else stream.send(file, stats);
+      else if (stats.isFile()) stream.send(file, stats);
+      else stream.error(404);
     } finally {
       if (!isTaken) closeSync(fd);
     }
@@ -201,9 +216,14 @@ function readPart(fd: number, start: number, count: number): Buffer {
   return buffer;
 }
 
-/** Opens first and then resolves the file's real path, so that no link changes in between. */
+/**
+ * Opens a file or folder first and then resolves its real path, so that no link changes in between. Other kinds
+ * are not opened: that would wake the writer of a named pipe, or start a device.
+ */
 function openInside(root: string, path: string): number {
-  // O_NONBLOCK: does not wait for the writer of a named pipe.
+  const stats = statSync(path);
+  if (!stats.isFile() && !stats.isDirectory()) throw new Error('neither a file nor a folder');
+  // O_NONBLOCK: does not wait when the file has become a named pipe meanwhile.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     if (isInside(root, placeOf(fd, path))) return fd;
@@ -219,7 +239,7 @@ function redirectToFolder({ request, response }: Exchange): void {
   // The URL before Express removed the mount path.
   const original: unknown = Reflect.get(request, 'originalUrl');
   const url = typeof original === 'string' ? original : (request.url ?? '/');
-  const [path = '/', query] = url.split(/\?(.*)/s);
+  const [path = '/', query] = targetOf(url)?.local.split(/\?(.*)/s) ?? [];
   // Two leading slashes would name another host.
   const location = `${path.replace(/^\/+/, '/')}/${query === undefined ? '' : `?${query}`}`;
   response.writeHead(301, { Location: location, 'Content-Length': 0 }).end();
