@@ -5,6 +5,7 @@ interface CgiOptions {
     readonly env?: Readonly<Record<string, string>> | undefined;
     readonly timeoutMs?: number | undefined;
     readonly maxPrograms?: number | undefined;
+    readonly documentRoot?: string | URL | undefined;
 }
 declare function serveCgi(root: string | URL, options?: CgiOptions): FolderListener;
 export { serveCgi };

@@ -182,6 +182,7 @@ export interface NativeFileSender {
 /** A program to start (crates/node/src/program.rs). */
 export interface NativeProgramOptions {
   readonly path: string;
+  readonly args: readonly string[];
   /** The whole environment, as pairs. */
   readonly env: readonly (readonly [string, string])[];
   readonly folder: string;

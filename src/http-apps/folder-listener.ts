@@ -13,16 +13,16 @@ export type FolderListener = (
   next?: () => void,
 ) => void;
 
-/** Returns the folder's path with all links resolved. Throws `OPTION_INVALID`. */
-export function realFolder(root: string | URL): string {
+/** Returns the folder's path with all links resolved. Throws `OPTION_INVALID` with the option's name. */
+export function realFolder(root: string | URL, name = 'root'): string {
   const path = root instanceof URL ? fileURLToPath(root) : root;
   try {
     const real = realpathSync(path);
     if (statSync(real).isDirectory()) return real;
   } catch (error) {
-    throw invalid('root', path, `an existing folder: ${messageOf(error)}`);
+    throw invalid(name, path, `an existing folder: ${messageOf(error)}`);
   }
-  throw invalid('root', path, 'a folder');
+  throw invalid(name, path, 'a folder');
 }
 
 /** Expects both paths with all links resolved. */

@@ -13,7 +13,8 @@ export interface Folders {
 }
 
 function listenerOf({ static: files, cgi }: Folders): RequestListener {
-  const programs = cgi === undefined ? undefined : serveCgi(cgi, { prefix: cgiPrefix });
+  const options = { prefix: cgiPrefix, documentRoot: files };
+  const programs = cgi === undefined ? undefined : serveCgi(cgi, options);
   const rest = files === undefined ? undefined : serveStatic(files);
   if (programs === undefined) return (request, response) => rest?.(request, response);
   if (rest === undefined) return (request, response) => programs(request, response);

@@ -4,10 +4,12 @@
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { Agent, createServer, type IncomingHttpHeaders, request } from 'node:http';
+import { connect as connectHttp2, createServer as createHttp2 } from 'node:http2';
+import { createRequire } from 'node:module';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
@@ -48,6 +50,23 @@ const programs: Record<string, string> = {
   'short.sh': `echo 'Content-Type: text/plain'; echo 'Content-Length: 500'; echo; echo hello`,
   'lengths.sh': `echo 'Content-Length: 5'; echo 'Content-Length: 6'; echo; echo hello`,
   'trailer.sh': `echo 'Trailer: X-Late'; echo 'Content-Length: 6'; echo; echo hello`,
+  'tea.sh': `echo 'Status: 418 Tea, short'; echo; echo pot`,
+  'args.sh': `echo 'Content-Type: text/plain'; echo; for each; do echo "[$each]"; done`,
+  'nph-raw.sh': `printf 'HTTP/1.1 299 Own words\\r\\nX-Query: %s\\r\\n\\r\\nraw ' "$QUERY_STRING"; cat`,
+  'nph-interim.sh': `printf 'HTTP/1.1 103 Early Hints\\r\\nLink: </a>\\r\\n\\r\\nHTTP/1.1 200 OK\\r\\n\\r\\nlast'`,
+  'nph-crash.sh': `printf 'HTTP/1.1 200 OK\\r\\nContent-Length: 9\\r\\n\\r\\n'; kill -9 $$`,
+  'nph-nothing.sh': `exit 0`,
+  'nph-hang.sh': `echo $$ > "$LOG"; printf 'HTTP/1.1 200 OK\\r\\n\\r\\n'; sleep 1000`,
+  'to-args.sh': `cat >&2; echo 'Location: /args.sh?one+two'; echo; echo lost`,
+  'to-cat.sh': `echo 'Location: /cat.sh'; echo`,
+  'to-env.sh': `echo 'Location: /env.sh/rest?q=2'; echo`,
+  'to-none.sh': `echo 'Location: /none.sh'; echo`,
+  'to-itself.sh': `echo x >> "$LOG"; echo 'Location: /to-itself.sh'; echo`,
+  'to-outside.sh': `echo 'Location: /outside/page?a=1'; echo`,
+  'to-place.sh': `echo 'Location: /args.sh#place'; echo`,
+  'to-other.sh': `echo 'Location: //other/args.sh'; echo`,
+  'found.sh': `echo 'Status: 303 See'; echo 'Location: /args.sh'; echo`,
+  'to-crash.sh': `echo 'Location: /args.sh'; echo; kill -9 $$`,
   '.hidden.sh': `echo 'Content-Type: text/plain'; echo; echo hidden`,
   'unchanged.sh': `echo 'Status: 304 Not Modified'; echo 'Content-Length: 500'; echo`,
   'slow.sh': `echo 'Content-Type: text/plain'; echo; echo one; while [ ! -e "$GO" ]; do sleep 0.05; done; echo two`,
@@ -84,6 +103,14 @@ function get(port: number, path: string, options: object = {}, body?: Readable):
     if (body === undefined) asked.end();
     else pipeline(body, asked).catch(reject);
   });
+}
+
+/** All bytes of the answer to one request. */
+async function exchange(port: number, path: string, body = ''): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  const head = `${body === '' ? 'GET' : 'POST'} ${path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n`;
+  socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`);
+  return String(await buffer(socket));
 }
 
 test('a program answers with its headers, status and body', { skip }, async (t) => {
@@ -124,6 +151,173 @@ test('a program gets the variables of RFC 3875, and none of this process', { ski
     assert.ok(lines.includes(line), `${line} in ${body}`);
   }
   assert.doesNotMatch(body, /evil|HTTP_PROXY|HTTP_AUTHORIZATION|secret/);
+});
+
+test('the server and the client are named as Apache names them', { skip }, async (t) => {
+  const { port, root } = await serveScripts(t);
+  const { body } = await get(port, '/env.sh/a%20b?q=%20');
+  for (const line of [
+    'REQUEST_URI=/env.sh/a%20b?q=%20',
+    'SERVER_ADDR=127.0.0.1',
+    `DOCUMENT_ROOT=${root}`,
+  ]) {
+    assert.ok(body.split('\n').includes(line), `${line} in ${body}`);
+  }
+  assert.match(body, /^REMOTE_PORT=\d+$/m);
+  const documentRoot = folder(t);
+  const other = await serveScripts(t, { documentRoot });
+  const there = (await get(other.port, '/env.sh/file')).body;
+  assert.match(there, new RegExp(`^DOCUMENT_ROOT=${documentRoot}$`, 'm'));
+  assert.match(there, new RegExp(`^PATH_TRANSLATED=${documentRoot}/file$`, 'm'));
+});
+
+test('every form of a request target names the same program', { skip }, async (t) => {
+  const { port } = await serveScripts(t);
+  for (const [target, status, host] of [
+    ['/env.sh?q=1', 200, 'here:81'],
+    ['http://There.example/env.sh?q=1', 200, 'There.example'],
+    ['HTTP://there:82/env.sh?q=1', 200, 'there:82'],
+    ['http://user@there/env.sh?q=1', 400, ''],
+    ['http:///env.sh?q=1', 400, ''],
+    ['http://there', 404, ''],
+    ['*', 404, ''],
+  ] as const) {
+    const { status: got, body } = await get(port, target, { headers: { Host: 'here:81' } });
+    assert.equal(got, status, target);
+    if (status !== 200) continue;
+    const lines = body.split('\n');
+    const name = host.replace(/:.*/, '');
+    for (const line of [
+      `HTTP_HOST=${host}`,
+      `SERVER_NAME=${name}`,
+      'QUERY_STRING=q=1',
+      'REQUEST_URI=/env.sh?q=1',
+      'SCRIPT_NAME=/env.sh',
+    ]) {
+      assert.ok(lines.includes(line), `${target}: ${line} in ${body}`);
+    }
+  }
+});
+
+test("the reason of a status is the program's", { skip }, async (t) => {
+  const { port } = await serveScripts(t);
+  assert.match(await exchange(port, '/tea.sh'), /^HTTP\/1.1 418 Tea, short\r\n/);
+  assert.match(await exchange(port, '/status.sh'), /^HTTP\/1.1 404 Not here\r\n/);
+  assert.match(await exchange(port, '/nothing.sh'), /^HTTP\/1.1 502 Bad Gateway\r\n/);
+});
+
+test('a query without an equals sign is the words of a search', { skip }, async (t) => {
+  const { port } = await serveScripts(t);
+  for (const [query, words] of [
+    ['a+b', '[a]\n[b]\n'],
+    ['a%20b+%24HOME', '[a b]\n[$HOME]\n'],
+    ['a%3Db', '[a=b]\n'],
+    ['a++b', '[a]\n[]\n[b]\n'],
+    ['a=b+c', ''],
+    ['', ''],
+    ['-s', ''],
+    ['a+%2Ds', ''],
+    ['%ff', ''],
+    ['a%00b', ''],
+  ] as const) {
+    assert.equal((await get(port, `/args.sh?${query}`)).body, words, query);
+  }
+  assert.equal((await get(port, '/args.sh?a+b', { method: 'POST' })).body, '');
+});
+
+test('an nph- program writes the whole response, and its end is the end', { skip }, async (t) => {
+  const { port, log } = await serveScripts(t, { timeoutMs: 5000 });
+  assert.equal(
+    await exchange(port, '/nph-raw.sh?q', 'body'),
+    'HTTP/1.1 299 Own words\r\nX-Query: q\r\n\r\nraw body',
+  );
+  assert.match(await exchange(port, '/nph-interim.sh'), /^HTTP\/1.1 103 [^]*200 OK\r\n\r\nlast$/);
+  assert.match(await exchange(port, '/nph-nothing.sh'), /^HTTP\/1.1 502 /);
+  await exchange(port, '/nph-crash.sh').catch(() => {});
+  // Behind a response that is not finished yet.
+  const socket = connect(port, '127.0.0.1');
+  socket.write(
+    'GET /hello.sh?1 HTTP/1.1\r\nHost: a\r\n\r\nGET /nph-raw.sh?2 HTTP/1.1\r\nHost: a\r\n\r\n',
+  );
+  assert.match(String(await buffer(socket)), /hello 1\n[^]*299 Own words\r\nX-Query: 2/);
+  const leaving = connect(port, '127.0.0.1');
+  leaving.write('GET /nph-hang.sh HTTP/1.1\r\nHost: a\r\n\r\n');
+  await new Promise((resolve) => leaving.once('data', resolve));
+  leaving.destroy();
+  const pid = Number(readFileSync(log, 'utf8'));
+  await waitFor(() => !isRunning(pid));
+});
+
+test('a redirect to a path of this server is followed inside', { skip }, async (t) => {
+  const { port, log } = await serveScripts(t);
+  const words = await get(port, '/to-args.sh', { method: 'POST' }, Readable.from(['body']));
+  assert.deepEqual([words.status, words.body], [200, '[one]\n[two]\n']);
+  assert.equal(words.headers.location, undefined);
+  const posted = await get(port, '/to-cat.sh', { method: 'POST' }, Readable.from(['body']));
+  assert.deepEqual([posted.status, posted.body], [200, '']); // no body, though the first has not read it
+  const { body } = await get(port, '/to-env.sh?q=1', { headers: { Host: 'here' } });
+  for (const line of [
+    'REQUEST_METHOD=GET',
+    'REQUEST_URI=/env.sh/rest?q=2',
+    'SCRIPT_NAME=/env.sh',
+    'PATH_INFO=/rest',
+    'QUERY_STRING=q=2',
+    'HTTP_HOST=here',
+  ]) {
+    assert.ok(body.split('\n').includes(line), `${line} in ${body}`);
+  }
+  assert.doesNotMatch(body, /^CONTENT_/m);
+  assert.equal((await get(port, '/to-none.sh')).status, 404);
+  assert.equal((await get(port, '/to-crash.sh')).status, 502);
+  for (const [path, location] of [
+    ['/to-place.sh', '/args.sh#place'],
+    ['/found.sh', '/args.sh'],
+    ['/moved.sh', 'http://elsewhere/'],
+  ] as const) {
+    assert.equal((await get(port, path)).headers.location, location);
+  }
+  assert.equal((await get(port, '/to-other.sh')).status, 404); // a path, no other host
+  assert.equal((await get(port, '/to-itself.sh')).status, 500);
+  assert.equal(readFileSync(log, 'utf8'), 'x\n'.repeat(11));
+});
+
+test('a redirect out of the programs goes to the next listener, else to the client', {
+  skip,
+}, async (t) => {
+  const { root } = await serveScripts(t);
+  writeFileSync(join(root, 'to-outside.sh'), "#!/bin/sh\necho 'Location: /outside?a=1'; echo\n");
+  const programs = serveCgi(root, { prefix: '/cgi-bin/' });
+  const server = createServer((asked, response) => {
+    if (asked.headers['x-alone'] !== undefined) programs(asked, response);
+    else programs(asked, response, () => response.end(`${asked.method} ${asked.url}`));
+  });
+  t.after(() => server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const path = '/cgi-bin/to-outside.sh';
+  assert.equal((await get(port, path, { method: 'POST' })).body, 'GET /outside?a=1');
+  const alone = await get(port, path, { headers: { 'X-Alone': '1' } });
+  assert.deepEqual([alone.status, alone.headers.location], [302, '/outside?a=1']);
+});
+
+test('behind a mount of Express a program is named, and redirects, by its whole path', {
+  skip,
+}, async (t) => {
+  const { root } = await serveScripts(t);
+  writeFileSync(join(root, 'to-env.sh'), "#!/bin/sh\necho 'Location: /app/env.sh?q'; echo\n");
+  writeFileSync(join(root, 'to-args.sh'), "#!/bin/sh\necho 'Location: /args.sh?q'; echo\n");
+  const express = createRequire(import.meta.url)('express'); // it has no types
+  const app = express().use('/app', serveCgi(root));
+  const server = app.listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  for (const path of ['/app/env.sh?q', '/app/to-env.sh', 'http://here/app/env.sh?q']) {
+    const { body } = await get(port, path);
+    assert.match(body, /^SCRIPT_NAME=\/app\/env.sh$/m, path);
+    assert.match(body, /^REQUEST_URI=\/app\/env.sh\?q$/m, path);
+  }
+  assert.equal((await get(port, '/app/to-args.sh')).headers.location, '/args.sh?q');
 });
 
 test('bodies stream both ways', { skip }, async (t) => {
@@ -347,6 +541,10 @@ test('wrong options are refused at once', () => {
   assert.throws(() => serveCgi('/no/such/folder'), { code: 'OPTION_INVALID' });
   assert.throws(() => serveCgi('/', { prefix: 'cgi-bin' }), { code: 'OPTION_INVALID' });
   assert.throws(() => serveCgi('/', { timeoutMs: 0 }), { code: 'OPTION_INVALID' });
+  assert.throws(() => serveCgi('/', { documentRoot: '/no/such/folder' }), {
+    code: 'OPTION_INVALID',
+    message: /documentRoot/,
+  });
 });
 
 test('a head is the same in whatever pieces it comes', () => {
@@ -364,6 +562,8 @@ test('a head is the same in whatever pieces it comes', () => {
       }
       assert.deepEqual(found?.head, {
         status: 201,
+        reason: 'Made',
+        redirect: undefined,
         length: undefined,
         headers: [['Content-Type', 'a/b']],
       });
@@ -396,29 +596,40 @@ test('whatever a program writes, its head is read or refused, and names no conne
   assert.deepEqual(quiet?.head.headers, [['A', 'b']]);
 });
 
-test('a program gets the name of its host under every protocol', () => {
-  const script = { file: '/a', name: '/a', pathInfo: '', root: '/' };
-  const asked = { method: 'GET', query: '', remoteAddress: '', serverPort: 1, isSecure: true };
-  for (const [httpVersion, headers] of [
-    ['1.1', { host: 'a.example:80' }],
-    ['2.0', { ':authority': 'a.example:80' }],
-  ] as const) {
-    const told = new Map(metaVariables({ ...asked, httpVersion, headers }, script, {}));
-    assert.equal(told.get('HTTP_HOST'), 'a.example:80');
-    assert.equal(told.get('SERVER_NAME'), 'a.example');
+test('a program gets the name of its host under every protocol', { skip }, async (t) => {
+  const { port, root } = await serveScripts(t);
+  const headers = { Host: 'a.example:80' };
+  const listener = serveCgi(root);
+  const http2 = createHttp2((asked, response) => Reflect.apply(listener, null, [asked, response]));
+  t.after(() => http2.close());
+  await new Promise<void>((resolve) => http2.listen(0, '127.0.0.1', resolve));
+  const session = connectHttp2(`http://127.0.0.1:${(http2.address() as AddressInfo).port}`);
+  t.after(() => session.close());
+  const ask2 = (path: string) => session.request({ ':path': path, ':authority': 'a.example:80' });
+  const bodies = [(await get(port, '/env.sh', { headers })).body, await text(ask2('/env.sh'))];
+  for (const body of bodies) {
+    assert.match(body, /^HTTP_HOST=a.example:80$/m);
+    assert.match(body, /^SERVER_NAME=a.example$/m);
   }
+  assert.equal(await text(ask2('/tea.sh')), 'pot\n'); // HTTP/2 has no reason
+  assert.equal(await text(ask2('/nph-raw.sh')), 'Bad Gateway\n');
 });
 
 test('no header of a client becomes a variable that it must not', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.string()), (headers) => {
-      const script = { file: '/a', name: '/a', pathInfo: '', root: '/' };
+      const script = { file: '/a', name: '/a', pathInfo: '' };
       const asked = {
         method: 'GET',
         httpVersion: '1.1',
         headers,
+        host: 'a',
+        uri: '/a',
         query: '',
+        documentRoot: '/',
         remoteAddress: '',
+        remotePort: 1,
+        serverAddress: '',
         serverPort: 1,
         isSecure: false,
       };

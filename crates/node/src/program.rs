@@ -15,6 +15,7 @@ use std::process::{Command, Stdio};
 #[napi(object)]
 pub struct ProgramOptions {
     pub path: String,
+    pub args: Vec<String>,
     /// The whole environment.
     pub env: Vec<Vec<String>>,
     pub folder: String,
@@ -42,6 +43,7 @@ impl Task for Start {
         let options = &self.options;
         let pairs = options.env.iter().filter_map(|pair| Some((pair.first()?, pair.get(1)?)));
         let spawned = Command::new(&options.path)
+            .args(&options.args)
             .env_clear()
             .envs(pairs)
             .current_dir(&options.folder)

@@ -1,22 +1,16 @@
 // CGI programs of a folder over HTTP, RFC 3875: environment.ts makes their variables, head.ts parses the head
-// of their output, program.ts runs them. Requests and responses stream, with backpressure both ways.
+// of their output, program.ts starts and reads them, run.ts connects one with its request.
 
+import { once } from 'node:events';
 import { constants, type Stats } from 'node:fs';
 import { access, realpath, stat } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { dirname, join } from 'node:path';
-import {
-  integerOption,
-  invalid,
-  messageOf,
-  type Readers,
-  readOptions,
-  strings,
-} from '../../lib/index.js';
+import { join } from 'node:path';
+import { integerOption, invalid, type Readers, readOptions, strings } from '../../lib/index.js';
 import { answerStatus, type FolderListener, isInside, realFolder } from '../folder-listener.js';
-import { type CgiScript, metaVariables } from './environment.js';
-import { type CgiHead, CgiHeadReader } from './head.js';
-import { CgiProgram } from './program.js';
+import { targetOf } from '../target.js';
+import type { CgiRequest, CgiScript } from './environment.js';
+import { isRaw, Run, warnOf } from './run.js';
 
 export interface CgiOptions {
   /** URL path of the programs, as `/cgi-bin/`. Default: `/`. */
@@ -27,9 +21,13 @@ export interface CgiOptions {
   readonly timeoutMs?: number | undefined;
   /** Maximum of programs that run at a time; further requests get 503. Default: 100. */
   readonly maxPrograms?: number | undefined;
+  /** DOCUMENT_ROOT of the programs, and the folder of PATH_TRANSLATED. Default: the folder of the programs. */
+  readonly documentRoot?: string | URL | undefined;
 }
 
 const maxInt = 2 ** 31 - 1;
+/** Maximum of redirects that one request may take inside: Apache's limit. */
+const maxRedirects = 10;
 
 interface Settings {
   /** Path with all links resolved. */
@@ -38,36 +36,112 @@ interface Settings {
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly maxPrograms: number;
+  readonly documentRoot: string;
 }
+
+/** Redirects of each request so far, also between the listeners of several folders. */
+const redirects = new WeakMap<IncomingMessage, number>();
 
 /**
  * A request listener for the programs in `root`: the first part of the path that is an executable file
  * runs, and the rest is its PATH_INFO. Throws `OPTION_INVALID`.
  *
- * A redirect to a path of this server goes to the client; in RFC 3875, 6.2.2, the server follows it by
- * itself. A query without `=` is not split into arguments (4.4).
+ * A redirect to a path of this server is followed inside (6.2.2): by the programs here, else by `next`, which gets
+ * the request with the new URL. Without `next`, one to a path outside of `prefix` goes to the client.
  */
 export function serveCgi(root: string | URL, options: CgiOptions = {}): FolderListener {
   const settings = fill(root, options);
   let running = 0;
-  return (request, response, next) => {
-    const serve = async (): Promise<void> => {
-      const script = await scriptOf(settings, request.url ?? '/');
-      if (typeof script === 'number') {
-        if (script === 404 && next !== undefined) next();
-        else answerStatus(response, script);
-      } else if (running >= settings.maxPrograms) {
-        answerStatus(response, 503, { 'Retry-After': '1' });
-      } else {
-        running += 1;
-        const run = new Run(settings, request, response);
-        await run.start(script).finally(() => {
-          running -= 1;
-        });
-      }
-    };
-    void serve().catch(() => response.destroy());
+  const serve: AsyncListener = async (request, response, next) => {
+    const target = targetOf(request.url ?? '/');
+    const script = target === undefined ? 400 : await scriptOf(settings, target.local);
+    if (typeof script === 'number') {
+      if (script === 404 && next !== undefined) next();
+      else answerStatus(response, script);
+      return;
+    }
+    if (isRaw(script.file) && !(await hasConnection(request, response, script.file))) return;
+    if (running >= settings.maxPrograms) {
+      answerStatus(response, 503, { 'Retry-After': '1' });
+      return;
+    }
+    running += 1;
+    const mount = mountOf(request);
+    const hasBody = !redirects.has(request);
+    const run = new Run({ ...settings, hasBody }, request, response);
+    const asked = requestOf(request, target?.authority, settings.documentRoot);
+    const location = await run
+      .start({ ...script, name: mount + script.name }, asked)
+      .finally(() => {
+        running -= 1;
+      });
+    if (location === undefined || response.destroyed) return;
+    const count = (redirects.get(request) ?? 0) + 1;
+    redirects.set(request, count);
+    const local = location.slice(mount.length);
+    const isOurs = location.startsWith(mount) && local.startsWith('/');
+    if (count > maxRedirects) {
+      warnOf(script.file, `has redirected a request that was redirected ${maxRedirects} times`);
+      answerStatus(response, 500);
+    } else if (!isOurs || (next === undefined && !local.startsWith(settings.prefix))) {
+      response.writeHead(302, { Location: location, 'Content-Length': 0 }).end();
+    } else {
+      if (target?.authority !== undefined) request.headers.host = target.authority;
+      redirect(request, local, location);
+      await serve(request, response, next);
+    }
   };
+  return (request, response, next) => {
+    void serve(request, response, next).catch(() => response.destroy());
+  };
+}
+
+type AsyncListener = (...given: Parameters<FolderListener>) => Promise<void>;
+
+/** Makes the request one for another path, without a body. */
+function redirect(request: IncomingMessage, local: string, whole: string): void {
+  if (request.method !== 'HEAD') request.method = 'GET';
+  for (const name of ['content-length', 'content-type', 'transfer-encoding', 'content-encoding']) {
+    delete request.headers[name];
+  }
+  request.url = local;
+  if (Reflect.has(request, 'originalUrl')) Reflect.set(request, 'originalUrl', whole);
+}
+
+/** Path and query as the client has sent them: Connect and Express remove the path of a mount from `url`. */
+function sentUrl(request: IncomingMessage): string {
+  const original: unknown = Reflect.get(request, 'originalUrl');
+  const url = typeof original === 'string' ? original : (request.url ?? '/');
+  return targetOf(url)?.local ?? '/';
+}
+
+/** Path of the mount in Connect or Express; `''`: none. */
+function mountOf(request: IncomingMessage): string {
+  const local = targetOf(request.url ?? '/')?.local ?? '/';
+  const sent = sentUrl(request);
+  return sent.endsWith(local) ? sent.slice(0, sent.length - local.length) : '';
+}
+
+/**
+ * Waits until a response has its connection, on which earlier responses may be pending. Resolves with false, and
+ * answers where it can, when there will be none.
+ */
+async function hasConnection(
+  request: IncomingMessage,
+  response: ServerResponse,
+  file: string,
+): Promise<boolean> {
+  if (request.httpVersionMajor !== 1) {
+    warnOf(file, 'needs a client of HTTP/1: its name begins with nph-');
+    answerStatus(response, 502);
+    return false;
+  }
+  if (response.socket !== null) return true;
+  const gone = new AbortController();
+  const left = once(request.socket, 'close', { signal: gone.signal }).catch(() => {});
+  await Promise.race([once(response, 'socket', { signal: gone.signal }).catch(() => {}), left]);
+  gone.abort();
+  return response.socket !== null;
 }
 
 const readers = {
@@ -81,10 +155,13 @@ const readers = {
   },
   timeoutMs: integerOption(60_000, 1, maxInt),
   maxPrograms: integerOption(100, 1, maxInt),
+  documentRoot: (name, folder) => (folder === undefined ? undefined : realFolder(folder, name)),
 } satisfies Readers<CgiOptions>;
 
 function fill(root: string | URL, given: CgiOptions): Settings {
-  return { root: realFolder(root), ...readOptions('the options of serveCgi', given, readers) };
+  const options = readOptions('the options of serveCgi', given, readers);
+  const real = realFolder(root);
+  return { ...options, root: real, documentRoot: options.documentRoot ?? real };
 }
 
 /** Finds the program that a URL names, or the status of the refusal. */
@@ -114,7 +191,6 @@ async function scriptOf(settings: Settings, url: string): Promise<CgiScript | nu
       file,
       name: prefix + parts.slice(0, count).join('/'),
       pathInfo: rest.length === 0 ? '' : `/${rest.join('/')}`,
-      root,
     };
   }
   return 404;
@@ -137,163 +213,25 @@ async function isExecutable(path: string): Promise<boolean> {
   }
 }
 
-/** Answers with a status, instead of the program's headers. */
-function refuse(response: ServerResponse, status: number): void {
-  for (const name of response.getHeaderNames()) response.removeHeader(name);
-  answerStatus(response, status);
-}
-
-interface Failure {
-  /** Status for the client, if no head was sent yet. */
-  readonly status: number;
-  /** Text of the warning, behind the program's path. */
-  readonly why: string;
-}
-
-/** One request and its program. */
-class Run {
-  readonly #settings: Settings;
-  readonly #request: IncomingMessage;
-  readonly #response: ServerResponse;
-  readonly #head = new CgiHeadReader();
-  #program: CgiProgram | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #length = Infinity;
-  #written = 0;
-  #file = '';
-  /** Reason of an incomplete response. */
-  #failure: Failure | undefined;
-
-  constructor(settings: Settings, request: IncomingMessage, response: ServerResponse) {
-    this.#settings = settings;
-    this.#request = request;
-    this.#response = response;
-  }
-
-  /** Resolves when the program has ended. */
-  async start(script: CgiScript): Promise<void> {
-    this.#file = script.file;
-    const options = {
-      path: script.file,
-      env: metaVariables(requestOf(this.#request), script, this.#settings.env),
-      folder: dirname(script.file),
-    };
-    const listeners = {
-      onOutput: (chunk: Buffer) => this.#receive(chunk),
-      onEnd: (status: number | undefined) => this.#end(status),
-    };
-    try {
-      this.#program = await CgiProgram.start(options, listeners);
-    } catch (error) {
-      // The file itself exists.
-      const hint = /ENOENT|No such file/.test(messageOf(error))
-        ? ' (the interpreter in its first line?)'
-        : '';
-      this.#warn(`cannot be started: ${messageOf(error)}${hint}`);
-      refuse(this.#response, 502);
-      return;
-    }
-    this.#response.once('close', () => {
-      if (!this.#response.writableFinished) this.#program?.end();
-    });
-    this.#response.on('drain', () => {
-      this.#wait();
-      this.#program?.resume();
-    });
-    if (this.#response.destroyed) this.#program.end(); // the client has disconnected meanwhile
-    this.#request.on('data', () => this.#wait());
-    this.#request.pipe(this.#program.input);
-    this.#program.input.once('close', () => {
-      this.#request.unpipe();
-      this.#request.resume();
-    });
-    this.#wait();
-    await this.#program.exited;
-  }
-
-  #wait(): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#fail(504, `has neither read nor written for ${this.#settings.timeoutMs} ms`);
-    }, this.#settings.timeoutMs);
-  }
-
-  #receive(chunk: Buffer): boolean {
-    this.#wait();
-    if (this.#failure !== undefined || this.#response.destroyed) return true; // read, to its end
-    if (this.#response.headersSent) return this.#write(chunk);
-    try {
-      const complete = this.#head.push(chunk);
-      if (complete === undefined) return true;
-      this.#writeHead(complete.head);
-      return complete.rest.length === 0 || this.#write(complete.rest);
-    } catch (error) {
-      this.#fail(502, `answers with a wrong head: ${messageOf(error)}`);
-      return true;
-    }
-  }
-
-  /** Sends no byte beyond the announced length: it would be read as the next response. */
-  #write(chunk: Buffer): boolean {
-    this.#written += chunk.length;
-    if (this.#written > this.#length) {
-      this.#fail(502, `writes more than its Content-Length of ${this.#length}`);
-      return true;
-    }
-    return this.#response.write(chunk);
-  }
-
-  #writeHead({ status, length, headers }: CgiHead): void {
-    for (const [name, value] of headers) this.#response.appendHeader(name, value);
-    if (length !== undefined) {
-      this.#length = length;
-      this.#response.setHeader('Content-Length', length);
-    }
-    this.#response.writeHead(status);
-    this.#response.flushHeaders();
-  }
-
-  #fail(status: number, why: string): void {
-    if (this.#failure === undefined) {
-      this.#failure = { status, why };
-      this.#warn(why);
-    }
-    this.#program?.end();
-  }
-
-  #warn(why: string): void {
-    process.emitWarning(`${this.#file} ${why}`, 'CgiWarning');
-  }
-
-  /** Handles the end of the output; a program that has closed it may run on for a while. */
-  #end(status: number | undefined): void {
-    clearTimeout(this.#timer);
-    if (status === undefined)
-      setTimeout(() => this.#program?.end(), this.#settings.timeoutMs).unref();
-    const response = this.#response;
-    const wasKilled = status !== undefined && (status & 0x7f) !== 0;
-    if (response.headersSent) {
-      // Truncated responses must not appear complete.
-      const isShort = this.#written < this.#length && this.#length !== Infinity;
-      const { statusCode, req } = response;
-      const hasBody = req.method !== 'HEAD' && statusCode !== 204 && statusCode !== 304;
-      if (wasKilled || this.#failure !== undefined || (isShort && hasBody)) response.destroy();
-      else response.end();
-    } else if (!response.destroyed) {
-      if (this.#failure === undefined) this.#warn('has ended before its head was complete');
-      refuse(response, this.#failure?.status ?? 502);
-    }
-  }
-}
-
-function requestOf(request: IncomingMessage) {
-  const { method = 'GET', httpVersion, headers, url = '/', socket } = request;
+function requestOf(
+  request: IncomingMessage,
+  authority: string | undefined,
+  documentRoot: string,
+): CgiRequest {
+  const { method = 'GET', httpVersion, headers, socket } = request;
+  const uri = sentUrl(request);
   return {
     method,
     httpVersion,
     headers,
-    query: /\?([^#]*)/s.exec(url)?.[1] ?? '',
+    // HTTP/2 names it differently.
+    host: authority ?? String(headers[':authority'] ?? headers.host ?? ''),
+    uri,
+    query: /\?([^#]*)/s.exec(uri)?.[1] ?? '',
+    documentRoot,
     remoteAddress: socket.remoteAddress ?? '',
+    remotePort: socket.remotePort,
+    serverAddress: socket.localAddress ?? '',
     serverPort: socket.localPort ?? 0,
     isSecure: 'encrypted' in socket,
   };

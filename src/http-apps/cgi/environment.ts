@@ -1,4 +1,4 @@
-// The meta-variables of a CGI program. RFC 3875, section 4.1; pure.
+// The meta-variables and arguments of a CGI program. RFC 3875, sections 4.1 and 4.4; pure.
 
 import type { IncomingHttpHeaders } from 'node:http';
 
@@ -6,9 +6,18 @@ export interface CgiRequest {
   readonly method: string;
   readonly httpVersion: string;
   readonly headers: IncomingHttpHeaders;
+  /** Host that the client names, with its port; `''`: none. */
+  readonly host: string;
+  /** Path and query, encoded. */
+  readonly uri: string;
   /** Query without its question mark; `''`: none. */
   readonly query: string;
+  /** Folder in which the rest of a path would be a file. */
+  readonly documentRoot: string;
   readonly remoteAddress: string;
+  /** `undefined` for Unix sockets. */
+  readonly remotePort: number | undefined;
+  readonly serverAddress: string;
   readonly serverPort: number;
   readonly isSecure: boolean;
 }
@@ -20,8 +29,6 @@ export interface CgiScript {
   readonly name: string;
   /** The rest of the path, decoded; `''`: none. */
   readonly pathInfo: string;
-  /** The folder in which `pathInfo` would be a file. */
-  readonly root: string;
 }
 
 /** Headers without an `HTTP_` variable: some have names of their own, others are secrets or an attack. */
@@ -41,27 +48,28 @@ export function metaVariables(
   script: CgiScript,
   extra: Readonly<Record<string, string>>,
 ): [string, string][] {
-  const { method, httpVersion, headers, query, remoteAddress, serverPort, isSecure } = request;
-  // HTTP/2 names it differently.
-  const host = String(headers[':authority'] ?? headers.host ?? '');
+  const { method, httpVersion, headers, host, query, documentRoot, isSecure } = request;
   const variables: Record<string, string | undefined> = {
     PATH: process.env['PATH'],
     GATEWAY_INTERFACE: 'CGI/1.1',
     SERVER_SOFTWARE: 'manycore',
     SERVER_PROTOCOL: `HTTP/${httpVersion}`,
     SERVER_NAME: host.replace(/:\d+$/, '') || 'localhost',
-    SERVER_PORT: String(serverPort),
+    SERVER_ADDR: request.serverAddress || undefined,
+    SERVER_PORT: String(request.serverPort),
+    DOCUMENT_ROOT: documentRoot,
     REQUEST_METHOD: method,
+    REQUEST_URI: request.uri,
     QUERY_STRING: query,
     SCRIPT_NAME: script.name,
     SCRIPT_FILENAME: script.file,
     PATH_INFO: script.pathInfo || undefined,
-    PATH_TRANSLATED: script.pathInfo === '' ? undefined : script.root + script.pathInfo,
-    REMOTE_ADDR: remoteAddress,
+    PATH_TRANSLATED: script.pathInfo === '' ? undefined : documentRoot + script.pathInfo,
+    REMOTE_ADDR: request.remoteAddress,
+    REMOTE_PORT: request.remotePort?.toString(),
     CONTENT_LENGTH: headers['content-length'],
     CONTENT_TYPE: headers['content-type'],
     HTTPS: isSecure ? 'on' : undefined,
-    HTTP_HOST: host || undefined,
   };
   for (const [name, value] of Object.entries(headers)) {
     if (withheld.has(name) || value === undefined) continue;
@@ -70,6 +78,7 @@ export function metaVariables(
     const joined = Array.isArray(value) ? value.join(', ') : value;
     variables[`HTTP_${name.toUpperCase().replaceAll('-', '_')}`] = joined;
   }
+  variables['HTTP_HOST'] = host || undefined;
   return Object.entries({ ...variables, ...extra }).flatMap(([name, value]) =>
     // A zero byte would end the value.
     value === undefined || value.includes('\0') ? [] : [pair(name, value)],
@@ -78,4 +87,18 @@ export function metaVariables(
 
 function pair(name: string, value: string): [string, string] {
   return [name, value];
+}
+
+/**
+ * Splits a query without `=` into arguments: the words of a search. None at all when a word cannot be one, or begins
+ * with a dash: a client must not set options of a program (CVE-2012-1823).
+ */
+export function argumentsOf({ method, query }: Pick<CgiRequest, 'method' | 'query'>): string[] {
+  if ((method !== 'GET' && method !== 'HEAD') || query === '' || query.includes('=')) return [];
+  try {
+    const words = query.split('+').map(decodeURIComponent);
+    return words.some((word) => word.startsWith('-') || word.includes('\0')) ? [] : words;
+  } catch {
+    return [];
+  }
 }

@@ -3,6 +3,10 @@
 /** Head of the response. */
 export interface CgiHead {
   readonly status: number;
+  /** Reason of the status; `''`: the usual one. */
+  readonly reason: string;
+  /** Path and query of this server whose response is to be sent instead. RFC 3875, 6.2.2. */
+  readonly redirect: string | undefined;
   /** Length of the body, if the program announces it. */
   readonly length: number | undefined;
   /** Pairs, in order. */
@@ -58,7 +62,7 @@ const token = /^[!#$%&'*+.^_`|~\w-]+$/;
 
 function parse(text: string): CgiHead {
   const headers: [string, string][] = [];
-  let status: number | undefined;
+  let status: Status | undefined;
   let length: number | undefined;
   for (const line of text.split(/\r?\n/)) {
     const colon = line.indexOf(':');
@@ -70,9 +74,15 @@ function parse(text: string): CgiHead {
     else if (lower === 'content-length') length = lengthOf(value, length);
     else if (!ofConnection.has(lower)) headers.push([name, value]);
   }
-  const hasLocation = headers.some(([name]) => name.toLowerCase() === 'location');
-  return { status: status ?? (hasLocation ? 302 : 200), length, headers };
+  const location = headers.find(([name]) => name.toLowerCase() === 'location')?.[1];
+  // With a fragment only the client can follow it.
+  const isLocal = status === undefined && location !== undefined && localForm.test(location);
+  const otherwise = { status: location === undefined ? 200 : 302, reason: '' };
+  return { ...(status ?? otherwise), redirect: isLocal ? location : undefined, length, headers };
 }
+
+/** A path and query in ASCII. */
+const localForm = /^\/[!"$-~]*$/;
 
 function lengthOf(value: string, before: number | undefined): number {
   const length = Number(value);
@@ -81,8 +91,11 @@ function lengthOf(value: string, before: number | undefined): number {
   throw new CgiOutputError(`${JSON.stringify(value)} is no length`);
 }
 
-function statusOf(value: string): number {
-  const status = Number(value.slice(0, 3));
-  if (/^\d{3}(\s|$)/.test(value) && status >= 200 && status <= 599) return status;
+type Status = Pick<CgiHead, 'status' | 'reason'>;
+
+function statusOf(value: string): Status {
+  const [, code, reason = ''] = /^(\d{3})(?:[ \t]+([\t -~\x80-\xff]*))?$/.exec(value) ?? [];
+  const status = Number(code);
+  if (status >= 200 && status <= 599) return { status, reason };
   throw new CgiOutputError(`${JSON.stringify(value)} is no status`);
 }

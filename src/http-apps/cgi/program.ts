@@ -29,6 +29,7 @@ export interface ProgramListeners {
 
 export interface StartOptions {
   readonly path: string;
+  readonly args: readonly string[];
   readonly env: readonly (readonly [string, string])[];
   readonly folder: string;
 }
