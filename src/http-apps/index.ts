@@ -1,3 +1,4 @@
 export { bytesSentNatively } from './bytes-sent-natively.js';
 export { foldersApp } from './folders-path.js';
 export { escaped } from './html.js';
+export { targetOf } from './target.js';

@@ -3,13 +3,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmodSync, readFileSync } from 'node:fs';
-import { Agent, type RequestOptions, request } from 'node:http';
+import { Agent, createServer, type RequestOptions, request } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
 import { request as secureRequest } from 'node:https';
 import { connect } from 'node:net';
 import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
 import type { ServedApp, ServeOptions } from '../../src/serve/index.js';
 import { matchesName } from '../../src/serve/loop/misdirected.js';
 import { fillServeOptions } from '../../src/serve/options.js';
@@ -108,6 +109,157 @@ test('a connection stays with its app, whatever is asked for over it', { skip },
   const upgraded = connect(port, host);
   upgraded.end(own + upgrade);
   assert.match(await text(upgraded), /^HTTP\/1.1 101 /);
+});
+
+/** What came back for these bytes: the name of an app, or a status. */
+async function answerTo(port: number, bytes: string): Promise<string> {
+  const socket = connect(port, host);
+  socket.write(bytes, 'latin1');
+  const answer = await text(socket);
+  const [, status, body] = /^HTTP\/1.1 (\d+) [^]*?\r\n\r\n([^]*)/.exec(answer) ?? [];
+  return (status === '200' ? body?.trim() : status) ?? `no answer but ${JSON.stringify(answer)}`;
+}
+
+/** Two apps, `first` and `second`, that share a port and end each connection. */
+async function shareTwo(t: TestContext): Promise<number> {
+  const app = (name: string) =>
+    program(
+      t,
+      'app.mjs',
+      `import { createServer } from 'node:http';
+      createServer((_request, response) => {
+        response.writeHead(200, { Connection: 'close', 'Content-Length': ${name.length} }).end('${name}');
+      }).listen(Number(process.argv[2] ?? 0), '127.0.0.1');`,
+    );
+  const first = await share(t, app('first'), ['first', '*.first', '127.0.0.1']);
+  await share(t, app('second'), ['second'], first);
+  return portOf(first);
+}
+
+const close = 'Connection: close\r\n\r\n';
+
+test('each form of a target, and each way to name a host twice, has one meaning', {
+  skip,
+}, async (t) => {
+  const port = await shareTwo(t);
+  for (const [head, expected] of [
+    ['GET / HTTP/1.1\r\nHost: first', 'first'],
+    ['GET http://second/ HTTP/1.1\r\nHost: first', 'second'],
+    ['GET http://Second.:80?q HTTP/1.1\r\nHost: first', 'second'],
+    ['GET http://user@second/ HTTP/1.1\r\nHost: first', '400'],
+    ['GET http:///second HTTP/1.1\r\nHost: first', '400'],
+    ['GET http://third/ HTTP/1.1\r\nHost: first', '421'],
+    ['OPTIONS * HTTP/1.1\r\nHost: second', 'second'],
+    ['GET //second/ HTTP/1.1\r\nHost: first', 'first'],
+    ['GET / HTTP/1.1\r\nHost: first\r\nHost: second', '400'],
+    ['GET / HTTP/1.1\r\nHost: first\r\nhost: first', '400'],
+    ['GET http://second/ HTTP/1.1\r\nHost: first\r\nHost: second', '400'],
+    ['GET / HTTP/1.1\r\nX: y\r\n Host: second\r\nHost: first', '400'],
+    ['GET / HTTP/1.1\r\nHost: first\r\n second', '400'],
+    ['GET / HTTP/1.1\r\nHost : second\r\nHost: first', '400'],
+    ['GET / HTTP/1.1\r\nX: y\nHost: second\r\nHost: first', '400'],
+    ['GET / HTTP/1.1\r\nX: y\rHost: second\r\nHost: first', '400'],
+    ['GET / HTTP/1.1\r\nX: y', '400'],
+    ['GET / HTTP/1.0\r\nX: y', '421'],
+    ['GET / HTTP/1.0\r\nHost: second', 'second'],
+    ['\r\nGET / HTTP/1.1\r\nHost: second', 'second'],
+    ['\r\n\n\r\nGET / HTTP/1.1\r\nHost: second', 'second'],
+    [`GET / HTTP/1.1\r\nX: ${'y'.repeat(17_000)}\r\nHost: first`, '431'],
+    [`GET / HTTP/1.1\r\nHost: first\r\nX: ${'y'.repeat(17_000)}`, '431'],
+    ['get / HTTP/1.1\r\nHost: first', '400'],
+    ['nonsense', '400'],
+  ] as const) {
+    assert.equal(await answerTo(port, `${head}\r\n${close}`), expected, head.slice(0, 80));
+  }
+  const second = 'GET http://second/ HTTP/1.1\r\nHost: first\r\n';
+  assert.equal(
+    await answerTo(port, `${second}Upgrade: any\r\nConnection: upgrade\r\n\r\n`),
+    'second',
+  );
+});
+
+test("the app that gets a request is the one that Node's parser finds in it", {
+  skip,
+}, async (t) => {
+  const port = await shareTwo(t);
+  const plain = createServer((request, response) => {
+    response.setHeader('Connection', 'close');
+    response.end(JSON.stringify([request.url, request.rawHeaders]));
+  });
+  plain.on('connect', (_request, socket) =>
+    socket.end('HTTP/1.1 200 OK\r\n\r\n["*",["Host","a"]]'),
+  );
+  await new Promise<void>((resolve) => plain.listen(0, host, resolve));
+  t.after(() => plain.close());
+  const address = plain.address();
+  const plainPort = typeof address === 'object' ? (address?.port ?? 0) : 0;
+  const expectedOf = async (bytes: string): Promise<string> => {
+    const parsed = await answerTo(plainPort, bytes);
+    if (!parsed.startsWith('[')) return parsed;
+    const [url, headers] = JSON.parse(parsed) as [string, string[]];
+    const hosts = headers.filter((_, at) => at % 2 === 1 && /^host$/i.test(headers[at - 1] ?? ''));
+    if (hosts.length > 1) return '400';
+    const [, target] = /^[a-z]+:\/\/([^/?#]*)/i.exec(url) ?? [];
+    if (target !== undefined && (target === '' || /@|^:/.test(target))) return '400';
+    const named = target ?? hosts[0] ?? '';
+    if (/[^!-~]/.test(named)) return '400';
+    const name = named.replace(/:\d*$/, '').replace(/\.$/, '').toLowerCase();
+    if (/^(first|.+\.first)$/.test(name)) return 'first';
+    return name === 'second' ? 'second' : '421';
+  };
+  const names = fc.constantFrom(
+    'first',
+    'second',
+    'Second:80',
+    'a.first',
+    'third',
+    'x@second',
+    '',
+    'first second',
+  );
+  const targets = fc.oneof(
+    fc.constantFrom('/', '*', '//second/', '/?http://second'),
+    fc
+      .tuple(
+        fc.constantFrom('http://', 'HTTPS://', 'http:/'),
+        names,
+        fc.constantFrom('', '/', '?q', ':', '/@first'),
+      )
+      .map((parts) => parts.join('')),
+  );
+  const ends = fc.oneof(
+    { weight: 9, arbitrary: fc.constant('\r\n') },
+    fc.constantFrom('\n', '\r', '\r\r\n', '\r\n '),
+  );
+  const fields = fc.oneof(
+    fc
+      .tuple(
+        fc.constantFrom('Host:', 'hOST: ', 'Host:\t', 'Host : ', ' Host: ', 'X-Host: ', 'Host'),
+        names,
+      )
+      .map((parts) => parts.join('')),
+    fc.constantFrom('X: y', 'X:', ': y', 'X: \0', 'H\xf6st: second', 'X: \xff'),
+  );
+  const heads = fc.record({
+    before: fc.constantFrom('', '', '\r\n', '\n', ' '),
+    method: fc.constantFrom('GET', 'GET', 'OPTIONS', 'get', 'FOO'),
+    space: fc.constantFrom(' ', ' ', '  ', '\t'),
+    target: targets,
+    version: fc.constantFrom(' HTTP/1.1', ' HTTP/1.1', ' HTTP/1.0', '', ' HTTP/3.0'),
+    end: ends,
+    lines: fc.array(fc.tuple(fields, ends), { minLength: 1, maxLength: 3 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(heads, async ({ before, method, space, target, version, end, lines }) => {
+      const head = before + method + space + target + version + end + lines.flat().join('');
+      const bytes = `${head}Connection: close\r\n\r\n`;
+      // Which refusal it is depends on what is read first.
+      const [got, expected] = [await answerTo(port, bytes), await expectedOf(bytes)];
+      if (!(/^4/.test(got) && /^4/.test(expected)))
+        assert.equal(got, expected, JSON.stringify(bytes));
+    }),
+    { numRuns: 400 },
+  );
 });
 
 test('over TLS the handshake names the app', { skip }, async (t) => {

@@ -7,13 +7,15 @@
 //! processes (`acceptor.rs`) take them out as they would accept. A connection that finds the control
 //! socket full waits in a queue of that app's own. When that is full too, it is closed, as by a kernel.
 //!
-//! Clients that request an unknown name get 421 or the alert `unrecognized_name`. Clients that send no
-//! name in time are closed.
+//! Clients that request an unknown name get 421 or the alert `unrecognized_name`. A malformed request
+//! gets 400, one whose name does not come within its first 16 KiB 431, and a slow one 408.
 //!
 //! Long (over 400 lines) with its tests.
 
-use super::server_name::{Requested, is_match, requested_name};
-use super::turn_away::{MISDIRECTED, TurnedAway, UNRECOGNIZED_NAME};
+use super::server_name::{Requested, is_match, is_tls, requested_name};
+use super::turn_away::{
+    BAD_HELLO, BAD_REQUEST, MISDIRECTED, TIMED_OUT, TOO_LARGE, TurnedAway, UNRECOGNIZED_NAME,
+};
 use crate::error::{CoreError, Result};
 use crate::sys::fd::{AsFd, OwnedFd};
 use crate::sys::{self, Accepted, Passed, Poller, Trigger};
@@ -273,7 +275,9 @@ impl RouterThread {
         };
         let (name, refusal) = match requested_name(&buffer[..bytes]) {
             Requested::Unfinished if bytes < buffer.len() => return Next::Wait,
-            Requested::Unfinished | Requested::Unknown => return Next::Close,
+            Requested::Unfinished if !is_tls(buffer) => return Next::Answer(TOO_LARGE),
+            Requested::Unfinished | Requested::BadHello => return Next::Answer(BAD_HELLO),
+            Requested::BadRequest => return Next::Answer(BAD_REQUEST),
             Requested::Http(name) => (name, MISDIRECTED),
             Requested::Tls(name) => (name, UNRECOGNIZED_NAME),
         };
@@ -310,11 +314,19 @@ impl RouterThread {
         self.overflow.retain(|(_, queue)| !queue.is_empty());
     }
 
-    /// Closes clients that have sent no name within the patience.
+    /// Ends clients that have sent no name within the patience, with 408 if they have begun a request.
     fn close_overdue(&mut self) {
-        let is_overdue = |client: &Client| client.since.elapsed() >= self.limits.patience;
-        while self.waiting.first_key_value().is_some_and(|(_, client)| is_overdue(client)) {
-            self.waiting.pop_first();
+        let patience = self.limits.patience;
+        while let Some(first) = self.waiting.first_entry() {
+            if first.get().since.elapsed() < patience {
+                return;
+            }
+            let stream = first.remove().stream;
+            let mut begin = [0];
+            if matches!(stream.peek(&mut begin), Ok(1)) && !is_tls(&begin) {
+                self.poller.remove(stream.as_fd());
+                self.turned_away.answer(stream.into(), TIMED_OUT);
+            }
         }
     }
 }
@@ -418,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_are_answered_and_nonsense_is_closed() {
+    fn every_refusal_is_an_answer() {
         let served = serve();
         let app = served.app(&["a"]);
         let other = served.client(b"GET / HTTP/1.1\r\nHost: b\r\n\r\n");
@@ -427,10 +439,13 @@ mod tests {
         let body = [&[1, 0, 0, 41, 3, 3][..], &[0; 32], &[0, 0, 2, 0x13, 1, 1, 0]].concat();
         let hello = [&[22, 3, 1, 0, body.len() as u8][..], &body].concat();
         assert_eq!(read_all(served.client(&hello)), UNRECOGNIZED_NAME);
-        let nonsense = served.client(b"\0");
-        assert_eq!((&nonsense).read(&mut [0; 1]).unwrap_or(0), 0);
-        let endless = served.client(&[b'G'; MAX_HEAD_BYTES]);
-        assert_eq!((&endless).read(&mut [0; 1]).unwrap_or(0), 0);
+        assert_eq!(read_all(served.client(b"\0")), BAD_REQUEST);
+        assert_eq!(read_all(served.client(b"GET / HTTP/1.1\r\n\r\n")), BAD_REQUEST);
+        assert_eq!(read_all(served.client(&[b'G'; MAX_HEAD_BYTES])), TOO_LARGE);
+        assert_eq!(read_all(served.client(&[b'\n'; MAX_HEAD_BYTES + 1])), TOO_LARGE);
+        assert_eq!(read_all(served.client(&[22, 2, 0])), BAD_HELLO);
+        let endless = [&[22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xfc][..], &[0; MAX_HEAD_BYTES]].concat();
+        assert_eq!(read_all(served.client(&endless[..MAX_HEAD_BYTES])), BAD_HELLO);
         let silent = served.client(b"");
         silent.shutdown(Shutdown::Write).expect("open");
         assert_eq!(read_all(silent), b"");
@@ -497,15 +512,17 @@ mod tests {
     }
 
     #[test]
-    fn clients_without_a_name_in_time_are_closed_alone() {
+    fn clients_without_a_name_in_time_are_ended_alone() {
         let served = serve_with(Limits { patience: Duration::from_millis(100), ..LIMITS });
         let app = served.app(&["a"]);
-        let silent = [served.client(b""), served.client(b"GET / HTTP/1.1\r\n")];
+        let silent = [served.client(b""), served.client(&[22, 3])];
+        let slow = served.client(b"GET / HTTP/1.1\r\n");
         served.client(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         let mut passed = next_of(&app);
         for client in silent {
             assert_eq!((&client).read(&mut [0; 1]).unwrap_or(0), 0);
         }
+        assert_eq!(read_all(slow), TIMED_OUT);
         assert!(passed.read(&mut [0; 1]).expect("open") == 1);
     }
 

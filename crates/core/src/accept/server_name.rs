@@ -1,16 +1,22 @@
-//! Reads the name that a client requests from its first bytes: the `Host` of an HTTP/1 request (RFC
+//! Reads the name that a client requests from its first bytes: the host of an HTTP/1 request (RFC
 //! 9112, section 3.2) or the server name of a TLS ClientHello (RFC 8446, section 4.1.2; RFC 6066,
 //! section 3). The bytes were peeked by MSG_PEEK: the app reads and checks them again.
+//!
+//! The host has to be the one that the app's parser finds in the same bytes. So every line up to it is
+//! checked as strictly as llhttp does by default, and a request that could be read in two ways is bad.
+//! Lines behind the host are not waited for. The app refuses a second `Host` (serve/loop/misdirected.ts).
 
 /// Result for some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Requested {
     /// More bytes are needed.
     Unfinished,
+    /// `None`: a request of HTTP/1.0 without a host.
     Http(Option<String>),
     Tls(Option<String>),
-    /// Neither HTTP/1 nor TLS.
-    Unknown,
+    /// Neither HTTP/1 nor TLS, or a malformed request.
+    BadRequest,
+    BadHello,
 }
 
 const HANDSHAKE_RECORD: u8 = 22;
@@ -21,16 +27,27 @@ const RANDOM_BYTES: usize = 32;
 
 /// Returns names in lower case, without a port and without a dot at the end.
 pub fn requested_name(bytes: &[u8]) -> Requested {
-    match bytes.first() {
-        None => Requested::Unfinished,
-        Some(&HANDSHAKE_RECORD) => match hello_in(bytes) {
+    if is_tls(bytes) {
+        return match hello_in(bytes) {
             Hello::Unfinished => Requested::Unfinished,
-            Hello::Whole(hello) => name_in_hello(&hello).map_or(Requested::Unknown, Requested::Tls),
-            Hello::Unknown => Requested::Unknown,
-        },
-        Some(first) if first.is_ascii_uppercase() => host_in(bytes),
-        Some(_) => Requested::Unknown,
+            Hello::Whole(hello) => {
+                name_in_hello(&hello).map_or(Requested::BadHello, Requested::Tls)
+            }
+            Hello::Unknown => Requested::BadHello,
+        };
     }
+    // RFC 9112, section 2.2, asks for one empty line; llhttp skips all.
+    let begin = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
+    match begin.map(|begin| &bytes[begin..]) {
+        None => Requested::Unfinished,
+        Some(request) if request[0].is_ascii_uppercase() => host_in(request),
+        Some(_) => Requested::BadRequest,
+    }
+}
+
+/// True: the bytes are, or would become, a TLS handshake.
+pub fn is_tls(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&HANDSHAKE_RECORD)
 }
 
 /// True: `name` matches `pattern`, which is a name, or `*.` and a suffix.
@@ -42,24 +59,101 @@ pub fn is_match(pattern: &str, name: &str) -> bool {
 }
 
 fn host_in(bytes: &[u8]) -> Requested {
-    let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').skip(1);
+    let mut rest = bytes;
+    let request = match next_line(&mut rest) {
+        Line::Unfinished => return Requested::Unfinished,
+        Line::Whole(line) => line,
+        Line::Bad => return Requested::BadRequest,
+    };
+    let (method, request) = split_at_byte(request, b' ');
+    let (target, version) = split_at_byte(request.trim_ascii_start(), b' ');
+    if !is_token(method) || target.is_empty() {
+        return Requested::BadRequest;
+    }
+    // The target's host counts over `Host` (RFC 9112, section 3.2.2).
+    match authority_in(target) {
+        Authority::None => {}
+        Authority::Of(authority) => return host_or_bad(authority),
+        Authority::Bad => return Requested::BadRequest,
+    }
     loop {
-        let Some(line) = lines.next().and_then(|line| line.strip_suffix(b"\n")) else {
-            return Requested::Unfinished;
+        let line = match next_line(&mut rest) {
+            Line::Unfinished => return Requested::Unfinished,
+            Line::Whole([]) if version == b"HTTP/1.1" => return Requested::BadRequest,
+            Line::Whole([]) => return Requested::Http(None),
+            Line::Whole(line) => line,
+            Line::Bad => return Requested::BadRequest,
         };
-        let line = line.trim_ascii_end();
-        if line.is_empty() {
-            return Requested::Http(None);
+        let (field, value) = split_at_byte(line, b':');
+        // Also a line that continues the one before, or has no colon.
+        if !is_token(field) || field.len() == line.len() {
+            return Requested::BadRequest;
         }
-        let Some((field, value)) = line.split_at_checked("host:".len()) else { continue };
-        if field.eq_ignore_ascii_case(b"host:") {
-            return Requested::Http(std::str::from_utf8(value).ok().map(normal));
+        if field.eq_ignore_ascii_case(b"host") {
+            return host_or_bad(value.trim_ascii());
         }
     }
 }
 
+enum Line<'bytes> {
+    Unfinished,
+    /// Without its CRLF.
+    Whole(&'bytes [u8]),
+    /// With a bare LF, a bare CR or a zero byte.
+    Bad,
+}
+
+fn next_line<'bytes>(rest: &mut &'bytes [u8]) -> Line<'bytes> {
+    let Some(end) = rest.iter().position(|&byte| byte == b'\n') else { return Line::Unfinished };
+    let (line, after) = rest.split_at(end);
+    *rest = &after[1..];
+    match line.strip_suffix(b"\r") {
+        Some(line) if !line.iter().any(|byte| matches!(byte, b'\r' | 0)) => Line::Whole(line),
+        _ => Line::Bad,
+    }
+}
+
+/// Splits around the first `byte`; without one the second part is empty.
+fn split_at_byte(bytes: &[u8], byte: u8) -> (&[u8], &[u8]) {
+    let mut parts = bytes.splitn(2, |&other| other == byte);
+    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
+}
+
+/// True: a method or a field name. RFC 9110, section 5.6.2.
+fn is_token(bytes: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    !bytes.is_empty() && bytes.iter().all(is_part)
+}
+
+enum Authority<'bytes> {
+    /// The target has another form than the absolute one.
+    None,
+    Of(&'bytes [u8]),
+    /// It has no host, or a user (RFC 9110, sections 4.2.1 and 4.2.4).
+    Bad,
+}
+
+/// Host and port of an absolute-form target; `targetOf` in http-apps/target.ts has the same rules.
+fn authority_in(target: &[u8]) -> Authority<'_> {
+    let (scheme, rest) = split_at_byte(target, b':');
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    let is_scheme =
+        scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.iter().all(is_part);
+    let Some(rest) = rest.strip_prefix(b"//").filter(|_| is_scheme) else { return Authority::None };
+    let authority = rest.split(|byte| b"/?#".contains(byte)).next().unwrap_or_default();
+    let is_bad = matches!(authority, [] | [b':', ..]) || authority.contains(&b'@');
+    if is_bad { Authority::Bad } else { Authority::Of(authority) }
+}
+
+fn host_or_bad(host: &[u8]) -> Requested {
+    let is_visible = |byte: &u8| *byte > b' ' && *byte != 0x7f;
+    match std::str::from_utf8(host) {
+        Ok(text) if host.iter().all(is_visible) => Requested::Http(Some(normal(text))),
+        _ => Requested::BadRequest,
+    }
+}
+
 fn normal(host: &str) -> String {
-    let host = host.trim();
     let has_port = |(_, port): &(&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
     let name = host.rsplit_once(':').filter(has_port).map_or(host, |(name, _)| name);
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
@@ -222,14 +316,81 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_a_host_has_none() {
+    fn only_an_old_request_may_have_no_host() {
         for request in
-            ["GET / HTTP/1.0\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "G\n\nHost: a\n"]
+            ["GET / HTTP/1.0\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET /\r\n\r\n"]
         {
             assert_eq!(requested_name(request.as_bytes()), Requested::Http(None), "{request}");
         }
-        let no_text = b"GET / HTTP/1.1\r\nHost: \xff\r\n";
-        assert_eq!(requested_name(no_text), Requested::Http(None));
+        let missing = b"GET / HTTP/1.1\r\nA: b\r\n\r\nHost: a\r\n";
+        assert_eq!(requested_name(missing), Requested::BadRequest);
+    }
+
+    #[test]
+    fn empty_lines_before_a_request_are_skipped() {
+        for empty in ["\r\n", "\n", "\r\n\r\n\n", "\r"] {
+            assert_eq!(requested_name(empty.as_bytes()), Requested::Unfinished);
+            let request = format!("{empty}GET / HTTP/1.1\r\nHost: a\r\n");
+            assert_eq!(requested_name(request.as_bytes()), Requested::Http(name("a")));
+        }
+    }
+
+    #[test]
+    fn the_host_of_the_target_counts_over_the_field() {
+        for (target, expected) in [
+            ("http://b/", Some("b")),
+            ("HTTP://B.Example.:80/path", Some("b.example")),
+            ("https://b?query", Some("b")),
+            ("http://b#place", Some("b")),
+            ("http://b", Some("b")),
+            ("http://[::1]:80/", Some("[::1]")),
+            ("/http://b/", Some("a")),
+            ("//b/", Some("a")),
+            ("*", Some("a")),
+            ("b:443", Some("a")),
+            ("http:b/", Some("a")),
+            ("http://user@b/", None),
+            ("http://b@user:80/", None),
+            ("http:///path", None),
+            ("http://:80/", None),
+            ("http://", None),
+            ("http://b\t/", None),
+        ] {
+            let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n");
+            let expected =
+                expected.map_or(Requested::BadRequest, |host| Requested::Http(name(host)));
+            assert_eq!(requested_name(request.as_bytes()), expected, "{target}");
+        }
+    }
+
+    #[test]
+    fn what_could_be_read_in_two_ways_is_bad() {
+        for request in [
+            "GET / HTTP/1.1\r\nX: a\r\n Host: b\r\nHost: a\r\n\r\n",
+            "GET / HTTP/1.1\r\nX: a\r\n\tHost: b\r\nHost: a\r\n\r\n",
+            "GET / HTTP/1.1\r\n Host: a\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost\t: a\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost\r\nHost: a\r\n\r\n",
+            "GET / HTTP/1.1\r\n: b\r\nHost: a\r\n\r\n",
+            "GET / HTTP/1.1\nHost: a\n\n",
+            "GET / HTTP/1.1\r\nX: b\nHost: a\r\n\r\n",
+            "GET / HTTP/1.1\r\nX: b\rHost: b\r\nHost: a\r\n\r\n",
+            "GET / HTTP/1.1\r\r\nHost: a\r\n\r\n",
+            "GET / HTTP/1.1\r\nX: \0\r\nHost: a\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\u{1}\r\n\r\n",
+            "GET\t/ HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET\r\nHost: a\r\n\r\n",
+            "GET \r\nHost: a\r\n\r\n",
+            "G\n\nHost: a\n",
+        ] {
+            assert_eq!(requested_name(request.as_bytes()), Requested::BadRequest, "{request:?}");
+        }
+        for host in [&b"\xff"[..], b"a\xa0", b"a\x7f"] {
+            let request = [&b"GET / HTTP/1.1\r\nHost: "[..], host, b"\r\n"].concat();
+            assert_eq!(requested_name(&request), Requested::BadRequest, "{host:?}");
+        }
     }
 
     #[test]
@@ -257,15 +418,16 @@ mod tests {
     fn bytes_of_another_protocol_are_refused_at_once() {
         let cut = hello(&sized(2, &[0, 0, 0, 9])[..]);
         let no_hello = [2, 0, 0, 1, 0];
+        for bytes in [&b"\0"[..], b"get / HTTP/1.1\r\n", b" GET", b"\r\n\0"] {
+            assert_eq!(requested_name(bytes), Requested::BadRequest, "{bytes:?}");
+        }
         for bytes in [
-            &b"\0"[..],
-            b"get / HTTP/1.1\r\n",
             &[HANDSHAKE_RECORD, 2, 0][..],
             &[HANDSHAKE_RECORD, 3, 1, 0, 0],
             &records(&no_hello, 9),
             &records(&cut, 512),
         ] {
-            assert_eq!(requested_name(bytes), Requested::Unknown, "{bytes:?}");
+            assert_eq!(requested_name(bytes), Requested::BadHello, "{bytes:?}");
         }
     }
 

@@ -28,6 +28,15 @@ pub const MISDIRECTED: &[u8] = b"HTTP/1.1 421 Misdirected Request\r\n\
     \r\n\
     No app here has this name";
 
+/// The answers that Node gives to such requests, byte for byte.
+pub const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
+pub const TOO_LARGE: &[u8] =
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n";
+pub const TIMED_OUT: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n";
+
+/// The fatal alert `decode_error` (RFC 8446, section 6.2).
+pub const BAD_HELLO: &[u8] = &[21, 3, 3, 0, 2, 2, 50];
+
 /// The fatal alert `unrecognized_name` (RFC 6066, section 3).
 pub const UNRECOGNIZED_NAME: &[u8] = &[21, 3, 3, 0, 2, 2, 112];
 
