@@ -76,6 +76,16 @@ type BoundAddress = {
     readonly port: number;
     readonly family: "IPv4" | "IPv6";
 } | string;
+interface Self {
+    readonly process: number | undefined;
+    readonly loop: number | undefined;
+    readonly instance: number | undefined;
+    readonly name: string | undefined;
+    readonly generation: number | undefined;
+}
+type OnlyOneFunction = (signal: AbortSignal) => unknown;
+declare const self: Self;
+declare function onlyOne(fn: OnlyOneFunction): void;
 interface ServedApp extends AsyncDisposable {
     readonly name: string;
     readonly addresses: readonly BoundAddress[];
@@ -88,5 +98,5 @@ interface ServedApp extends AsyncDisposable {
     close(): Promise<void>;
 }
 declare function serve(app: string | URL, options?: ServeOptions): Promise<ServedApp>;
-export { serve };
-export type { BoundAddress, LoopState, LoopStatus, OutputLine, Placement, Plan, Range, ServeOptions, ServedApp, StatusAddress, TlsOptions };
+export { onlyOne, self, serve };
+export type { BoundAddress, LoopState, LoopStatus, OnlyOneFunction, OutputLine, Placement, Plan, Range, Self, ServeOptions, ServedApp, StatusAddress, TlsOptions };

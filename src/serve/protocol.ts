@@ -73,6 +73,10 @@ const kinds = {
     acquire: { fds: descriptorsOf(channelFds.length) },
     /** Ends the lease that was requested with this id, granted or not. */
     release: {},
+    /** Becomes a candidate for the functions of `onlyOne`. */
+    stand: {},
+    /** Ends this: the loop runs no such function any more. */
+    resign: {},
     /** Joins the mesh: the loop gets a channel to each other member. */
     join: {},
     /** Offers a channel to the member `to`. */
@@ -128,6 +132,8 @@ const kinds = {
     offered: { from: trusted<MemberName>(), path: trusted<string | undefined>() },
     /** A member has left; all survivors get the same message. */
     left: { member: trusted<MemberName>(), survivors: trusted<readonly MemberName[]>() },
+    /** The loop is the one that runs the functions of `onlyOne`, until it resigns or ends. */
+    elected: {},
     /** A message of the loop could not be delivered. */
     returned: { message: trusted<string>(), body: trusted<ReturnedBody>() },
     /** From its process, where loops listen themselves: take connections from now on. */

@@ -33,12 +33,20 @@ export interface AppSettings {
   readonly tls: TlsFiles | undefined;
 }
 
+/** Numbers that the loops of a process report as their own (`self`). */
+export interface Place {
+  /** `NODE_APP_INSTANCE` of its first loop. */
+  readonly firstInstance: number;
+  readonly generation: number;
+}
+
 /** The one argument of a process. */
 export interface ProcessTicket {
   readonly kind: 'process';
   readonly parentPid: number;
   /** Number of the process: selects its rows of the scoreboard and its bell. */
   readonly process: number;
+  readonly place: Place;
   /** Initial and maximum number; with a maximum of 1 the program runs in the main thread. */
   readonly loops: Range;
   readonly placement: Placement;
@@ -78,16 +86,23 @@ export interface PortableProcessTicket {
 
 /** Makes the ticket of the process with this number. */
 export function processTicket(
-  of: { readonly number: number; readonly app: AppSettings; readonly serve: FilledServeOptions },
+  of: {
+    readonly number: number;
+    readonly queue: number;
+    readonly generation: number;
+    readonly app: AppSettings;
+    readonly serve: FilledServeOptions;
+  },
   system: ProcessTicket['system'],
   stackFd: number | undefined,
 ): ProcessTicket {
-  const { number, app, serve } = of;
+  const { number, queue, generation, app, serve } = of;
   const { loops, placement, overloadMs, startTimeoutMs, drainTimeoutMs, onOutput } = serve;
   return {
     kind: 'process',
     parentPid: process.pid,
     process: number,
+    place: { firstInstance: queue * loops.max, generation },
     loops,
     placement,
     overloadMs,
@@ -104,6 +119,7 @@ export function processTicket(
 export interface LoopTicket {
   readonly kind: 'loop';
   readonly process: number;
+  readonly place: Place;
   readonly index: number;
   readonly system: LoopSystem;
   readonly app: AppSettings;

@@ -5,11 +5,13 @@
 import { addSource } from '../../agent/index.js';
 import { finishWork, useSharedWorkers } from '../../worker/index.js';
 import { type ArrivedEnvelope, type FromLoop, parseToLoop, travelled } from '../protocol.js';
+import { setSelf } from '../self.js';
 import { boardAt, type Row } from '../shared/board.js';
 import type { Link } from '../shared/link.js';
 import type { Listenable } from '../shared/socket-handle.js';
-import type { AppSettings, LoopSystem } from '../tickets.js';
+import type { AppSettings, LoopSystem, Place } from '../tickets.js';
 import { listenWith, loadApp, refuseUnused } from './app.js';
+import { Candidate } from './candidate.js';
 import { Connections } from './connections.js';
 import { Drain } from './drain.js';
 import { Leases } from './leases.js';
@@ -21,6 +23,7 @@ import { type LoopProgram, setProgramLoop } from './program-loop.js';
 
 export interface LoopOptions {
   readonly process: number;
+  readonly place: Place;
   readonly index: number;
   readonly system: LoopSystem;
   readonly app: AppSettings;
@@ -41,6 +44,7 @@ export class Loop {
   /** Missing where each loop has workers of its own. */
   readonly #leases: Leases | undefined;
   readonly #member: Member;
+  readonly #candidate: Candidate;
   readonly #threads: LoopThreads;
   /** Set by programs of manycore itself. */
   #program: LoopProgram | undefined;
@@ -52,7 +56,7 @@ export class Loop {
   /** Throws `NATIVE_MISSING`. */
   constructor(options: LoopOptions) {
     this.#options = options;
-    const { up, index, system, app } = options;
+    const { up, process: number, place, index, system, app } = options;
     this.#listening = new Listening({
       ...options,
       onListening: (server, hasPort) => this.#listens(server, hasPort),
@@ -80,6 +84,17 @@ export class Loop {
       useSharedWorkers(this.#leases);
     }
     this.#member = new Member(up);
+    this.#candidate = new Candidate(up);
+    const instance = place.firstInstance + index;
+    setSelf({
+      process: number,
+      loop: index,
+      instance,
+      name: app.name,
+      generation: place.generation,
+      onlyOne: this.#candidate.add,
+    });
+    process.env['NODE_APP_INSTANCE'] = String(instance); // a thread has a copy of its own
     this.#threads = new LoopThreads(up);
     setProgramLoop({
       index,
@@ -142,6 +157,9 @@ export class Loop {
         if (message.body.type === 'acquire') this.#leases?.receive(message);
         else this.#member.receive(message);
         break;
+      case 'elected':
+        this.#candidate.elected();
+        break;
       case 'threadEnded':
         this.#threads.receive(message);
         break;
@@ -175,7 +193,8 @@ export class Loop {
       this.#hasProgramLeft = true;
       this.#drain.noteClosed();
     };
-    Promise.resolve(this.#program?.onDrain(deadlineMs)).then(left, left);
+    const programLeft = Promise.resolve(this.#program?.onDrain(deadlineMs)).catch(() => {});
+    void Promise.all([programLeft, this.#candidate.resign()]).then(left);
     this.#drain.begin(deadlineMs);
   }
 

@@ -179,8 +179,8 @@ export class ServeProcess {
   }
 
   #loopOptions(index: number) {
-    const { process: number, app } = this.#ticket;
-    return { process: number, index, system: this.#system.ofLoops, app };
+    const { process: number, place, app } = this.#ticket;
+    return { process: number, place, index, system: this.#system.ofLoops, app };
   }
 
   #startThread(index: number): LoopEnd {

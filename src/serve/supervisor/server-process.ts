@@ -21,6 +21,7 @@ import {
 } from '../protocol.js';
 import { closeFds } from '../shared/dup-fds.js';
 import type { Link, LinkListener } from '../shared/link.js';
+import type { Leadership } from './leadership.js';
 import { type ListenProblem, listenProblem } from './listen-problem.js';
 import type { Mesh } from './mesh.js';
 import { ProcessSockets } from './process-sockets.js';
@@ -37,10 +38,8 @@ const stackTimeoutMs = 3000;
 
 export interface ServerProcessOptions extends Omit<StartOptions, 'listener' | 'onStack'> {
   readonly system: SupervisorSystem;
-  /** Number of its own sockets among those that share a port (`Sockets.of`). */
-  readonly queue: number;
-  readonly generation: number;
   readonly sockets: Sockets;
+  readonly leadership: Leadership;
   /** Set for servers whose loops have channels to each other. */
   readonly mesh: Mesh | undefined;
   readonly events: ServerProcessEvents;
@@ -85,6 +84,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
   readonly #stackWatch: StackWatch | undefined;
   readonly #workers: Workers | undefined;
   readonly #mesh: Mesh | undefined;
+  readonly #leadership: Leadership;
   readonly #events: ServerProcessEvents;
   /** Pending stack requests, by loop. */
   readonly #stacks = new Map<number, (stack: string | undefined) => void>();
@@ -110,6 +110,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
     this.generation = options.generation;
     this.#workers = options.system.workers;
     this.#mesh = options.mesh;
+    this.#leadership = options.leadership;
     this.#events = options.events;
     this.#drainTimeoutMs = options.serve.drainTimeoutMs;
     this.#startTimeoutMs = options.serve.startTimeoutMs;
@@ -131,8 +132,9 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
       },
     };
     const onStack = (stack: string | undefined): void => this.#stackTaken(0, stack);
-    const { number, app, serve } = options;
-    const started = options.system.start({ number, app, serve, listener, onStack });
+    const { number, queue, generation, app, serve } = options;
+    const place = { number, queue, generation };
+    const started = options.system.start({ ...place, app, serve, listener, onStack });
     const { child, link, stackWatch } = started;
     this.#child = child;
     this.#link = link;
@@ -208,6 +210,12 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
       case 'release':
         this.#workers?.release({ process: this, loop }, message.id);
         break;
+      case 'stand':
+        this.#leadership.stand(this, loop);
+        break;
+      case 'resign':
+        this.#leadership.leave(this, loop);
+        break;
       case 'join':
         this.#mesh?.join(this, loop);
         break;
@@ -226,6 +234,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
         clearTimeout(this.#startTimer);
         this.#readyAtMs = performance.now();
         this.#started.resolve();
+        this.#leadership.elect();
         break;
       case 'failed':
         this.#failed(message.error);
@@ -250,6 +259,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
   #loopsEnded(loop?: number): void {
     const workersEnded = this.#workers?.tenantEnded(this, loop) ?? Promise.resolve();
     this.#mesh?.ended(this, loop, workersEnded);
+    this.#leadership.leave(this, loop);
   }
 
   #acquire(loop: number, id: number, fds: readonly number[]): void {

@@ -15,6 +15,7 @@ import type { FilledServeOptions, Range } from '../options.js';
 import type { BoundAddress } from '../protocol.js';
 import { boardAt, type Row } from '../shared/board.js';
 import type { AppSettings } from '../tickets.js';
+import { Leadership } from './leadership.js';
 import { Liveness } from './liveness.js';
 import type { Mesh } from './mesh.js';
 import { Recycling } from './recycling.js';
@@ -55,6 +56,7 @@ export class Supervisor {
   readonly #system: SupervisorSystem;
   readonly #sockets: Sockets;
   readonly #mesh: Mesh | undefined;
+  readonly #leadership = new Leadership();
   /** By number, including processes that drain. */
   readonly #processes: (ServerProcess | undefined)[];
   readonly #policy = new RestartPolicy();
@@ -185,6 +187,7 @@ export class Supervisor {
       system: this.#system,
       sockets: this.#sockets,
       mesh: this.#mesh,
+      leadership: this.#leadership,
       serve: this.#options,
       events: {
         onLeave: () => this.#spreadQueues(),

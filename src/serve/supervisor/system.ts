@@ -16,6 +16,10 @@ import type { SocketOpener } from './sockets.js';
 export interface StartOptions {
   /** Number of the process in the scoreboard. */
   readonly number: number;
+  /** Number of its own sockets among those that share a port (`Sockets.of`); that of the process it replaces. */
+  readonly queue: number;
+  /** Number of reloads before. */
+  readonly generation: number;
   readonly app: AppSettings;
   readonly serve: FilledServeOptions;
   readonly listener: LinkListener;
