@@ -17,7 +17,7 @@ use std::time::Duration;
 
 #[napi]
 pub struct NativeBoard {
-    board: Arc<Board>,
+    pub(crate) board: Arc<Board>,
     /// Descriptor of a board created here, until it is closed.
     fd: Option<OwnedFd>,
 }

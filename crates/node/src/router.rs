@@ -1,14 +1,21 @@
-//! A socket that several apps share by name, as an object of JavaScript.
+//! A socket that several apps share by name, or whose clients stay with one loop, as an object of
+//! JavaScript.
 
+use crate::acceptor::NativeBoard;
 use crate::error::{Result, refused, to_js};
-use manycore_core::accept::router::Router;
+use manycore_core::accept::router::{Router, Way};
+use manycore_core::accept::sticky::{Key, Sticky};
 use manycore_core::sys;
 use napi_derive::napi;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Accepts from one listening socket, and passes connections on to the apps that their clients request.
 #[napi]
 pub struct NativeRouter {
     router: Option<Router>,
+    /// Apps with sticky clients, by their keys.
+    sticky: HashMap<u32, Arc<Sticky>>,
 }
 
 #[napi]
@@ -17,7 +24,12 @@ impl NativeRouter {
     #[napi(constructor)]
     pub fn new(listener: i32) -> Result<NativeRouter> {
         let listener = sys::adopt(listener).map_err(to_js)?;
-        Ok(NativeRouter { router: Some(Router::start(listener).map_err(to_js)?) })
+        let router = Some(Router::start(listener).map_err(to_js)?);
+        Ok(NativeRouter { router, sticky: HashMap::new() })
+    }
+
+    fn router(&self) -> Result<&Router> {
+        self.router.as_ref().ok_or_else(|| refused("it is closed"))
     }
 
     /// Sends connections of clients that request one of `names` into `control_socket`, one end of a
@@ -26,12 +38,59 @@ impl NativeRouter {
     #[napi]
     pub fn add(&self, names: Vec<String>, control_socket: i32) -> Result<i32> {
         let control_socket = sys::adopt(control_socket).map_err(to_js)?;
-        let Some(router) = &self.router else { return Err(refused("it is closed")) };
-        Ok(router.add(names, control_socket).map_or(-1, |key| key as i32))
+        let key = self.router()?.add(names, Way::ControlSocket(control_socket));
+        Ok(key.map_or(-1, |key| key as i32))
+    }
+
+    /// The same for an app whose clients stay with a loop of `board`, by a key of this kind and name;
+    /// without names all clients. Returns the key for `add_process`, `leave` and `remove`, or -1.
+    #[napi]
+    pub fn add_sticky(
+        &mut self,
+        names: Vec<String>,
+        board: &NativeBoard,
+        kind: String,
+        name: String,
+    ) -> Result<i32> {
+        let by = Key::named(&kind, name).ok_or_else(|| refused("no such kind of key"))?;
+        let sticky = Arc::new(Sticky::new(Arc::clone(&board.board), by));
+        let key = self.router()?.add(names, Way::Sticky(Arc::clone(&sticky)));
+        if let Some(key) = key {
+            self.sticky.insert(key, sticky);
+        }
+        Ok(key.map_or(-1, |key| key as i32))
+    }
+
+    /// Sends connections for loops of `process` into `near` from now on, one end of a Unix socket;
+    /// the process receives them from `far` as from the listening socket with this number. Both
+    /// are taken over, and do not block.
+    #[napi]
+    pub fn add_process(
+        &self,
+        key: u32,
+        process: u32,
+        socket: u32,
+        near: i32,
+        far: i32,
+    ) -> Result<()> {
+        let (near, far) = (sys::adopt(near).map_err(to_js)?, sys::adopt(far).map_err(to_js)?);
+        let sticky = self.sticky.get(&key).ok_or_else(|| refused("no such app"))?;
+        sticky.add(process, socket, near, far);
+        Ok(())
+    }
+
+    /// Sends nothing to `process` any more; what it has not taken goes to others.
+    #[napi]
+    pub fn leave(&self, key: u32, process: u32) {
+        if let (Some(router), Some(sticky)) = (&self.router, self.sticky.get(&key)) {
+            sticky.leave(process);
+            router.wake();
+        }
     }
 
     #[napi]
-    pub fn remove(&self, key: u32) {
+    pub fn remove(&mut self, key: u32) {
+        self.sticky.remove(&key);
         if let Some(router) = &self.router {
             router.remove(key);
         }

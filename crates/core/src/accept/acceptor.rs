@@ -291,6 +291,30 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_of_a_router_goes_to_its_loop_however_loaded_and_stays_there() {
+        let mut server = serve_with(1, 2, Settings { policy: Policy::Sticky, patience: None });
+        server.connect(1);
+        let [near, far] = sys::socket_pair().expect("a pair");
+        server.acceptors[0].remove_socket(SOCKET);
+        server.acceptors[0].add_socket(SOCKET, far).expect("a free number");
+        server.listen(0, 0);
+        server.listen(0, 1);
+        server.board.word(0, 1, word::OPEN).store(500, Release);
+        let send = |index| sys::send_connection_to(near.as_fd(), server.clients[0].as_fd(), index);
+        for count in 1..=3 {
+            assert_eq!(send(1), sys::Passed::Sent);
+            wait_until("placed", || server.open(0, 1) == 500 + count);
+        }
+        // Longer than the time after which others get such connections.
+        std::thread::sleep(Duration::from_millis(20));
+        server.inboxes[0][0].bell().clear();
+        assert_eq!((server.open(0, 0), server.open(0, 1)), (0, 503));
+        server.inboxes[0][1].word(word::STATE).store(state::DRAINING, Release);
+        assert_eq!(send(1), sys::Passed::Sent);
+        wait_until("at the other loop", || server.open(0, 0) == 1);
+    }
+
+    #[test]
     fn a_process_leaves_connections_to_one_with_less_to_do() {
         let mut server = serve(2, 1);
         server.listen(0, 0);

@@ -266,7 +266,7 @@ impl Listener {
         };
         let own: Vec<_> = loads_of(*process).collect();
         // When the kernel chooses the process, no connection is left to others.
-        let places_anywhere = settings.policy != Policy::Kernel;
+        let places_anywhere = !matches!(settings.policy, Policy::Kernel | Policy::Sticky);
         let others = (0..board.processes()).filter(|other| places_anywhere && other != process);
         needs_placing(&own, &others.flat_map(loads_of).collect::<Vec<_>>())
     }
@@ -310,10 +310,15 @@ impl Listener {
         let now = now_ms();
         let scores = shared.scores_of(&state.inboxes, socket.number(), now);
         let Some((at, _)) = placement::best(&scores, self.turn) else { return Outcome::Unwanted };
-        let fd = match socket.accept() {
-            Accepted::Connection(fd) => fd,
-            other => return Outcome::Not(other),
+        let (fd, chosen) = match socket.accept_for() {
+            (Accepted::Connection(fd), chosen) => (fd, chosen),
+            (other, _) => return Outcome::Not(other),
         };
+        let is_chosen = |inbox: &Arc<LoopInbox>| {
+            Some(inbox.index()) == chosen && inbox.listens_to(socket.number())
+        };
+        let is_sticky = shared.settings.policy == Policy::Sticky;
+        let at = state.inboxes.iter().position(|each| is_sticky && is_chosen(each)).unwrap_or(at);
         self.turn = at + 1;
         let inbox = &state.inboxes[at];
         let row = shared.process * shared.board.loops() + inbox.index();
@@ -328,6 +333,9 @@ impl Listener {
     /// Rings a process with clearly less to do and waits for a moment. False: that process took no
     /// connection.
     fn leaves_to_other(&mut self, socket: &Socket, own: Option<u32>, now: u32) -> bool {
+        if socket.is_control() && self.shared.settings.policy == Policy::Sticky {
+            return false; // no other process reads from it
+        }
         let shared = Arc::clone(&self.shared);
         let is_silent =
             |process: u32| self.silences[process as usize].is_some_and(|silence| silence.lasts());
@@ -387,7 +395,8 @@ impl Listener {
     /// Connections that have left the queue of a socket, or another queue: placed, and turned away.
     fn gone_from(&self, socket: &Socket) -> (u32, u32) {
         let Shared { board, process, settings, .. } = &*self.shared;
-        let is_own_queue = socket.is_control() || settings.policy == Policy::Kernel;
+        let is_own_queue =
+            socket.is_control() || matches!(settings.policy, Policy::Kernel | Policy::Sticky);
         let processes = (0..board.processes()).filter(|other| !is_own_queue || other == process);
         processes.fold((0, 0), |(placed, turned_away): (u32, u32), process| {
             // Relaxed: a counter.
@@ -427,6 +436,9 @@ impl Listener {
 
     /// Gives connections that a loop has left untaken for too long to a loop that responds.
     fn rescue(&mut self) {
+        if self.shared.settings.policy == Policy::Sticky {
+            return; // its clients stay with their loop
+        }
         let now = now_ms();
         let is_stuck = |inbox: &Arc<LoopInbox>| inbox.silent_ms(now) >= placement::SLOW_MS;
         if !self.inboxes.iter().any(is_stuck) {

@@ -3,7 +3,7 @@
 //! `loop_inbox` hands over to one loop, `listener` is the thread, `acceptor` its handle, and `shared`
 //! the state of both. `queue` measures how long clients wait. Loops that hardly sleep accept by
 //! themselves (`direct`). Where several apps share a port, `router` gives each connection to the app
-//! whose name (`server_name`) its client requests. `turn_away` answers connections that no loop takes.
+//! whose name (`server_name`) its client requests; `sticky` keeps clients at one loop. `turn_away` answers connections that no loop takes.
 
 pub mod acceptor;
 pub mod board;
@@ -16,4 +16,5 @@ pub mod router;
 mod server_name;
 mod shared;
 pub mod socket;
+pub mod sticky;
 mod turn_away;

@@ -18,6 +18,8 @@ pub enum Policy {
     RoundRobin,
     /// The kernel chooses the process; within it, as `LeastLoaded`.
     Kernel,
+    /// A router has chosen the loop (`sticky.rs`). Other sockets: as `Kernel`.
+    Sticky,
 }
 
 impl Policy {
@@ -27,6 +29,7 @@ impl Policy {
             "round-robin" => Some(Policy::RoundRobin),
             // Under `reuseport` each process has a socket of its own.
             "kernel" | "reuseport" => Some(Policy::Kernel),
+            "sticky" => Some(Policy::Sticky),
             _ => None,
         }
     }
@@ -86,7 +89,7 @@ pub fn is_worth_leaving(policy: Policy, own: Option<u32>, other: Option<u32>) ->
     let margin = |own| if policy == Policy::RoundRobin { 1 } else { MARGIN + own / SHARE };
     match (own, other) {
         // Without a loop here any other process is better, under every policy.
-        (Some(_), _) if policy == Policy::Kernel => false,
+        (Some(_), _) if matches!(policy, Policy::Kernel | Policy::Sticky) => false,
         (_, None) => false,
         (None, Some(_)) => true,
         (Some(own), Some(other)) => other.saturating_add(margin(own)) <= own,

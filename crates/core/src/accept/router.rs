@@ -7,12 +7,16 @@
 //! processes (`acceptor.rs`) take them out as they would accept. A connection that finds the control
 //! socket full waits in a queue of that app's own. When that is full too, it is closed, as by a kernel.
 //!
+//! Where clients stay with one loop, an app has a control socket for each process instead
+//! (`sticky.rs`). An app without names gets every connection of its port.
+//!
 //! Clients that request an unknown name get 421 or the alert `unrecognized_name`. A malformed request
 //! gets 400, one whose name does not come within its first 16 KiB 431, and a slow one 408.
 //!
 //! Long (over 400 lines) with its tests.
 
 use super::server_name::{Requested, is_match, is_tls, requested_name};
+use super::sticky::{Sticky, Wanted};
 use super::turn_away::{
     BAD_HELLO, BAD_REQUEST, MISDIRECTED, TIMED_OUT, TOO_LARGE, TurnedAway, UNRECOGNIZED_NAME,
 };
@@ -55,11 +59,18 @@ const LIMITS: Limits = Limits { patience: Duration::from_secs(10), max_waiting: 
 const LISTENER: u64 = u64::MAX;
 const BELL: u64 = u64::MAX - 1;
 
-/// Names and control socket of one app.
+/// Way to the processes of one app.
+pub enum Way {
+    /// A Unix socket that does not block, from which all of them receive.
+    ControlSocket(OwnedFd),
+    Sticky(Arc<Sticky>),
+}
+
+/// Names of one app, and the way to it. Without names: all connections.
 struct Route {
     key: u32,
     names: Vec<String>,
-    control_socket: OwnedFd,
+    way: Way,
 }
 
 #[derive(Default)]
@@ -118,21 +129,29 @@ impl Router {
         Ok(Router { shared, thread: Some(thread) })
     }
 
-    /// Sends clients of any of `names` over `control_socket`, a Unix socket that does not block, from
-    /// now on. `None`: one of the names could also mean a registered app.
-    pub fn add(&self, names: Vec<String>, control_socket: OwnedFd) -> Option<u32> {
+    /// Sends clients of any of `names` to an app from now on; without names all clients. `None`: one of
+    /// the names could also mean a registered app.
+    pub fn add(&self, names: Vec<String>, way: Way) -> Option<u32> {
         let mut state = self.shared.lock();
-        let is_taken = |name| {
+        let is_taken = |name: &String| {
             let known = state.routes.iter().flat_map(|route| &route.names);
             known.clone().any(|other| is_match(other, name) || is_match(name, other))
         };
-        if names.iter().any(|name| is_taken(name)) {
+        let gets_all = |names: &[String]| names.is_empty();
+        let is_any_for_all = state.routes.iter().any(|route| gets_all(&route.names));
+        let is_alone = state.routes.is_empty();
+        if is_any_for_all || (gets_all(&names) && !is_alone) || names.iter().any(is_taken) {
             return None;
         }
         let key = state.next_key;
         state.next_key += 1;
-        state.routes.push(Arc::new(Route { key, names, control_socket }));
+        state.routes.push(Arc::new(Route { key, names, way }));
         Some(key)
+    }
+
+    /// Makes the thread take back the connections of processes that have left (`Sticky::leave`).
+    pub fn wake(&self) {
+        self.shared.bell.ring();
     }
 
     pub fn remove(&self, key: u32) {
@@ -161,10 +180,12 @@ struct Client {
 enum Next {
     /// More bytes are needed.
     Wait,
-    Go(Arc<Route>),
+    Go(Arc<Route>, Wanted),
     Answer(&'static [u8]),
     Close,
 }
+
+type Waiting = VecDeque<(TcpStream, Wanted)>;
 
 /// State of the thread.
 struct RouterThread {
@@ -175,7 +196,7 @@ struct RouterThread {
     /// In the order of their arrival.
     waiting: BTreeMap<u64, Client>,
     /// Connections that wait for room in their app's control socket, in order.
-    overflow: Vec<(Arc<Route>, VecDeque<TcpStream>)>,
+    overflow: Vec<(Arc<Route>, Waiting)>,
     next_number: u64,
     turned_away: TurnedAway,
 }
@@ -195,6 +216,7 @@ impl RouterThread {
                     client => self.examine(client, &mut buffer),
                 }
             }
+            self.take_back(&mut buffer);
             self.forward_overflow();
             self.close_overdue();
             self.turned_away.settle();
@@ -260,19 +282,31 @@ impl RouterThread {
 
     fn settle(&mut self, stream: TcpStream, next: Next) {
         match next {
-            Next::Go(route) => self.forward(stream, route),
+            Next::Go(route, wanted) => self.forward(stream, route, wanted),
             Next::Answer(answer) => self.turned_away.answer(stream.into(), answer),
             Next::Wait | Next::Close => {}
         }
     }
 
     fn next_of(&self, stream: &TcpStream, buffer: &mut [u8]) -> Next {
+        let for_all = self.route_for_all();
+        if let Some((route, sticky)) = &for_all {
+            let wanted = (!sticky.needs_head()).then(|| sticky.wanted(stream, &[])).flatten();
+            if let Some(wanted) = wanted {
+                return Next::Go(Arc::clone(route), wanted);
+            }
+        }
         let bytes = match stream.peek(buffer) {
             Ok(0) => return Next::Close,
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Next::Wait,
             Err(_) => return Next::Close,
         };
+        let is_all = bytes == buffer.len();
+        let head = &buffer[..bytes];
+        if let Some((route, _)) = for_all {
+            return next_at(route, stream, head, is_all);
+        }
         let (name, refusal) = match requested_name(&buffer[..bytes]) {
             Requested::Unfinished if bytes < buffer.len() => return Next::Wait,
             Requested::Unfinished if !is_tls(buffer) => return Next::Answer(TOO_LARGE),
@@ -290,25 +324,57 @@ impl RouterThread {
             .routes
             .iter()
             .find(is_named)
-            .map_or(Next::Answer(refusal), |route| Next::Go(route.clone()))
+            .map_or(Next::Answer(refusal), |route| next_at(Arc::clone(route), stream, head, is_all))
+    }
+
+    /// The app that gets all connections, where its clients are sticky.
+    fn route_for_all(&self) -> Option<(Arc<Route>, Arc<Sticky>)> {
+        let state = self.shared.lock();
+        let route = state.routes.iter().find(|route| route.names.is_empty())?;
+        let Way::Sticky(sticky) = &route.way else { return None };
+        Some((Arc::clone(route), Arc::clone(sticky)))
+    }
+
+    /// Places connections again that processes have left behind.
+    fn take_back(&mut self, buffer: &mut [u8]) {
+        let routes = self.shared.lock().routes.clone();
+        for route in routes {
+            let Way::Sticky(sticky) = &route.way else { continue };
+            for connection in sticky.take_back() {
+                self.admit(connection, buffer);
+            }
+        }
     }
 
     /// Sends a connection to its app, or queues it behind others that wait for room.
-    fn forward(&mut self, stream: TcpStream, route: Arc<Route>) {
+    fn forward(&mut self, stream: TcpStream, route: Arc<Route>, wanted: Wanted) {
         let queue = self.overflow.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &route));
         if let Some((_, queue)) = queue {
-            if queue.len() < MAX_OVERFLOW {
-                queue.push_back(stream);
+            // Sticky clients may wait for different loops.
+            let waits = match route.way {
+                Way::ControlSocket(_) => true,
+                Way::Sticky(_) => is_full(&route, &stream, &wanted),
+            };
+            if waits && queue.len() < MAX_OVERFLOW {
+                queue.push_back((stream, wanted));
             }
-        } else if is_full(&route, &stream) {
-            self.overflow.push((route, VecDeque::from([stream])));
+        } else if is_full(&route, &stream, &wanted) {
+            self.overflow.push((route, VecDeque::from([(stream, wanted)])));
         }
     }
 
     fn forward_overflow(&mut self) {
         for (route, queue) in &mut self.overflow {
-            while queue.front().is_some_and(|stream| !is_full(route, stream)) {
-                queue.pop_front();
+            match route.way {
+                Way::ControlSocket(_) => {
+                    let is_sent =
+                        |(stream, wanted): &(TcpStream, Wanted)| !is_full(route, stream, wanted);
+                    while queue.front().is_some_and(is_sent) {
+                        queue.pop_front();
+                    }
+                }
+                // Each may wait for another loop.
+                Way::Sticky(_) => queue.retain(|(stream, wanted)| is_full(route, stream, wanted)),
             }
         }
         self.overflow.retain(|(_, queue)| !queue.is_empty());
@@ -333,13 +399,31 @@ impl RouterThread {
 
 /// Passes a connection on. True: there is no room for it. A connection to an app that has ended is
 /// dropped.
-fn is_full(route: &Route, stream: &TcpStream) -> bool {
-    sys::send_connection(route.control_socket.as_fd(), stream.as_fd()) == Passed::Full
+fn is_full(route: &Route, stream: &TcpStream, wanted: &Wanted) -> bool {
+    match &route.way {
+        Way::ControlSocket(fd) => sys::send_connection(fd.as_fd(), stream.as_fd()) == Passed::Full,
+        Way::Sticky(sticky) => !sticky.send(stream, wanted),
+    }
+}
+
+/// Next step for a client of this app, by its first bytes; `is_all`: no more of them can be read.
+fn next_at(route: Arc<Route>, stream: &TcpStream, head: &[u8], is_all: bool) -> Next {
+    let wanted = match &route.way {
+        Way::ControlSocket(_) => Some(Wanted::Any),
+        Way::Sticky(sticky) => sticky.wanted(stream, head),
+    };
+    match wanted.or_else(|| is_all.then_some(Wanted::Any)) {
+        Some(wanted) => Next::Go(route, wanted),
+        None => Next::Wait,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accept::board::{Board, state, word};
+    use crate::accept::sticky::Key;
+    use crate::sync::Ordering::Relaxed;
     use std::io::{Read, Write};
     use std::net::{Shutdown, SocketAddr, TcpListener};
 
@@ -365,7 +449,7 @@ mod tests {
         fn app(&self, names: &[&str]) -> OwnedFd {
             let [near, far] = sys::socket_pair().expect("a pair");
             let names = names.iter().map(|&name| name.into()).collect();
-            self.router.add(names, near).expect("names that are free");
+            self.router.add(names, Way::ControlSocket(near)).expect("names that are free");
             far
         }
 
@@ -457,7 +541,7 @@ mod tests {
         let served = serve();
         let add = |name: &str| {
             let [near, _far] = sys::socket_pair().expect("a pair");
-            served.router.add(vec![name.into()], near)
+            served.router.add(vec![name.into()], Way::ControlSocket(near))
         };
         let key = add("*.example").expect("free");
         assert_eq!(add("a.example"), None);
@@ -538,6 +622,101 @@ mod tests {
             client.write_all(b"Host: a\r\n\r\n").expect("open");
             next_of(&app);
         }
+    }
+
+    /// A server of one process with two loops that are not ready.
+    fn sticky_app(served: &Served, names: &[&str], key: Key) -> (Arc<Sticky>, Arc<Board>, OwnedFd) {
+        let (board, _) = Board::create(1, 2).expect("memfd");
+        let board = Arc::new(board);
+        let sticky = Arc::new(Sticky::new(Arc::clone(&board), key));
+        let [near, far] = sys::socket_pair().expect("a pair");
+        sticky.add(0, 0, near, sys::duplicate(far.as_fd()).expect("dup"));
+        let names = names.iter().map(|&name| name.into()).collect();
+        served.router.add(names, Way::Sticky(Arc::clone(&sticky))).expect("free");
+        (sticky, board, far)
+    }
+
+    fn set_ready(board: &Board) {
+        for index in 0..2 {
+            let set = |offset, value| board.word(0, index, offset).store(value, Relaxed);
+            set(word::LISTENS, 1);
+            set(word::LIMIT, 100);
+            set(word::STATE, state::READY);
+        }
+    }
+
+    #[test]
+    fn sticky_clients_are_placed_without_a_byte_by_address_and_wait_for_a_loop() {
+        let served = serve();
+        let (_, board, far) = sticky_app(&served, &[], Key::Address);
+        let _client = served.client(b"");
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(matches!(sys::receive_connection(far.as_fd()), Accepted::Empty));
+        set_ready(&board);
+        next_of(&far);
+    }
+
+    #[test]
+    fn an_app_without_names_is_alone_on_its_port() {
+        let served = serve();
+        let add = |names: Vec<String>| {
+            let [near, _far] = sys::socket_pair().expect("a pair");
+            served.router.add(names, Way::ControlSocket(near))
+        };
+        let key = add(Vec::new()).expect("free");
+        assert_eq!(add(Vec::new()), None);
+        assert_eq!(add(vec!["a".into()]), None);
+        served.router.remove(key);
+        assert!(add(vec!["a".into()]).is_some());
+        assert_eq!(add(Vec::new()), None);
+    }
+
+    #[test]
+    fn sticky_clients_of_an_app_with_names_are_placed_by_their_first_request() {
+        let served = serve();
+        let (_, board, far) = sticky_app(&served, &["a"], Key::Query("id".into()));
+        let other = served.app(&["b"]);
+        set_ready(&board);
+        let mut places = Vec::new();
+        for _ in 0..3 {
+            let mut client = served.client(b"GET /?id=mc1-x HTTP/1.1\r\n");
+            client.write_all(b"Host: a\r\n\r\n").expect("open");
+            let deadline = Instant::now() + Duration::from_secs(10);
+            loop {
+                let (accepted, index) = sys::receive_connection_for(far.as_fd());
+                if matches!(accepted, Accepted::Connection(_)) {
+                    places.push(index);
+                    break;
+                }
+                assert!(Instant::now() < deadline, "no connection comes");
+            }
+        }
+        assert_eq!(places, [1, 1, 1]);
+        served.client(b"GET / HTTP/1.1\r\nHost: b\r\n\r\n");
+        next_of(&other);
+    }
+
+    #[test]
+    fn a_connection_that_a_process_has_not_taken_goes_to_another() {
+        let served = serve();
+        let (sticky, board, far) = sticky_app(&served, &[], Key::Header("x".into()));
+        set_ready(&board);
+        let request = b"GET / HTTP/1.1\r\nx: 1\r\n\r\n";
+        let mut client = served.client(request);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !sys::is_readable(far.as_fd()) {
+            assert!(Instant::now() < deadline, "no connection comes");
+        }
+        sticky.leave(0);
+        let [near, next] = sys::socket_pair().expect("a pair");
+        sticky.add(0, 0, near, sys::duplicate(next.as_fd()).expect("dup"));
+        served.router.wake();
+        let mut connection = next_of(&next);
+        let mut bytes = vec![0; request.len()];
+        connection.read_exact(&mut bytes).expect("all");
+        assert_eq!(bytes, request);
+        assert!(!matches!(sys::receive_connection(far.as_fd()), Accepted::Connection(_)));
+        client.flush().expect("open");
     }
 
     #[test]

@@ -35,6 +35,15 @@ impl Socket {
         }
     }
 
+    /// As `accept`, with the number of the loop that a router has chosen.
+    pub fn accept_for(&self) -> (Accepted, Option<u32>) {
+        if !self.is_control {
+            return (self.accept(), None);
+        }
+        let (accepted, index) = sys::receive_connection_for(self.fd.as_fd());
+        (accepted, Some(index.into()))
+    }
+
     /// True: a connection waits.
     pub fn has_waiting(&self) -> bool {
         sys::is_readable(self.fd.as_fd())

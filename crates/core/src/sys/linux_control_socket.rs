@@ -43,10 +43,15 @@ fn refused(errno: i32) -> crate::CoreError {
 /// Sends descriptors over a Unix socket, all in one message with one byte to carry them: all of them
 /// arrive, or none.
 pub fn send_descriptors(socket: BorrowedFd<'_>, fds: &[BorrowedFd<'_>]) -> Result<()> {
+    send_marked(socket, fds, 1)
+}
+
+/// Sends descriptors with this byte.
+fn send_marked(socket: BorrowedFd<'_>, fds: &[BorrowedFd<'_>], mark: u8) -> Result<()> {
     if fds.is_empty() || fds.len() > MAX_DESCRIPTORS {
         return Err(refused(libc::EINVAL));
     }
-    let mut byte = [1u8];
+    let mut byte = [mark];
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
     let mut control = Control([0; 64]);
     let message = message_of(&mut part, &mut control, fds.len());
@@ -77,6 +82,11 @@ pub fn send_descriptors(socket: BorrowedFd<'_>, fds: &[BorrowedFd<'_>]) -> Resul
 /// Takes the descriptors of the next message from a Unix socket. Fails when no message waits, or when
 /// it came without its descriptors (this process has too many open).
 pub fn receive_descriptors(socket: BorrowedFd<'_>) -> Result<Vec<OwnedFd>> {
+    receive_marked(socket).map(|(fds, _)| fds)
+}
+
+/// Takes the descriptors of the next message, and its byte.
+fn receive_marked(socket: BorrowedFd<'_>) -> Result<(Vec<OwnedFd>, u8)> {
     let mut byte = [0u8];
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
     let mut control = Control([0; 64]);
@@ -109,7 +119,7 @@ pub fn receive_descriptors(socket: BorrowedFd<'_>) -> Result<Vec<OwnedFd>> {
     if is_cut {
         return Err(refused(libc::EMFILE));
     }
-    Ok(fds)
+    Ok((fds, byte[0]))
 }
 
 /// Result of sending a connection.
@@ -124,7 +134,16 @@ pub enum Passed {
 
 /// Sends a connection to the reader of the other end of `control_socket`; it stays open here.
 pub fn send_connection(control_socket: BorrowedFd<'_>, connection: BorrowedFd<'_>) -> Passed {
-    match send_descriptors(control_socket, &[connection]).map_err(|error| error.errno()) {
+    send_connection_to(control_socket, connection, 1)
+}
+
+/// Sends a connection for the loop with this number in the reader's process.
+pub fn send_connection_to(
+    control_socket: BorrowedFd<'_>,
+    connection: BorrowedFd<'_>,
+    loop_index: u8,
+) -> Passed {
+    match send_marked(control_socket, &[connection], loop_index).map_err(|error| error.errno()) {
         Ok(()) => Passed::Sent,
         // unix(7): too many descriptors of this user are on their way.
         Err(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM | libc::ETOOMANYREFS | libc::EINTR) => {
@@ -145,21 +164,29 @@ pub fn control_socket_queue(control_socket: BorrowedFd<'_>) -> Option<u32> {
 
 /// Takes the next connection out of a control socket, with the results of `accept`.
 pub fn receive_connection(control_socket: BorrowedFd<'_>) -> Accepted {
+    receive_connection_for(control_socket).0
+}
+
+/// Takes the next connection, and the number of the loop that it is for.
+pub fn receive_connection_for(control_socket: BorrowedFd<'_>) -> (Accepted, u8) {
     // The kernel closes a descriptor for which no number is free, so this reserves one. If another
     // thread takes it in between, that connection is lost.
     let room = duplicate(control_socket);
     if room.is_err() {
-        return Accepted::Exhausted;
+        return (Accepted::Exhausted, 0);
     }
     drop(room);
-    match receive_descriptors(control_socket) {
-        Ok(mut fds) => fds.pop().map_or(Accepted::Again, Accepted::Connection),
-        Err(error) => match error.errno() {
-            libc::EAGAIN => Accepted::Empty,
-            libc::EINTR => Accepted::Again,
-            libc::EMFILE => Accepted::Exhausted,
-            errno => Accepted::Failed(errno),
-        },
+    match receive_marked(control_socket) {
+        Ok((mut fds, index)) => (fds.pop().map_or(Accepted::Again, Accepted::Connection), index),
+        Err(error) => {
+            let outcome = match error.errno() {
+                libc::EAGAIN => Accepted::Empty,
+                libc::EINTR => Accepted::Again,
+                libc::EMFILE => Accepted::Exhausted,
+                errno => Accepted::Failed(errno),
+            };
+            (outcome, 0)
+        }
     }
 }
 

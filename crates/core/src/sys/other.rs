@@ -174,6 +174,13 @@ pub enum Passed {
 pub fn send_connection(_control: BorrowedFd<'_>, _connection: BorrowedFd<'_>) -> Passed {
     Passed::Gone
 }
+pub fn send_connection_to(
+    _control: BorrowedFd<'_>,
+    _connection: BorrowedFd<'_>,
+    _loop_index: u8,
+) -> Passed {
+    Passed::Gone
+}
 pub fn control_socket_queue(_control: BorrowedFd<'_>) -> Option<u32> {
     None
 }
@@ -198,6 +205,9 @@ impl BlockedSignals {
 
 pub fn receive_connection(_control: BorrowedFd<'_>) -> Accepted {
     Accepted::Failed(0)
+}
+pub fn receive_connection_for(_control: BorrowedFd<'_>) -> (Accepted, u8) {
+    (Accepted::Failed(0), 0)
 }
 
 #[derive(Debug, PartialEq, Eq)]
