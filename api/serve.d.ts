@@ -54,6 +54,7 @@ interface ServeOptions {
     readonly maxConnections?: number | undefined;
     readonly maxConnectionsPerProcess?: number | undefined;
     readonly maxRssBytes?: number | undefined;
+    readonly maxFailures?: number | undefined;
     readonly startTimeoutMs?: number | undefined;
     readonly blockedTimeoutMs?: number | undefined;
     readonly drainTimeoutMs?: number | undefined;

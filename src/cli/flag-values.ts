@@ -25,6 +25,11 @@ export function wholeNumber(text: string): number {
   throw new InvalidArgumentError('It must be a whole number');
 }
 
+/** Parses a whole number, or `never`, which is Infinity. */
+export function countOrNever(text: string): number {
+  return text === 'never' ? Infinity : wholeNumber(text);
+}
+
 /** Parses a number above 0, whole or not. */
 export function aNumber(text: string): number {
   const number = Number(text);

@@ -17,6 +17,7 @@ import {
   type Read,
   type Readers,
   readOptions,
+  restartDefaults,
   string,
   strings,
 } from '../lib/index.js';
@@ -103,6 +104,11 @@ export interface ServeOptions {
   readonly maxConnectionsPerProcess?: number | undefined;
   /** Memory limit in bytes: processes and workers above it are replaced. Default: none. */
   readonly maxRssBytes?: number | undefined;
+  /**
+   * The server gives up when so many processes in a row have ended before they had a client, and no other serves well;
+   * they are replaced after pauses that double up to 5 s. `Infinity`: it never gives up. Default: 5.
+   */
+  readonly maxFailures?: number | undefined;
   /** Time for a program to listen, in ms. Default: 30,000. */
   readonly startTimeoutMs?: number | undefined;
   /** Maximum time of one callback, in ms; then the loop's process is replaced. Default: 15,000. */
@@ -182,6 +188,8 @@ const serveReaders = {
   maxConnections: integerOption(16_384, 1, maxConnectionCount),
   maxConnectionsPerProcess: orNever,
   maxRssBytes: orNever,
+  maxFailures: (name, value = restartDefaults.maxFailures) =>
+    value === Infinity ? value : integer(name, value, 1, Number.MAX_SAFE_INTEGER),
   startTimeoutMs: integerOption(30_000, 1, maxTimeMs),
   blockedTimeoutMs: integerOption(15_000, 1000, maxTimeMs),
   drainTimeoutMs: integerOption(30_000, 0, maxTimeMs),

@@ -18,6 +18,17 @@ test('users and groups are names or numbers, which need no name', () => {
   assert.throws(() => ownerOf('nobody-at-all', 0), { code: 'OPTION_INVALID' });
 });
 
+test('maxFailures is a number, or endless', () => {
+  for (const maxFailures of [1, 5, 1e9, Infinity]) {
+    assert.equal(fillServeOptions({ maxFailures }).maxFailures, maxFailures);
+  }
+  for (const maxFailures of [0, -1, 1.5, Number.NaN, '5', 'never', null]) {
+    assert.throws(() => Reflect.apply(fillServeOptions, undefined, [{ maxFailures }]), {
+      code: 'OPTION_INVALID',
+    });
+  }
+});
+
 test('names of servers are as clients write them, also addresses', () => {
   const { serverNames } = fillServeOptions({
     serverNames: ['A.example.', '::1', '[::2]', '10.0.0.1'],

@@ -14,7 +14,7 @@ import { serve } from '../../src/serve/index.js';
 import { grantedCores } from '../../src/worker/index.js';
 import { isRunning, waitFor } from '../support/index.js';
 import { begin, bodyOf, bodyOver, keepBusy, portOf } from './client.js';
-import { folder, listens, open, program } from './served.js';
+import { announced, folder, listens, open, program } from './served.js';
 
 /** Asks until so many different loops have answered. */
 async function loopsThatAnswer(port: number, count: number): Promise<Set<string>> {
@@ -271,6 +271,26 @@ test('a server whose processes end again and again is closed, with the reason', 
   });
   assert.deepEqual(server.pids, []);
   await assert.rejects(server.reload(), { code: 'SERVE_CLOSED' });
+});
+
+test('a server gives up after `maxFailures`, or never', async (t) => {
+  const lost = announced(t, 'manycore:server:lost');
+  const app = program(
+    t,
+    'app.mjs',
+    `import { createServer } from 'node:http';
+    import { existsSync } from 'node:fs';
+    const exitSoon = () => existsSync(new URL('up', import.meta.url)) || process.exit(7);
+    const listener = (request, response) => response.end('up');
+    createServer(listener).listen(0, '127.0.0.1', () => setTimeout(exitSoon, 20));`,
+  );
+  const few = await open(t, app, { processes: 1, loops: 1, maxFailures: 2 });
+  await assert.rejects(few.closed, /ended 2 times in a row/);
+  const before = lost.length;
+  const server = await open(t, app, { processes: 1, loops: 1, maxFailures: Infinity });
+  await waitFor(() => lost.length >= before + 6, 20_000);
+  writeFileSync(join(dirname(app), 'up'), '');
+  await waitFor(async () => (await bodyOf(portOf(server)).catch(() => '')) === 'up', 20_000);
 });
 
 for (const loops of [1, 2]) {

@@ -209,7 +209,7 @@ const equivalents: Readonly<Record<string, readonly string[]>> = {
   watch: ['reloadOnChange'],
 };
 
-const output = 'processes print to the output of the supervisor: redirect that';
+const output = 'manycore serve --log FILE writes what processes print, and onOutput gets it';
 const nodeFlags =
   'processes get the flags of the Node that starts them, and manycore.config.json has nodeFlags';
 const restartDelays = 'delays between restarts grow by themselves, from 50 ms to 5 s';
@@ -229,10 +229,9 @@ const waysOutOfServe: Readonly<Record<string, string>> = {
   interpreter: 'processes run under the Node that starts them',
   interpreter_args: nodeFlags,
   log_file: output,
-  max_restarts: 'a server ends after 5 failures in a row while no process serves',
+  max_restarts: 'maxFailures limits failures in a row while no process serves',
   merge_logs: output,
   min_uptime: 'a process that has served for 10 s ends a row of failures',
-  name: 'servers have no names: manycore status, reload and scale take the pid of one',
   namespace: 'the apps of one manycore.config.json start and end together',
   node_args: nodeFlags,
   out_file: output,

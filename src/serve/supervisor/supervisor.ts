@@ -8,7 +8,13 @@
 // Long (over 400 lines), because starting, replacing and ending processes depend on each other.
 
 import { CodedError } from '../../errors.js';
-import { announcements, defer, messageOf, RestartPolicy } from '../../lib/index.js';
+import {
+  announcements,
+  defer,
+  messageOf,
+  RestartPolicy,
+  restartDefaults,
+} from '../../lib/index.js';
 import { rssBytesOf } from '../../proc/index.js';
 import { type LoopStatus, rowStatus } from '../control/status.js';
 import type { FilledServeOptions, Range } from '../options.js';
@@ -59,7 +65,7 @@ export class Supervisor {
   readonly #leadership = new Leadership();
   /** By number, including processes that drain. */
   readonly #processes: (ServerProcess | undefined)[];
-  readonly #policy = new RestartPolicy();
+  readonly #policy: RestartPolicy;
   readonly #closed = defer<void>();
   readonly #sizer: Sizer;
   readonly #recycling: Recycling;
@@ -91,6 +97,7 @@ export class Supervisor {
     this.#app = app;
     this.#options = options;
     this.#mesh = mesh;
+    this.#policy = new RestartPolicy({ ...restartDefaults, maxFailures: options.maxFailures });
     this.#system = createSystem(app, options);
     this.#sockets = new Sockets(this.#system.opener);
     this.#processes = new Array(this.#system.rows.length).fill(undefined);

@@ -72,7 +72,7 @@ for (const [taker, wrong, hint] of [
   ['serve()', 'script', 'serve(app, options)'],
   ['serve()', 'node_args', 'manycore.config.json has nodeFlags'],
   ['serve()', 'uid', 'did you mean user?'],
-  ['serve()', 'max_restarts', '5 failures in a row'],
+  ['serve()', 'max_restarts', 'maxFailures limits failures in a row'],
   ['new Loops()', 'kill_timeout', 'did you mean drainTimeoutMs?'],
   ['lendWorkers()', 'kill_timeout', 'did you mean drainTimeoutMs?'],
   ['deploy()', 'kill_timeout', 'did you mean stopTimeoutMs?'],

@@ -16,7 +16,7 @@ export function reapOrphans(pid = process.pid): void {
       const stat = readStat(`/proc/${each}`);
       return stat !== undefined && hasEnded(stat);
     });
-    // Those of libuv are gone at the next look: it reaps them within a turn of this loop.
+    // libuv reaps its own within a turn of this loop, so they are gone by now.
     for (const each of ended) if (before.has(each)) callNative(() => native.reapProgram(each));
     before = new Set(ended);
   };

@@ -127,7 +127,7 @@ export function servePlan(
   };
   return {
     apps: apps.map((each) => {
-      const fromFile = atFolder({ ...shared, ...each }, config.folder);
+      const fromFile = atFolder(withoutLimit({ ...shared, ...each }), config.folder);
       return appOf({ ...fromFile, ...own }, config.file);
     }),
     settings: {
@@ -167,7 +167,7 @@ function readConfig(
 export function startConfig(path: string): StartConfig {
   const { content, folder, file = path } = readConfig(path, true);
   const { apps = [], env = {}, nodeFlags = [], affinity = [], ...shared } = content;
-  for (const each of [{}, ...apps]) checkOptions({ ...shared, ...each });
+  for (const each of [{}, ...apps]) checkOptions(withoutLimit({ ...shared, ...each }));
   const programs = [shared, ...apps].map(({ app }) => app).filter((app) => app !== undefined);
   const { processes, loops } = shared;
   const names = programs.map((app) => resolve(folder, app));
@@ -224,6 +224,12 @@ const maxCoreNumber = 4095;
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Reads `never` as Infinity, which JSON has not. */
+function withoutLimit(config: AppConfig): AppConfig {
+  const { maxFailures }: { maxFailures?: unknown } = config;
+  return maxFailures === 'never' ? { ...config, maxFailures: Infinity } : config;
 }
 
 /** Resolves the paths of a configuration against its folder. */

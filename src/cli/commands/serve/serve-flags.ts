@@ -1,7 +1,7 @@
 // Flags of `manycore serve`, and of the commands for running servers: status, reload, scale.
 
 import { type Command, Option } from 'commander';
-import { countOrRange, hostAndPort, wholeNumber } from '../../flag-values.js';
+import { countOrNever, countOrRange, hostAndPort, wholeNumber } from '../../flag-values.js';
 import {
   listServers,
   printLogs,
@@ -63,6 +63,11 @@ export function addServe(root: Command): void {
     .option('--user <name>', 'run server processes as this user (root only)')
     .option('--group <name>', 'run server processes as this group (root only)')
     .option('--reload-on-change', 'reload when a file in the folder of the program changes')
+    .option(
+      '--max-failures <count>',
+      'give up after so many processes in a row that fail, or never (default: 5)',
+      countOrNever,
+    )
     .option('--log <file>', 'write the output of the processes to a file, each line with its loop')
     .addOption(
       new Option(
