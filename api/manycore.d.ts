@@ -378,6 +378,7 @@ interface WorkerExit {
     readonly error: Error | undefined;
     readonly isUncaught?: boolean;
     readonly limit?: ReachedLimit | undefined;
+    readonly lastLine?: string | undefined;
 }
 interface ReachedLimit {
     readonly name: WorkerLimit;

@@ -189,6 +189,8 @@ export interface ChannelEnd {
   readonly claims: Claims | undefined;
   readonly blocks: BlockStore | undefined;
   readonly refTransfer?: RefTransfer | undefined;
+  /** Returns true once the peer has opened its end, which a peer that is not trusted may deny; only of shm. */
+  readonly hasPeerOpened?: () => boolean;
   /** To be called when the peer's process has ended: reads what it sent, then calls `onClose`. */
   readonly peerExited?: () => void;
 }

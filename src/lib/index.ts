@@ -79,6 +79,7 @@ export {
 } from './input/plain.js';
 export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';
+export { machineMemoryMb } from './machine-memory.js';
 export { errorOf, messageOf } from './message.js';
 export { nodeCrypto } from './node/crypto.js';
 export {

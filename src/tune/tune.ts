@@ -2,9 +2,8 @@
 // and the overhead of a run. The candidates (space.ts) and the length of runs (pace.ts) follow from that;
 // then the search decides (search.ts).
 
-import { totalmem } from 'node:os';
 import { CodedError, hasCode } from '../errors.js';
-import { messageOf } from '../lib/index.js';
+import { machineMemoryMb, messageOf } from '../lib/index.js';
 import { allowedCores, grantedCores } from '../worker/index.js';
 import { asItIs, type Configuration, type Parameter } from './configuration.js';
 import { lengthFor } from './load/pace.js';
@@ -156,7 +155,7 @@ class Tuning {
       cores: grantedCores().count,
       allowedCores: allowedCores(),
       defaultHeapMb: this.#node.defaultHeapMb,
-      memoryMb: memoryMb(),
+      memoryMb: machineMemoryMb(),
       nodeMajor: Number(this.#node.version.split('.')[0]),
       stats,
       hasWorkers,
@@ -202,10 +201,4 @@ class Tuning {
       skipped: skippedTexts(search.skipped, configurations),
     };
   }
-}
-
-/** A control group without a limit has a number larger than any memory. */
-function memoryMb(): number {
-  const granted = process.constrainedMemory() ?? 0;
-  return (granted > 0 ? Math.min(granted, totalmem()) : totalmem()) / 2 ** 20;
 }

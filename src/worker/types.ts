@@ -25,6 +25,8 @@ export interface WorkerExit {
   readonly isUncaught?: boolean;
   /** The limit of a partition that has ended it. */
   readonly limit?: ReachedLimit | undefined;
+  /** The line on stderr that is likely to name the cause; of partitions alone. */
+  readonly lastLine?: string | undefined;
 }
 
 export interface ReachedLimit {

@@ -28,6 +28,8 @@ const SEGMENT: RawFd = 3;
 const BELL: RawFd = 4;
 /// User-mode Linux ends with the number in this file.
 const EXIT_CODE: &str = "/proc/exitcode";
+/// The messages of the kernel that are printed: those below this level.
+const PRINTED_LEVEL: &str = "/proc/sys/kernel/printk";
 const REFUSED: i32 = 125;
 /// The last line of a guest whose kernel has ended something for its memory (src/worker/partition/ends.ts).
 const OUT_OF_MEMORY: &str = "the guest is out of memory";
@@ -42,6 +44,7 @@ pub fn run() -> Result<i32, String> {
         REFUSED
     });
     let _ = fs::write(EXIT_CODE, format!("{code}\n"));
+    let _ = fs::write(PRINTED_LEVEL, "0"); // else the kernel writes that it halts
     // SAFETY: plain call.
     unsafe { libc::reboot(libc::RB_POWER_OFF) };
     Err("the guest does not end".to_owned())

@@ -67,8 +67,8 @@ fn stay_on(core: usize) -> Result<(), String> {
 }
 
 fn parameters(memory_mb: u32, has_channel: bool) -> Vec<String> {
-    // `quiet` is for the part outside of the guest; a panic is printed at any level.
-    let fixed = "root=none rootfstype=hostfs rootflags=/ rw quiet loglevel=0 con=null ssl=null";
+    // `quiet` is for the part outside of the guest. At level 1 a panic is printed, and nothing else.
+    let fixed = "root=none rootfstype=hostfs rootflags=/ rw quiet loglevel=1 con=null ssl=null";
     let mut words: Vec<String> = fixed.split(' ').map(str::to_owned).collect();
     words.push(format!("init={INIT}"));
     words.push(format!("mem={memory_mb}M"));

@@ -95,6 +95,10 @@ export class ShmChannel implements Channel {
     this.#loop.add(this);
   }
 
+  get hasPeerOpened(): boolean {
+    return Atomics.load(this.#words, this.#at.peerState) !== sideState.absent;
+  }
+
   get sentBytes(): number {
     return this.#writer.writtenBytes + this.#large.writtenBytes;
   }

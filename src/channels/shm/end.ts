@@ -101,6 +101,7 @@ function endOf(
     memory,
     requestAt: segment.requestAt,
     peerExited: () => channel.peerExited(),
+    hasPeerOpened: () => channel.hasPeerOpened,
     claims: new SegmentClaims(memory.words, segment.slotCount),
     blocks,
   };

@@ -4,6 +4,7 @@
 
 import { CodedError, hasCode } from '../../errors.js';
 import { messageOf, prototypeRemedy } from '../../lib/index.js';
+import { guestFailure } from '../partition/ends.js';
 import type { WorkerExit, WorkerOptions } from '../types.js';
 import { EntryMissingError } from './entry-file.js';
 import { describeExit, isCrash, mayLackHeap } from './exit.js';
@@ -95,20 +96,28 @@ const wrongFlagExitCode = 9;
 /** A shell's exit codes for SIGKILL and SIGTERM. */
 const killedExitCodes: ReadonlySet<number | null> = new Set([137, 143]);
 
+const startsOfGuest = { surely: atOnce, maybe: thirdTime, unknown: mayPass } as const;
+
 /** True: this machine lacks something that partitions need, which it names; no later start has more. */
 function isOfPartition(error: unknown): error is CodedError {
   return error instanceof CodedError && error.code === 'PARTITION_UNAVAILABLE';
 }
 
 /**
- * Makes the failure of a worker that ended before it was ready; `known` is its own report, if it sent one.
+ * Makes the failure of a worker that ended before it was ready; `known` is its own report, if it sent one. `hasBegun`:
+ * its program has opened the channel.
  */
 export function startFailure(
   label: string,
   known: KnownFailure | undefined,
   exit: WorkerExit,
   options: WorkerOptions,
+  hasBegun = true,
 ): StartFailure {
+  if (options.partition?.kind === 'vm' && !hasBegun && known?.thrown === undefined) {
+    const { error, repeats } = guestFailure(options.partition, exit, known?.text);
+    return { error, startsToBeSure: startsOfGuest[repeats], signature: error.message };
+  }
   const text = known?.text ?? exit.error?.message ?? describeEarlyExit(exit, options);
   const cause = known === undefined ? exit.error : known.thrown?.error;
   if (isOfPartition(cause)) {

@@ -304,6 +304,11 @@ export class Worker<C extends Call> implements EndingWorker {
     this.#startTimer?.unref();
   }
 
+  /** True: its program has opened the channel. */
+  get #hasBegun(): boolean {
+    return this.#end.hasPeerOpened?.() ?? true;
+  }
+
   /** True: it is well, but has not reached us yet. */
   get #isElsewhere(): boolean {
     return this.isBusyElsewhere || this.#handle.isWaiting === true;
@@ -806,7 +811,7 @@ export class Worker<C extends Call> implements EndingWorker {
     const limit = this.#rules?.limitOf(this.#channelError);
     const described = withReason(exit, this.#uncaught, this.#channelError, limit);
     const failure = isStart
-      ? startFailure(this.label, this.#startFailure, described, this.#settings)
+      ? startFailure(this.label, this.#startFailure, described, this.#settings, this.#hasBegun)
       : undefined;
     this.#owner.onExit(this, described, unanswered, failure);
     this.#parcels?.close();

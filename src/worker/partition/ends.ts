@@ -1,14 +1,14 @@
 // The reasons of a sandbox's end.
 
 import { Socket } from 'node:net';
-import { hasCode } from '../../errors.js';
-import { messageOf } from '../../lib/index.js';
-import { isUnreadable } from '../parent/exit.js';
-import type { ReachedLimit } from '../types.js';
+import { type CodedError, hasCode } from '../../errors.js';
+import { messageOf, ownOf } from '../../lib/index.js';
+import { describeExit, isUnreadable } from '../parent/exit.js';
+import type { ReachedLimit, WorkerExit } from '../types.js';
 import { maxTasks } from './command-line.js';
-import { sandboxAround } from './guest.js';
-import { unavailable } from './layers.js';
-import type { FilledPartition } from './options.js';
+import { guestKernel, sandboxAround } from './guest.js';
+import { engineOf, guestTools, unavailable } from './layers.js';
+import type { FilledPartition, FilledVm } from './options.js';
 import { printable } from './own-output.js';
 
 /** Exit code of `manycore-enter` for a step that failed. */
@@ -54,6 +54,60 @@ export function refusalOf(exitCode: number | null, line: string): Error | undefi
   if (!isOfEnter && !isOfBubblewrap) return undefined;
   const error = unavailable(printable(line));
   return passing.test(line) ? Object.assign(new Error(error.message), { code: 'EAGAIN' }) : error;
+}
+
+/** The failure of a guest whose worker did not begin. */
+export interface GuestFailure {
+  /** `PARTITION_UNAVAILABLE`, with the line that names the cause as `cause`. */
+  readonly error: CodedError;
+  /** `surely`: the next start fails as well; `maybe`: a few more show that; `unknown`: it may pass. */
+  readonly repeats: 'surely' | 'maybe' | 'unknown';
+}
+
+/** Explains why a guest did not start. `timeoutText`: it was ended for its time, in words. */
+export function guestFailure(
+  vm: FilledVm,
+  exit: WorkerExit,
+  timeoutText: string | undefined,
+): GuestFailure {
+  const { limit, error, lastLine: line = '', exitCode, signal } = exit;
+  if (timeoutText !== undefined) {
+    const way = `raise startTimeoutMs, or ${otherWay(vm)}`;
+    return { error: noGuest(vm, timeoutText, way, line), repeats: 'unknown' };
+  }
+  if (limit !== undefined) {
+    return { error: noGuest(vm, limit.reason, 'raise it', line), repeats: 'maybe' };
+  }
+  if (line.startsWith(`manycore-enter: ${guestKernel} cannot be started`)) {
+    const what = `the kernel ${guestTools(vm.kernel).kernel} is no program for this machine`;
+    return { error: noGuest(vm, what, otherWay(vm), line), repeats: 'surely' };
+  }
+  if (hasCode(error, 'PARTITION_UNAVAILABLE')) return { error, repeats: 'surely' };
+  const isPassing = passing.test(line) || signal !== null || exitCode === killed;
+  const what = `${programOf(vm)} ended ${describeExit(exit)} before its worker began`;
+  return {
+    error: noGuest(vm, what, otherWay(vm), line),
+    repeats: isPassing ? 'unknown' : 'maybe',
+  };
+}
+
+/** A shell's exit code for SIGKILL. */
+const killed = 137;
+
+function noGuest(vm: FilledVm, what: string, wayOut: string, line: string): CodedError {
+  const engine = engineOf(vm) === 'gvisor' ? 'gVisor' : 'User-mode Linux';
+  const cause = line === '' ? undefined : new Error(line);
+  return unavailable(`a guest on ${engine} did not start: ${what}: ${wayOut}`, ownOf({ cause }));
+}
+
+function programOf(vm: FilledVm): string {
+  return engineOf(vm) === 'gvisor' ? 'runsc' : `the kernel ${guestTools(vm.kernel).kernel}`;
+}
+
+function otherWay(vm: FilledVm): string {
+  return engineOf(vm) === 'gvisor'
+    ? "check the package runsc, or use engine 'uml'"
+    : "name another kernel in worker.kernel, or use engine 'gvisor'";
 }
 
 /** Texts of the system for what it may have again soon. */

@@ -20,7 +20,7 @@ export interface Guest extends GuestTools {
 /** Places in the sandbox, as crates/enter has them. */
 const folder = '/.manycore';
 export const guestEnter = `${folder}/enter`;
-const guestKernel = `${folder}/linux`;
+export const guestKernel = `${folder}/linux`;
 const guestClock = `${folder}/guest-clock.so`;
 
 const mib = 2 ** 20;

@@ -8,6 +8,7 @@ import {
   integerOption,
   invalid,
   inWords,
+  machineMemoryMb,
   ownOf,
   type Read,
   type Readers,
@@ -54,7 +55,7 @@ export interface VmOptions {
   readonly engine?: 'auto' | 'uml' | 'gvisor' | undefined;
   /** The kernel of `uml`, as an absolute path or a file URL. Default: `linux.uml` on PATH (package user-mode-linux). */
   readonly kernel?: string | URL | undefined;
-  /** Memory of the guest, its kernel and its /tmp included, in MiB. Default 96. */
+  /** Memory of the guest, its kernel and its /tmp included, in MiB; at most what the machine has. Default 96. */
   readonly memoryMb?: number | undefined;
   /**
    * The core that it runs on; `each` (default): the next one for each guest. A guest consists of processes that wait
@@ -105,7 +106,7 @@ const vmReaders = {
   kind: inWorker(choiceOption(['vm'])),
   engine: inWorker(choiceOption(['auto', 'uml', 'gvisor'])),
   kernel: inWorker(kernelOf),
-  memoryMb: inWorker(integerOption(96, 64, 2 ** 20)),
+  memoryMb: inWorker(guestMemoryMb),
   core: inWorker(coreOf),
   read: inWorker(pathsOf),
   write: inWorker(pathsOf),
@@ -139,6 +140,16 @@ export const partitionKindOption = choiceOption(['sandbox', 'vm']);
 
 function kernelOf(name: string, given: unknown): string | undefined {
   return given === undefined ? undefined : pathOf(name, given);
+}
+
+const sizeOfGuest = integerOption(96, 64, 2 ** 20);
+
+/** A kernel with more memory than the machine prepares it for so long that it seems to hang. */
+function guestMemoryMb(name: string, given: number | undefined): number {
+  const memoryMb = sizeOfGuest(name, given);
+  const most = Math.floor(machineMemoryMb());
+  if (memoryMb <= most) return memoryMb;
+  throw invalid(name, given, `at most ${most}, the MiB that this machine has`);
 }
 
 function coreOf(name: string, given: unknown = 'each'): number | 'each' {

@@ -20,6 +20,23 @@ export function passOutput(text: string, stream: 'stdout' | 'stderr'): void {
 }
 
 /** Returns the last line that is not empty; `undefined`: there is none. */
-export function lastLine(text: string): string | undefined {
+function lastLine(text: string): string | undefined {
   return text.split('\n').findLast((line) => line.trim() !== '');
+}
+
+/** The line of a kernel that ends itself; a stack and other numbers follow it. */
+const panic = /Kernel panic - .*/;
+
+/** Keeps the line on stderr that is likely to name the cause of an end: a panic, else the last. */
+export class CauseLine {
+  /** Without characters that a terminal would obey. */
+  text = '';
+  hasPanicked = false;
+
+  add(text: string): void {
+    if (this.hasPanicked) return;
+    const [line] = panic.exec(text) ?? [];
+    this.hasPanicked = line !== undefined;
+    this.text = printable(line ?? lastLine(text) ?? this.text);
+  }
 }

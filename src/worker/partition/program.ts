@@ -9,7 +9,7 @@ import { limitOf, refusalOf, textOf } from './ends.js';
 import { nodeFiles, packageFilesAbove } from './files.js';
 import { passInput } from './guest-input.js';
 import { fillPartition, type SandboxOptions, type VmOptions } from './options.js';
-import { lastLine } from './own-output.js';
+import { CauseLine } from './own-output.js';
 import { partitionStart } from './start-line.js';
 
 export interface ProgramEnd {
@@ -45,10 +45,10 @@ export async function runInPartition(
   const input = inputFd === undefined ? undefined : child.stdio[inputFd];
   const endInput = input instanceof Socket ? passInput(process.stdin, input) : () => {};
   const status = textOf(child.stdio.at(-1));
-  let last = '';
+  const cause = new CauseLine();
   child.stdout?.setEncoding('utf8').on('data', (text: string) => onOutput(text, 'stdout'));
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    last = lastLine(text) ?? last;
+    cause.add(text);
     onOutput(text, 'stderr');
   });
   const end = (): void => void child.kill('SIGTERM');
@@ -58,9 +58,9 @@ export async function runInPartition(
   child.once('close', (code) => resolve(code ?? 1));
   try {
     const exitCode = await promise;
-    const refusal = refusalOf(exitCode, last);
+    const refusal = refusalOf(exitCode, cause.text);
     if (refusal !== undefined) throw refusal;
-    return { exitCode, limit: limitOf(await status, exitCode, partition, last) };
+    return { exitCode, limit: limitOf(await status, exitCode, partition, cause.text) };
   } finally {
     process.off('SIGINT', end).off('SIGTERM', end);
     endInput();

@@ -16,7 +16,7 @@ import { limitOf, refusalOf, textOf } from './ends.js';
 import { workerFiles } from './files.js';
 import { unavailable } from './layers.js';
 import type { FilledPartition } from './options.js';
-import { lastLine, passOn } from './own-output.js';
+import { CauseLine, passOn } from './own-output.js';
 import { partitionStart } from './start-line.js';
 
 const mib = 2 ** 20;
@@ -82,14 +82,16 @@ class SandboxHandle extends ChildHandle {
     child.once('exit', (exitCode, signal) => {
       clearTimeout(this.#killTimer);
       afterOutput(output, () => {
-        const refusal = refusalOf(exitCode, limit.lastError);
+        const { text: lastLine, hasPanicked } = limit.cause;
+        const refusal = refusalOf(exitCode, lastLine);
         void status.then((text) => {
           const ofKernel = this.#isUnwanted
             ? undefined
-            : limitOf(text, exitCode, partition, limit.lastError);
+            : limitOf(text, exitCode, partition, lastLine);
           const reached = this.#excess ?? (refusal === undefined ? ofKernel : undefined);
-          const error = reached === undefined ? refusal : new Error(reached.reason);
-          resolve({ exitCode, signal, error, limit: reached });
+          const ofGuest = hasPanicked && !this.#isUnwanted ? new Error(lastLine) : undefined;
+          const error = reached === undefined ? (refusal ?? ofGuest) : new Error(reached.reason);
+          resolve({ exitCode, signal, error, limit: reached, lastLine });
         });
       });
     });
@@ -113,12 +115,12 @@ class SandboxHandle extends ChildHandle {
   }
 }
 
-/** Counts the output of a partition, and keeps the last line on stderr, which says why a start failed. */
+/** Counts the output of a partition, and keeps the line that says why it has ended. */
 class OutputLimit {
   readonly #limitMb: number;
   readonly #onExcess: () => void;
   #count = 0;
-  lastError = '';
+  readonly cause = new CauseLine();
 
   constructor(limitMb: number, onExcess: () => void) {
     this.#limitMb = limitMb;
@@ -135,7 +137,7 @@ class OutputLimit {
       const before = this.#count;
       this.#count += text.length;
       if (before > this.#limitMb * mib) return;
-      if (from.stream === 'stderr') this.lastError = lastLine(text) ?? this.lastError;
+      if (from.stream === 'stderr') this.cause.add(text);
       listener(text, from);
       if (this.#count > this.#limitMb * mib) this.#onExcess();
     };
