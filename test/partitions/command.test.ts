@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -107,6 +107,15 @@ test('a limit that ends it is named', { skip }, (t) => {
   const { status, stderr } = run(t, bomb, ['--memory-mb', '128']);
   assert.equal(status, 137);
   assert.match(stderr, /the sandbox was ended: memory limit of 128 MiB/);
+});
+
+test('a guest that does not start is no success', { skip: skipVm('uml') }, (t) => {
+  const flags = ['--kind', 'vm', '--engine', 'uml', '--kernel', realpathSync('/bin/true')];
+  const { status, stdout, stderr } = run(t, 'console.log("it ran")', flags);
+  assert.match(stderr, /did not start: the kernel .* ended with exit code 0/);
+  assert.match(stderr, /\(PARTITION_UNAVAILABLE\)/);
+  assert.equal(stdout, '');
+  assert.equal(status, 2);
 });
 
 const wrong: readonly [flags: readonly string[], said: RegExp][] = [

@@ -137,7 +137,9 @@ fn start_and_wait(given: &Arguments) -> Result<i32, String> {
         Some(_) => File::open("/dev/null").map_err(|error| format!("/dev/null: {error}"))?.into(),
         None => {
             let (input, writer) = pipe()?;
-            input_line = Some((open_raw(INPUT_CONSOLE)?, File::from(writer)));
+            let mut line = open_raw(INPUT_CONSOLE)?;
+            request(&mut line)?;
+            input_line = Some((line, File::from(writer)));
             input
         }
     };
@@ -312,18 +314,14 @@ fn pump(mut from: File, mut to: File) -> JoinHandle<()> {
     })
 }
 
-/// Passes the input of the program on: requests each part, which is a line of hexadecimal digits, until `.` is the end.
+/// Passes the input of the program on, the first part of which is requested. Each part is a line of hexadecimal digits;
+/// `.` is the end.
 /// The line of the kernel loses what comes before it is open, and more than it has memory for.
 fn pump_input(mut from: File, mut to: File) {
     let mut bytes = [0; 4 << 10];
     let mut first = None;
     let mut is_over = false;
-    let mut is_requested = false;
     while !is_over {
-        if !is_requested && write_all(&mut from, b"+").is_err() {
-            return;
-        }
-        is_requested = true;
         let count = match from.read(&mut bytes) {
             Ok(count) => count,
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
@@ -333,19 +331,25 @@ fn pump_input(mut from: File, mut to: File) {
             Err(_) => return,
         };
         is_over = count == 0;
+        let mut is_read = false;
         let mut ready = Vec::with_capacity(count / 2);
         for byte in &bytes[..count] {
             match (digit(*byte), first.take()) {
                 (Some(low), Some(high)) => ready.push(high << 4 | low),
                 (Some(high), None) => first = Some(high),
-                (None, _) if *byte == b'\n' => is_requested = false,
+                (None, _) if *byte == b'\n' => is_read = true,
                 (None, _) => is_over = true,
             }
         }
-        if to.write_all(&ready).is_err() {
+        if to.write_all(&ready).is_err() || (is_read && request(&mut from).is_err()) {
             return;
         }
     }
+}
+
+/// Requests the next part of the input. The first request is also the sign that the guest has started.
+fn request(line: &mut File) -> Result<(), String> {
+    write_all(line, b"+").map_err(|error| format!("{INPUT_CONSOLE}: {error}"))
 }
 
 fn digit(byte: u8) -> Option<u8> {

@@ -5,7 +5,7 @@ import { Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { defer, ownOf } from '../../lib/index.js';
 import type { ReachedLimit } from '../types.js';
-import { limitOf, refusalOf, textOf } from './ends.js';
+import { guestFailure, limitOf, refusalOf, textOf } from './ends.js';
 import { nodeFiles, packageFilesAbove } from './files.js';
 import { passInput } from './guest-input.js';
 import { fillPartition, type SandboxOptions, type VmOptions } from './options.js';
@@ -59,8 +59,13 @@ export async function runInPartition(
   try {
     const exitCode = await promise;
     const refusal = refusalOf(exitCode, cause.text);
+    const limit = limitOf(await status, exitCode, partition, cause.text);
+    if (partition.kind === 'vm' && input instanceof Socket && input.bytesRead === 0) {
+      const exit = { exitCode, signal: null, error: refusal, limit, lastLine: cause.text };
+      throw guestFailure(partition, exit, undefined).error; // it has not requested its input
+    }
     if (refusal !== undefined) throw refusal;
-    return { exitCode, limit: limitOf(await status, exitCode, partition, cause.text) };
+    return { exitCode, limit };
   } finally {
     process.off('SIGINT', end).off('SIGTERM', end);
     endInput();
