@@ -5,7 +5,7 @@
 import { rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { threadId } from 'node:worker_threads';
-import { onLines, socketPath } from '../lib/index.js';
+import { onLines, ownListening, socketPath } from '../lib/index.js';
 import { mayBlock, ownServers } from './own-thread.js';
 import { agentSocket, maxQuestionChars, parseQuestion } from './protocol.js';
 import { type SampleOptions, threadSampler } from './sampler.js';
@@ -33,7 +33,7 @@ export function openSocket(
   });
   server.on('error', () => {});
   ownServers.add(server);
-  server.listen({ path, exclusive: true });
+  server.listen(ownListening({ path }));
   server.unref();
   const remove = (): void => {
     try {

@@ -30,6 +30,8 @@ export interface Carrier {
   end(): void;
   /** Closes at once. May be called again. */
   destroy(): void;
+  /** Hands over what has arrived; missing where only the event loop can. */
+  poll?(): void;
 }
 
 /** The channel, as its carrier calls it, always from the event loop. */
@@ -50,6 +52,7 @@ function raiseLater(error: unknown): void {
 
 export class FramedChannel implements Channel {
   readonly kind: ChannelKind;
+  readonly poll: (() => void) | undefined;
   #handlers: ChannelHandlers;
   readonly #carrier: Carrier;
   readonly #batch: FrameBatch;
@@ -108,6 +111,13 @@ export class FramedChannel implements Channel {
       onRoom: () => this.#drain(),
       onEnd: (cause) => this.#takeEnd(cause),
     });
+    const carrier = this.#carrier;
+    this.poll =
+      carrier.poll &&
+      (() => {
+        if (!this.#isOver) this.#handOver();
+        carrier.poll?.();
+      });
   }
 
   handle(handlers: Partial<ChannelHandlers>): void {

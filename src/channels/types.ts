@@ -66,6 +66,11 @@ export interface Channel {
   unref(): void;
   close(): void;
   destroy(): void;
+  /**
+   * Sends what waits in this process, and delivers what has arrived, in this call instead of a later turn. Missing
+   * where that is impossible. Not to be called in a listener.
+   */
+  readonly poll?: (() => void) | undefined;
 }
 
 /**

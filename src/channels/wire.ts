@@ -32,13 +32,19 @@ export interface WireListener {
 export class Wire<Message extends object> {
   readonly #channel: Channel;
   readonly #outbox: Uint8Array[] = [];
+  #isDelivering = false;
 
   constructor(channel: Channel, listener: WireListener) {
     this.#channel = channel;
     channel.handle({
       onFrame: (_kind, _task, _target, body) => {
         const bytes = body.copy(body.limit - body.position);
-        listener.onMessage(parsed(bytes.toString('utf8')));
+        this.#isDelivering = true;
+        try {
+          listener.onMessage(parsed(bytes.toString('utf8')));
+        } finally {
+          this.#isDelivering = false;
+        }
       },
       onDrain: () => this.#flush(),
       onClose: (error) =>
@@ -64,6 +70,16 @@ export class Wire<Message extends object> {
       }
       this.#outbox.shift();
     }
+  }
+
+  /**
+   * Delivers what has arrived, in this call instead of a later turn. Returns false where the channel cannot
+   * (`Channel.poll`), or in the middle of a message.
+   */
+  poll(): boolean {
+    if (this.#channel.poll === undefined || this.#isDelivering) return false;
+    this.#channel.poll();
+    return true;
   }
 
   unref(): void {

@@ -95,7 +95,14 @@ export { hasMorePrivates, hasPrivateMembers, isSameClass } from './node/hidden-c
 export { jsonOf } from './node/json.js';
 export { LoopHold, whileHeld } from './node/loop-hold.js';
 export { isMainRealm } from './node/main-realm.js';
-export { isWebServer, nodeHttp, nodeHttps, nodeNet } from './node/networks.js';
+export {
+  isProgramListening,
+  isWebServer,
+  nodeHttp,
+  nodeHttps,
+  nodeNet,
+  ownListening,
+} from './node/networks.js';
 export { builtPlatforms, libcOf, platformName } from './node/platform.js';
 export { inheritedElement, prototypeRemedy, standardKeys } from './node/prototype-remedy.js';
 export { scavenge } from './node/scavenge.js';

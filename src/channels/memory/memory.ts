@@ -2,7 +2,7 @@
 // everything at once, so the receiver confirms what it has taken in, and the sender counts what is under way.
 // Not here: batching and the states of a channel (framed.ts).
 
-import type { MessagePort } from 'node:worker_threads';
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { errorOf } from '../../lib/index.js';
 import { type Carrier, type CarrierListener, FramedChannel } from '../framed.js';
 import type { Channel, ChannelEnd, ChannelOffer } from '../types.js';
@@ -58,6 +58,14 @@ class PortCarrier implements Carrier {
 
   end(): void {
     this.destroy();
+  }
+
+  poll(): void {
+    for (;;) {
+      const received = receiveMessageOnPort(this.#port);
+      if (received === undefined || this.#hasEnded) return;
+      this.#take(received.message);
+    }
   }
 
   destroy(): void {

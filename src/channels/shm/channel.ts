@@ -217,6 +217,8 @@ export class ShmChannel implements Channel {
     if (this.#isSending) this.#handlers.onDrain();
   }
 
+  readonly poll = (): void => this.pump();
+
   /** Called by the loop: delivers what is there, within limits. */
   pump(): void {
     if (this.#isPeerDone || !this.#isAttached) return;

@@ -41,7 +41,7 @@ class SocketCarrier implements Carrier {
   write(bytes: Buffer, giveBack: (bytes: Buffer) => void): void {
     this.#stream.write(bytes, (error) => {
       if (error) {
-        this.#readRest();
+        this.poll();
         this.#end(error);
         return;
       }
@@ -80,10 +80,10 @@ class SocketCarrier implements Carrier {
   }
 
   /**
-   * Reads what the peer sent before it died, while the descriptor is open: a failed write destroys the
-   * stream, and with it what the kernel still holds.
+   * Reads what the kernel has. Also called when the peer has died, while the descriptor is open: a failed write
+   * destroys the stream, and with it what the peer has sent before.
    */
-  #readRest(): void {
+  poll(): void {
     const descriptor = descriptorOf(this.#stream);
     if (descriptor === undefined || this.#stream.destroyed) return;
     const piece = Buffer.allocUnsafe(drainPieceBytes);

@@ -17,6 +17,19 @@ export function nodeHttps(): typeof Https {
   return process.getBuiltinModule('node:https');
 }
 
+/** Marks options of `ownListening`; both copies of this module have the same symbol. */
+const isOwn = Symbol.for('manycore.ownListening');
+
+/** Options of `listen()` for a server of manycore itself, which is no server of the program in a served process. */
+export function ownListening<Options extends object>(options: Options) {
+  return { ...options, exclusive: true, [isOwn]: true };
+}
+
+/** True: the options are those of a program. */
+export function isProgramListening(options: object): boolean {
+  return !(isOwn in options);
+}
+
 export function isWebServer(server: unknown): server is Http.Server | Https.Server {
   return server instanceof nodeHttp().Server || server instanceof nodeHttps().Server;
 }

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import { CodedError } from '../../errors.js';
-import { integer, messageOf, nodeHttp } from '../../lib/index.js';
+import { integer, messageOf, nodeHttp, ownListening } from '../../lib/index.js';
 import { isLoopback } from '../host-names.js';
 import { Access } from './access.js';
 import { Feed } from './feed.js';
@@ -86,7 +86,7 @@ export class Dashboard implements Disposable {
         const message = `the dashboard cannot listen: ${messageOf(cause)}: give another ${way}, or none`;
         reject(new CodedError('DASHBOARD_START_FAILED', message, { cause }));
       });
-      this.#server.listen({ host, port, exclusive: true }, resolve);
+      this.#server.listen(ownListening({ host, port }), resolve);
     });
     const bound = this.#server.address();
     const used = typeof bound === 'object' && bound !== null ? bound.port : port;

@@ -6,7 +6,7 @@ import { rmSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { CodedError } from '../../errors.js';
-import { messageOf, nodeHttp, socketPath } from '../../lib/index.js';
+import { messageOf, nodeHttp, ownListening, socketPath } from '../../lib/index.js';
 import type { Range, StatusAddress } from '../options.js';
 import type { OutputLine } from '../output/lines.js';
 import type { RecentLines } from '../output/recent-lines.js';
@@ -91,7 +91,7 @@ export class Control {
         const message = `cannot serve the status at ${where}: ${messageOf(cause)}`;
         reject(new CodedError('SERVE_CONTROL_FAILED', message, { cause }));
       });
-      server.listen({ ...at, exclusive: true }, resolve);
+      server.listen(ownListening(at), resolve);
     });
     server.unref();
     this.#open.push(server);

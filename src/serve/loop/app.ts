@@ -13,6 +13,7 @@ import { CodedError } from '../../errors.js';
 import { nodeHttp, nodeHttps } from '../../lib/index.js';
 import type { AppSettings, TlsFiles } from '../tickets.js';
 import { fetchListener } from './fetch.js';
+import { importMain } from './main-module.js';
 
 /** Runs the program; resolves with its exports, once it is loaded. */
 export async function loadApp({ path, args }: AppSettings): Promise<unknown> {
@@ -46,7 +47,7 @@ function addPlace(error: SyntaxError, path: string): void {
 const checkLimitMs = 5000;
 
 async function runApp(path: string): Promise<unknown> {
-  if (isModule(path)) return await import(pathToFileURL(path).href);
+  if (isModule(path)) return await importMain(path);
   runMain(); // so that `require.main === module` holds
   const exported: unknown = createRequire(path).cache[realpathSync(path)]?.exports;
   // An ES module without the name or package type of one: Node detects it, and runs it by itself.

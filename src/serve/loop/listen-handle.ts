@@ -1,10 +1,16 @@
 // The handle of a listening server in a loop, in place of Node's `TCP` or `Pipe`: connections of the loop's inbox go
 // in by `onconnection`. Not here: the sockets, and which handle gets a connection (listen.ts).
 
+import { chmodSync, statSync } from 'node:fs';
 import type { BoundAddress } from '../protocol.js';
+import { errnoOf } from '../shared/errno.js';
 import type { Listenable } from '../shared/socket-handle.js';
 import { ClientHandles, type StreamHandle } from './client-handles.js';
 import type { Client } from './inbox.js';
+
+/** UV_READABLE and UV_WRITABLE. */
+const readable = 1;
+const writable = 2;
 
 /** A part of a program that shares ports with others of its kind in the same loop. */
 export interface ListenOwner {
@@ -36,6 +42,7 @@ export class ListenHandle {
   /** The listening socket, where this loop listens itself; `takeSocket` passes it on. */
   #socket: Listenable | undefined;
   #server: unknown;
+  readonly #path: string | undefined;
   #isClosed = false;
   #isHeld = true;
 
@@ -52,6 +59,7 @@ export class ListenHandle {
     this.number = number;
     this.owner = owner;
     this.getsockname = undefined;
+    this.#path = typeof address === 'string' ? address : undefined;
     if (typeof address !== 'string') {
       this.getsockname = (out) => {
         Object.assign(out, address);
@@ -75,6 +83,19 @@ export class ListenHandle {
 
   listen(backlog: number): number {
     return this.#events.onListen(this, this.#server, backlog);
+  }
+
+  /** For `readableAll` and `writableAll` of a path: adds permissions, as libuv does. Called in `listen()`. */
+  fchmod(mode: number): number {
+    if (this.#path === undefined) return errnoOf('ENOTSUP');
+    const added = ((mode & readable) !== 0 ? 0o444 : 0) | ((mode & writable) !== 0 ? 0o222 : 0);
+    try {
+      chmodSync(this.#path, statSync(this.#path).mode | added);
+      return 0;
+    } catch (error) {
+      const { errno }: { errno?: unknown } = Object(error);
+      return typeof errno === 'number' ? errno : errnoOf('EACCES');
+    }
   }
 
   close(onClosed?: () => void): void {

@@ -13,6 +13,7 @@ import { closeSync } from 'node:fs';
 import { Server } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { Server as TlsServer } from 'node:tls';
+import { CodedError } from '../../errors.js';
 import { nodeHttp } from '../../lib/index.js';
 import type { FromLoop, ListenAnswer, ListenQuery } from '../protocol.js';
 import { boardAt, maxSockets, type Row } from '../shared/board.js';
@@ -23,9 +24,21 @@ import type { AppSettings, LoopSystem } from '../tickets.js';
 import { refuseUnused } from './app.js';
 import { type Client, type Inbox, openInbox } from './inbox.js';
 import { type HandleEvents, ListenHandle, type ListenOwner } from './listen-handle.js';
+import { prepareForProgram } from './unchanged.js';
 
 /** The result of a second `listen()` on one socket. */
 const addressInUse = errnoOf('EADDRINUSE');
+/** Maximum wait of `listen()` for its answer, in ms; later the program has no address yet. */
+const answerLimitMs = 5000;
+/** Time between two looks for the answer, in ms. */
+const answerPollMs = 1;
+/** Nobody changes this word: a thread waits on it to sleep. */
+const sleepWord = new Int32Array(new SharedArrayBuffer(4));
+
+interface Answered {
+  readonly answer: ListenAnswer;
+  readonly socket: Listenable | undefined;
+}
 
 type ServerDone = (errno: number, handle?: ListenHandle) => void;
 
@@ -60,6 +73,8 @@ export class Listening {
     (answer: ListenAnswer, socket: Listenable | undefined) => void
   >();
   #lastId = 0;
+  /** Requests whose answers `#wait` waits for, and the answers. */
+  readonly #awaited = new Map<number, Answered | undefined>();
   #hasClient = false;
   #bytesWritten = 0;
   /** The part of the program that owns its servers, but for those of which `#ownerOf` returns another. */
@@ -89,7 +104,8 @@ export class Listening {
    * `cluster`, counts from 1 on, one for each loop.
    */
   takeOver(): void {
-    // `isWorker` stays false: otherwise datagram sockets would come here, too.
+    prepareForProgram();
+    Reflect.set(cluster, 'isWorker', true);
     Reflect.set(cluster, 'isPrimary', false);
     Reflect.set(cluster, 'isMaster', false);
     Reflect.set(cluster, '_getServer', this.#getServer);
@@ -127,6 +143,7 @@ export class Listening {
     done: ServerDone,
   ): void => {
     const { app, up } = this.#options;
+    refuseDescriptor(given['fd']);
     const owner = (server instanceof Server && this.#ownerOf(server)) || this.#program;
     const indices = this.#indices.get(owner) ?? new Map<string, number>();
     this.#indices.set(owner, indices);
@@ -145,19 +162,52 @@ export class Listening {
       else this.#exported.delete(answer.number);
       this.#open(answer, server, owner, socket, done);
     });
-    up.post({ id: this.#lastId, body: { type: 'listen', query } });
+    const id = this.#lastId;
+    up.post({ id, body: { type: 'listen', query } });
+    const answered = this.#wait(id);
+    if (answered === undefined) return;
+    // An error comes later, as in plain Node: the program has its listener by then.
+    if ('errno' in answered.answer) this.#answer(id, answered);
+    else {
+      this.#pending.get(id)?.(answered.answer, answered.socket);
+      process.nextTick(() => this.#noteAnswered(id));
+    }
   };
+
+  /**
+   * Waits for an answer in this call of the program: plain Node binds in `listen()`, and programs read the address
+   * behind it. Returns `undefined` where the thread cannot receive in a call, or after `answerLimitMs`.
+   */
+  #wait(id: number): Answered | undefined {
+    const { up } = this.#options;
+    const endMs = performance.now() + answerLimitMs;
+    this.#awaited.set(id, undefined);
+    while (up.poll?.() === true) {
+      if (this.#awaited.get(id) !== undefined || performance.now() > endMs) break;
+      Atomics.wait(sleepWord, 0, 0, answerPollMs);
+    }
+    const answered = this.#awaited.get(id);
+    this.#awaited.delete(id);
+    return answered;
+  }
 
   /** Handles the supervisor's answer to a request. */
   receive(id: number, answer: ListenAnswer, socket: Listenable | undefined): void {
+    if (this.#awaited.has(id)) this.#awaited.set(id, { answer, socket });
+    else this.#answer(id, { answer, socket });
+  }
+
+  #answer(id: number, { answer, socket }: Answered): void {
     const answered = this.#pending.get(id);
-    this.#pending.delete(id);
-    // In a tick of its own: an error of the server's listeners is the program's.
     if (answered === undefined) return;
+    // In a tick of its own: an error of the server's listeners is the program's.
     process.nextTick(answered, answer, socket);
-    process.nextTick(() => {
-      if (!this.isPending) this.#options.onAllAnswered();
-    });
+    process.nextTick(() => this.#noteAnswered(id));
+  }
+
+  #noteAnswered(id: number): void {
+    this.#pending.delete(id);
+    if (!this.isPending) this.#options.onAllAnswered();
   }
 
   #open(
@@ -289,6 +339,16 @@ function workerOf(id: number): object {
   const Worker: unknown = Reflect.get(cluster, 'Worker');
   if (typeof Worker !== 'function') return { id, process };
   return Reflect.construct(Worker, [{ id, process, state: 'online' }]);
+}
+
+/** Rejects `listen({ fd })`: the processes of a server do not inherit the descriptors of its supervisor. */
+function refuseDescriptor(fd: unknown): void {
+  if (typeof fd !== 'number' || fd < 0) return;
+  throw new CodedError(
+    'OPTION_INVALID',
+    `listen({ fd: ${fd} }) is not possible in a served program, which does not inherit the descriptor: listen on ` +
+      'its port or path, and manycore serve uses a socket of systemd for it (listenFds of serve())',
+  );
 }
 
 function queryOf(

@@ -4,7 +4,7 @@
 import { closeSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { CodedError } from '../../errors.js';
-import { messageOf } from '../../lib/index.js';
+import { messageOf, ownListening } from '../../lib/index.js';
 import { callNative, type NativeDescriptors, requireNative } from '../../native.js';
 import type { BoundAddress, ListenQuery } from '../protocol.js';
 import { removeLeftPath } from '../shared/left-path.js';
@@ -169,7 +169,7 @@ function addressBehind(fd: number, given: number): Promise<BoundAddress> {
       reject(new CodedError('OPTION_INVALID', message, { cause }));
     });
     // Nothing is accepted before the next turn of the event loop.
-    server.listen({ fd, exclusive: true }, () => {
+    server.listen(ownListening({ fd }), () => {
       const address = addressOf(server.address());
       server.close();
       resolve(address);

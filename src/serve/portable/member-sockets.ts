@@ -8,7 +8,7 @@ import { threadId } from 'node:worker_threads';
 import { ownServers } from '../../agent/index.js';
 import { type ChannelEnd, overStream } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
-import { messageOf, socketPath } from '../../lib/index.js';
+import { messageOf, ownListening, socketPath } from '../../lib/index.js';
 
 export interface Offer {
   readonly path: string;
@@ -44,7 +44,7 @@ function listening(server: Server, path: string): Promise<void> {
       const message = `no socket for another loop: ${messageOf(cause)}`;
       reject(new CodedError('CHANNEL_UNAVAILABLE', message, { cause }));
     });
-    server.listen({ path, exclusive: true }, () => {
+    server.listen(ownListening({ path }), () => {
       server.unref();
       server.on('error', () => server.close()); // it cannot accept: the offer is withdrawn
       resolve();

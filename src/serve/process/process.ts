@@ -168,7 +168,14 @@ export class ServeProcess {
   #startHere(): void {
     const loop = new Loop({
       ...this.#loopOptions(0),
-      up: { post: ({ id = 0, fds = [], body }) => this.#receiveFromLoop(end, { id, fds, body }) },
+      up: {
+        post: ({ id = 0, fds = [], body }) => this.#receiveFromLoop(end, { id, fds, body }),
+        poll: () => {
+          const isPossible = this.#system.up.poll?.() === true;
+          if (isPossible) link.deliver();
+          return isPossible;
+        },
+      },
       onFirstClient: this.#system.loopsListen ? () => this.#system.wake() : undefined,
       onDrained: () => {},
     });

@@ -17,6 +17,8 @@ import { closeFds } from './dup-fds.js';
 /** One end, to send. */
 export interface Link<Body = unknown> {
   post(envelope: Envelope<Body>): void;
+  /** As `Wire.poll`; missing where it would return false. */
+  poll?(): boolean;
 }
 
 export interface LinkListener {
@@ -73,6 +75,10 @@ export class WireLink<Body = unknown> implements Link<Body> {
     this.#wire.post(envelope);
   }
 
+  poll(): boolean {
+    return this.#wire.poll();
+  }
+
   unref(): void {
     this.#wire.unref();
   }
@@ -94,11 +100,19 @@ export class WireLink<Body = unknown> implements Link<Body> {
   }
 }
 
-/** A link to a listener in this thread. It gets each envelope later, as over a wire. */
-export function localLink<Body>(onEnvelope: (envelope: ArrivedEnvelope) => void): Link<Body> {
+/** A link to a listener in this thread, which gets each envelope later, as over a wire, or at the next `deliver`. */
+export function localLink<Body>(
+  onEnvelope: (envelope: ArrivedEnvelope) => void,
+): Link<Body> & { deliver(): void } {
+  const waiting: ArrivedEnvelope[] = [];
+  const deliver = (): void => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) onEnvelope(next);
+  };
   return {
     post({ loop, id = 0, body, fds = [], handle }) {
-      queueMicrotask(() => onEnvelope({ loop, id, body, fds, handle }));
+      waiting.push({ loop, id, body, fds, handle });
+      queueMicrotask(deliver);
     },
+    deliver,
   };
 }

@@ -34,7 +34,9 @@ export interface SocketOpener {
 
 interface BoundSocket {
   readonly number: number;
-  readonly key: string;
+  readonly query: ListenQuery;
+  /** Keys of the queries that it answers. */
+  readonly keys: Set<string>;
   readonly socket: OpenSocket;
   /** Ticket keys of the first server that listened. */
   readonly ticketKeys: string | undefined;
@@ -42,10 +44,17 @@ interface BoundSocket {
 
 const tooManyFiles = errnoOf('EMFILE');
 const invalidArgument = errnoOf('EINVAL');
+/** Limit for a program that listens on port 0 again and again. */
+const maxChosen = 1024;
 
 export class Sockets {
   readonly #opener: SocketOpener;
   readonly #byKey = new Map<string, Promise<BoundSocket>>();
+  /**
+   * Ports that the system has chosen for port 0, by key. A program may close such a server and listen on the number:
+   * its loops do so at different times, and have to get the same port nevertheless.
+   */
+  readonly #chosen = new Map<string, number>();
   /** By number. */
   readonly #bound: (BoundSocket | undefined)[] = [];
   #isClosed = false;
@@ -95,7 +104,7 @@ export class Sockets {
     const key = keyOf(query);
     let bound = this.#byKey.get(key);
     if (bound === undefined) {
-      bound = this.#bind(query);
+      bound = this.#sameAddress(query) ?? this.#bind(query);
       this.#byKey.set(key, bound);
       bound.catch(() => this.#byKey.delete(key)); // the next call tries again
     }
@@ -110,8 +119,38 @@ export class Sockets {
     }
   }
 
-  async #bind(query: ListenQuery): Promise<BoundSocket> {
+  /** Returns the socket on the port of `query`, also when it was opened for port 0, or for that number. */
+  #sameAddress(query: ListenQuery): Promise<BoundSocket> | undefined {
+    const { address, addressType } = query;
+    const port = query.port === 0 ? this.#chosen.get(keyOf(query)) : query.port;
+    const same = this.#all.find(({ socket, query: other }) => {
+      const isSame = other.address === address && other.addressType === addressType;
+      return isSame && typeof socket.address !== 'string' && socket.address.port === port;
+    });
+    same?.keys.add(keyOf(query));
+    return same && Promise.resolve(same);
+  }
+
+  /** Opens a socket; for port 0 again on the port that was chosen before, if that is free. */
+  async #open(query: ListenQuery): Promise<OpenSocket> {
+    const chosen = query.port === 0 ? this.#chosen.get(keyOf(query)) : undefined;
+    if (chosen !== undefined) {
+      try {
+        return await this.#opener.open({ ...query, port: chosen });
+      } catch {
+        // Another program has it now.
+      }
+    }
     const socket = await this.#opener.open(query);
+    const isChosen = query.port === 0 && typeof socket.address !== 'string';
+    if (isChosen) this.#chosen.set(keyOf(query), socket.address.port);
+    const [oldest] = this.#chosen.keys();
+    if (this.#chosen.size > maxChosen && oldest !== undefined) this.#chosen.delete(oldest);
+    return socket;
+  }
+
+  async #bind(query: ListenQuery): Promise<BoundSocket> {
+    const socket = await this.#open(query);
     try {
       if (this.#isClosed) throw new CodedError('SERVE_CLOSED', 'the server is closed');
       return this.#keep(socket, query);
@@ -129,7 +168,8 @@ export class Sockets {
         errno: tooManyFiles,
       });
     }
-    const bound = { socket, number, key: keyOf(query), ticketKeys: query.ticketKeys };
+    const keys = new Set([keyOf(query)]);
+    const bound = { socket, number, query, keys, ticketKeys: query.ticketKeys };
     this.#bound[number] = bound;
     return bound;
   }
@@ -139,8 +179,8 @@ export class Sockets {
     const bound = this.#bound[number];
     if (bound === undefined) return;
     this.#bound[number] = undefined;
-    this.#byKey.delete(bound.key);
     bound.socket.close();
+    for (const key of bound.keys) this.#byKey.delete(key);
   }
 
   /** Closes all sockets, and removes the paths of Unix sockets. */

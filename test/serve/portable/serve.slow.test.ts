@@ -115,13 +115,14 @@ test('a Unix socket is shared, and its path goes with the server', async (t) => 
   assert.equal(existsSync(unix), false);
 });
 
-test('a program sees no channel of Node, as with the core', async (t) => {
+test('a program sees no channel of Node, and messages to a parent are dropped, as with the core', async (t) => {
   const text = `process.on('message', () => {});
-    export default (q, r) => r.end(typeof process.send);`;
+    const isTaken = process.send('ready');
+    export default (q, r) => r.end(String(isTaken));`;
   const server = await open(t, program(t, 'app.mjs', text), { port: 0, loops: 1 });
-  assert.equal(await bodyOf(portOf(server)), 'undefined');
+  assert.equal(await bodyOf(portOf(server)), 'true');
   await server.reload();
-  assert.equal(await bodyOf(portOf(server)), 'undefined');
+  assert.equal(await bodyOf(portOf(server)), 'true');
 });
 
 const refused: readonly [string, ServeOptions][] = [
