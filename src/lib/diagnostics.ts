@@ -132,6 +132,16 @@ export interface ServerChangedMessage {
   readonly pids: readonly number[];
 }
 
+/** The program of a server that has started listens on one more address. */
+export interface ServerListeningMessage {
+  /** The path of its program. */
+  readonly app: string;
+  /** A path, or address and port. */
+  readonly address:
+    | string
+    | { readonly address: string; readonly port: number; readonly family: 'IPv4' | 'IPv6' };
+}
+
 /** In a program that is served: its loop takes no more connections, and is to end what it has. */
 export interface ServerDrainMessage {
   /** From now on, in ms; SIGTERM follows when nothing is open any more, or then. */
@@ -227,6 +237,7 @@ export const announcements = {
   unitLost: announce<UnitLostMessage>('manycore:unit:lost'),
   serverReloaded: announce<ServerChangedMessage>('manycore:server:reloaded'),
   serverScaled: announce<ServerChangedMessage>('manycore:server:scaled'),
+  serverListening: announce<ServerListeningMessage>('manycore:server:listening'),
 } as const;
 
 function announce<Message>(name: `manycore:${string}:${string}`): Announcement<Message> {

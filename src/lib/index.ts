@@ -21,6 +21,7 @@ export {
   type ServerBlockedMessage,
   type ServerChangedMessage,
   type ServerDrainMessage,
+  type ServerListeningMessage,
   type ServerLoopFailedMessage,
   type ServerLostMessage,
   type TaskEndMessage,

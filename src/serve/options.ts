@@ -24,6 +24,7 @@ import {
 import { grantedCores } from '../worker/index.js';
 import { checkName } from './name.js';
 import type { OutputLine } from './output/lines.js';
+import { portOfEnvironment } from './shared/port-of-environment.js';
 import { type Owner, ownerOf } from './supervisor/owner.js';
 import type { TlsFiles } from './tickets.js';
 
@@ -155,7 +156,6 @@ const maxLoopCount = 256;
 const maxConnectionCount = 2 ** 20;
 const maxTimeMs = 2 ** 31 - 1;
 const minSpareOption = integerOption(1, 0, maxProcessCount);
-const defaultPort = 3000;
 
 const serveReaders = {
   name: (name, given) => (given === undefined ? undefined : checkName(name, given)),
@@ -301,12 +301,6 @@ function range(name: string, value: number | Range, max: number): Range {
   const given = ownOptions(name, value, new Set(['min', 'max']));
   const min = integer(`${name}.min`, given.min, 1, max);
   return { min, max: integer(`${name}.max`, given.max, min, max) };
-}
-
-/** Ignores a `PORT` that is no number, as the path of a socket: it is for the program alone. */
-function portOfEnvironment(): number {
-  const text = process.env['PORT'] ?? '';
-  return /^\d+$/.test(text) ? Number(text) : defaultPort;
 }
 
 /** The program's path. Throws `OPTION_INVALID`. */

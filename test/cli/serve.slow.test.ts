@@ -14,7 +14,7 @@ import { runCommand } from '../faults/child.js';
 import { cert, key } from '../serve/apps/certificate.js';
 import { begin, bodyOf, bodyOver, secureBody } from '../serve/client.js';
 import { folder, listens, program, skip } from '../serve/served.js';
-import { childrenOf, isRunning, waitFor, withDeadline } from '../support/index.js';
+import { childrenOf, freePort, isRunning, waitFor, withDeadline } from '../support/index.js';
 import { command, deadlineMs, type Running, startWith } from './serving.js';
 
 function start(t: TestContext, ...flags: string[]): Promise<Running> {
@@ -219,8 +219,122 @@ test('a program that listens by itself has the port in PORT, and options that it
       const flags = ['-P', '1', '-L', '1', flag, value, each];
       const ended = await runCommand(t, [process.execPath, command, 'serve', ...flags]);
       assert.match(ended.stderr, new RegExp(`${flag.slice(2)} is for programs that export`));
+      assert.equal(ended.stderr.trim().split('\n').length, 1, ended.stderr);
     }
   }
+});
+
+test('an error that a program throws after its start, in the main thread or another, is shown once', {
+  skip,
+}, async (t) => {
+  const other = createServer().listen(0);
+  t.after(() => other.close());
+  await once(other, 'listening');
+  const address = other.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  for (const [text, message, lines] of [
+    [`listen(${port})`, /cannot listen: EADDRINUSE for port/, 1],
+    [
+      `emit('error', new TypeError('no database'))`,
+      /TypeError: no database[^]+the program failed: no database/,
+      0,
+    ],
+  ] as const) {
+    for (const loops of ['1', '2']) {
+      const app = program(
+        t,
+        'app.cjs',
+        `setTimeout(() => require('node:http').createServer(() => {}).${text}, 100);`,
+      );
+      const flags = ['-P', '1', '-L', loops, app];
+      const { stderr, status } = await runCommand(t, [
+        process.execPath,
+        command,
+        'serve',
+        ...flags,
+      ]);
+      assert.equal(status, 2);
+      assert.match(stderr, message);
+      assert.doesNotMatch(stderr, /throw er|^Node\.js v/m);
+      if (lines > 0) assert.equal(stderr.trim().split('\n').length, lines, stderr);
+    }
+  }
+});
+
+test('a program that handles its errors by itself goes on', { skip }, async (t) => {
+  const app = program(
+    t,
+    'app.cjs',
+    `process.on('uncaughtException', ({ message }) => {
+      require('node:http').createServer((_, response) => response.end(message)).listen(0);
+    });
+    setTimeout(() => { throw new Error('handled'); }, 50);`,
+  );
+  for (const loops of ['1', '2']) {
+    const { port } = await startWith(t, ['-P', '1', '-L', loops, app]);
+    assert.equal(await bodyOf(port), 'handled');
+  }
+});
+
+test('an exported app listens on the PORT that it sets, or that a file of variables has', {
+  skip,
+}, async (t) => {
+  const app = program(
+    t,
+    'app.mjs',
+    `process.env.PORT ??= process.argv[2];
+    export default (_, response) => response.end(process.env.PORT + ' ' + process.env.WHO);`,
+  );
+  const port = await freePort();
+  const own = await startWith(t, ['-P', '1', '-L', '1', app, String(port)]);
+  assert.equal(own.port, port);
+  own.child.kill();
+  await once(own.child, 'exit');
+  const [first, second] = [join(folder(t), '.env'), join(folder(t), '.env.local')];
+  writeFileSync(first, `PORT=${port}\nWHO="first"\n`);
+  writeFileSync(second, 'WHO=second # the later file counts\n');
+  const files = ['--env-file', first, '--env-file', second];
+  const filed = await startWith(t, ['-P', '1', '-L', '2', ...files, app]);
+  assert.equal(filed.port, port);
+  assert.equal(await bodyOf(port), `${port} second`);
+  const config = join(folder(t), 'config.json');
+  writeFileSync(config, JSON.stringify({ app, processes: 1, loops: 1, envFile: first }));
+  filed.child.kill();
+  await once(filed.child, 'exit');
+  const configured = await startWith(t, ['--config', config]);
+  assert.equal(await bodyOf(configured.port), `${port} first`);
+  writeFileSync(config, JSON.stringify({ app, envFile: join(folder(t), 'none') }));
+  const refused = await runCommand(t, [process.execPath, command, 'serve', '--config', config]);
+  assert.match(refused.stderr, /^manycore: there is no file .*none: .* \(CLI_FILE_NOT_FOUND\)\n$/);
+  const missing = ['--env-file', join(folder(t), 'none'), app];
+  const ended = await runCommand(t, [process.execPath, command, 'serve', ...missing]);
+  // Some releases of Node read this flag themselves, wherever it stands.
+  assert.match(
+    ended.stderr,
+    /^manycore: there is no file .*none: .*--env-file.* \(CLI_FILE_NOT_FOUND\)\n$|^.*none: not found\n$/,
+  );
+  assert.notEqual(ended.status, 0);
+});
+
+test('an address that a program listens on later is printed, once', { skip }, async (t) => {
+  const app = program(
+    t,
+    'app.cjs',
+    `const { createServer } = require('node:http');
+    const later = createServer((_, response) => response.end('later'));
+    createServer((_, response) => {
+      if (!later.listening) later.listen(0, () => response.end(String(later.address().port)));
+      else response.end('listens');
+    }).listen(0);`,
+  );
+  const { lines, port } = await startWith(t, ['-P', '1', '-L', '2', app]);
+  const first = new Set<string>();
+  for (let asked = 0; asked < 8; asked += 1) first.add(await bodyOf(port));
+  first.delete('listens');
+  const [later] = first;
+  assert.equal(first.size, 1);
+  await waitFor(() => lines.some((line) => line.endsWith(`:${later}`)), deadlineMs);
+  assert.equal(lines.filter((line) => line.startsWith('listening on')).length, 2);
 });
 
 test('an error of a program is shown with its stack, at its start and in a thread', {
@@ -325,6 +439,7 @@ test('a configuration with an unknown option is refused in a sentence', async (t
     [[], /it is an array: it must be an object/],
     [{ app: 5 }, /app is 5: it must be a path/],
     [{ app: listens, pidFile: 5 }, /pidFile is 5: it must be a path/],
+    [{ app: listens, envFile: 5 }, /envFile is 5: it must be a path/],
     [{ app: listens, tls: 5 }, /tls is 5: it must be an object/],
     [{ app: listens, tls: { cert: 'a.pem' } }, /tls\.key is undefined: it must be the path/],
     [{ apps: {} }, /apps is an object: it must be an array/],

@@ -52,6 +52,8 @@ export interface ListeningOptions {
   readonly onListening: (server: unknown, hasPort: boolean) => void;
   /** Called before the first connection (`LoopOptions`). */
   readonly onFirstClient: (() => void) | undefined;
+  /** Called when a program listens that has options only for exported apps. */
+  readonly onRefused: (error: unknown) => void;
   /** Called when no `listen()` of the program waits for its answer any more. */
   readonly onAllAnswered: () => void;
   /** Called when a connection was closed. */
@@ -150,7 +152,7 @@ export class Listening {
     const query = queryOf(server, given, owner, indices);
     const isExport = this.#isExportNext;
     this.#isExportNext = false;
-    if (this.#listensItself) refuseUnused(app); // thrown where the program calls listen()
+    if (this.#listensItself && !this.#isUsable(app)) return; // the process ends
     this.#lastId += 1;
     this.#pending.set(this.#lastId, (answer, socket) => {
       if ('errno' in answer) {
@@ -173,6 +175,16 @@ export class Listening {
       process.nextTick(() => this.#noteAnswered(id));
     }
   };
+
+  #isUsable(app: AppSettings): boolean {
+    try {
+      refuseUnused(app);
+      return true;
+    } catch (error) {
+      this.#options.onRefused(error);
+      return false;
+    }
+  }
 
   /**
    * Waits for an answer in this call of the program: plain Node binds in `listen()`, and programs read the address

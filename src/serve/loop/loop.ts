@@ -8,6 +8,7 @@ import { type ArrivedEnvelope, type FromLoop, parseToLoop, travelled } from '../
 import { setSelf } from '../self.js';
 import { boardAt, type Row } from '../shared/board.js';
 import type { Link } from '../shared/link.js';
+import { portOfEnvironment } from '../shared/port-of-environment.js';
 import type { Listenable } from '../shared/socket-handle.js';
 import type { AppSettings, LoopSystem, Place } from '../tickets.js';
 import { listenWith, loadApp, refuseUnused } from './app.js';
@@ -60,6 +61,7 @@ export class Loop {
     this.#listening = new Listening({
       ...options,
       onListening: (server, hasPort) => this.#listens(server, hasPort),
+      onRefused: (error) => this.#failed(error),
       onAllAnswered: () => {
         if (this.#hasServer) this.#ready();
       },
@@ -123,7 +125,12 @@ export class Loop {
       const exported = await loadApp(app);
       // A program that does not listen yet may do so later: the supervisor waits for it.
       if (this.#listening.hasListened) refuseUnused(app);
-      else this.#listening.listenForExport(() => listenWith(exported, app, this.#failed));
+      else {
+        // Not the supervisor's: the program may have read variables from a file.
+        const port = app.isPortGiven ? app.port : portOfEnvironment();
+        const listen = () => listenWith(exported, { ...app, port }, this.#failed);
+        this.#listening.listenForExport(listen);
+      }
     } catch (error) {
       this.#failed(error);
     }

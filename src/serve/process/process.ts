@@ -182,8 +182,19 @@ export class ServeProcess {
     // Later, as in a thread: the loop may be in the middle of a message of its own.
     const link = localLink<ToLoop>(loop.receive);
     const end = this.#add({ link, leave: () => {}, end: () => {}, index: 0, threadId: undefined });
+    process.on('uncaughtException', this.#startFailed);
     void loop.start();
   }
+
+  /**
+   * Reports what the program throws before it listens, as the end of a thread does, instead of Node's text. Not
+   * where the program handles such errors.
+   */
+  readonly #startFailed = (error: unknown): void => {
+    const [loop] = this.#loops;
+    if (process.listenerCount('uncaughtException') > 1 || loop === undefined) return;
+    this.#failed(loop, travelled(error));
+  };
 
   #loopOptions(index: number) {
     const { process: number, place, app } = this.#ticket;
@@ -272,6 +283,7 @@ export class ServeProcess {
 
   #serves(loop: LoopEnd): void {
     loop.isReady = true;
+    process.off('uncaughtException', this.#startFailed);
     this.#startStackThread();
     this.#serveIfReady();
   }

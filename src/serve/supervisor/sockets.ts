@@ -57,10 +57,13 @@ export class Sockets {
   readonly #chosen = new Map<string, number>();
   /** By number. */
   readonly #bound: (BoundSocket | undefined)[] = [];
+  readonly #onBound: (address: BoundAddress) => void;
   #isClosed = false;
 
-  constructor(opener: SocketOpener) {
+  /** `onBound` is called with the address of each socket that is opened. */
+  constructor(opener: SocketOpener, onBound: (address: BoundAddress) => void = () => {}) {
     this.#opener = opener;
+    this.#onBound = onBound;
   }
 
   /** Adds inherited sockets (`SocketOpener.inherit`). */
@@ -171,6 +174,7 @@ export class Sockets {
     const keys = new Set([keyOf(query)]);
     const bound = { socket, number, query, keys, ticketKeys: query.ticketKeys };
     this.#bound[number] = bound;
+    this.#onBound(socket.address);
     return bound;
   }
 

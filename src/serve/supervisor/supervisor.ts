@@ -75,6 +75,8 @@ export class Supervisor {
   #watchTimer: NodeJS.Timeout | undefined;
   #checkTimer: NodeJS.Timeout | undefined;
   #generation = 0;
+  /** True: the processes of the start serve. */
+  #hasStarted = false;
   #isClosing = false;
   /** One reload or change of size at a time. */
   #change: Promise<void> = Promise.resolve();
@@ -99,7 +101,9 @@ export class Supervisor {
     this.#mesh = mesh;
     this.#policy = new RestartPolicy({ ...restartDefaults, maxFailures: options.maxFailures });
     this.#system = createSystem(app, options);
-    this.#sockets = new Sockets(this.#system.opener);
+    this.#sockets = new Sockets(this.#system.opener, (address) => {
+      if (this.#hasStarted) announcements.serverListening.publish({ app: app.path, address });
+    });
     this.#processes = new Array(this.#system.rows.length).fill(undefined);
     this.#liveness = new Liveness(this.#system, options);
     this.#recycling = new Recycling(options);
@@ -162,6 +166,7 @@ export class Supervisor {
         await this.#sockets.inherit(this.#options.listenFds);
         const started = Array.from({ length: this.#options.processes.min }, () => this.#startOne());
         await Promise.all(started.map(({ ready }) => ready));
+        this.#hasStarted = true;
         this.#watchTimer = setInterval(this.#watch, watchEveryMs).unref();
       } catch (error) {
         if (this.#isClosing) {

@@ -32,6 +32,8 @@ export interface ServedApp {
 export interface ServeSettings extends ProcessSettings {
   readonly pidFile?: string | undefined;
   readonly reloadOnChange?: boolean | undefined;
+  /** Files with environment variables; of a name in several, the last one counts. */
+  readonly envFiles: readonly string[];
   /** Endpoint for Prometheus: a port on loopback, or port and host. */
   readonly metrics?: number | EndpointOptions | undefined;
 }
@@ -57,7 +59,8 @@ interface AppConfig extends Omit<ServeOptions, 'onOutput'> {
   readonly cgi?: string;
 }
 
-export interface ServeFlags extends Omit<AppConfig, 'log'>, ServeSettings {
+export interface ServeFlags extends Omit<AppConfig, 'log'>, Omit<ServeSettings, 'envFiles'> {
+  readonly envFile?: readonly string[];
   readonly log?: string;
   readonly logFormat?: LogFormat;
   readonly logMaxMb?: number;
@@ -68,7 +71,9 @@ export interface ServeFlags extends Omit<AppConfig, 'log'>, ServeSettings {
   readonly http2?: boolean;
 }
 
-interface Config extends AppConfig, ServeSettings {
+interface Config extends AppConfig, Omit<ServeSettings, 'envFiles'> {
+  /** File with environment variables. */
+  readonly envFile?: string;
   /** Several apps, each with its own options, which override those beside `apps`. */
   readonly apps?: readonly AppConfig[];
   /** Reasons of `manycore tune` for its values; ignored. */
@@ -85,6 +90,7 @@ const commandKeys: Readonly<Record<Exclude<keyof Config, keyof AppConfig>, true>
   apps: true,
   pidFile: true,
   reloadOnChange: true,
+  envFile: true,
   metrics: true,
   env: true,
   nodeFlags: true,
@@ -105,11 +111,12 @@ export function servePlan(
 ): { apps: ServedApp[]; settings: ServeSettings } {
   const { config: configPath, tlsCert, tlsKey, http2, ...others } = flags;
   const { log: logFile, logFormat, logMaxMb, logKeep, ...rest } = others;
-  const { pidFile: ownPidFile, reloadOnChange: ownReload, metrics: ownMetrics, ...given } = rest;
+  const { pidFile: ownPidFile, reloadOnChange: ownReload, metrics: ownMetrics, ...other } = rest;
+  const { envFile: ownEnvFiles = [], ...given } = other;
   const isNamed = app !== undefined || given.static !== undefined || given.cgi !== undefined;
   const config = readConfig(configPath, isNamed);
   const { apps = [{}], pidFile, reloadOnChange, metrics, reasons: _, ...settings } = config.content;
-  const { env, nodeFlags, affinity, ...shared } = settings;
+  const { envFile, env, nodeFlags, affinity, ...shared } = settings;
   if (apps.length === 0) throw nothingToServe(config.file);
   if (apps.length > 1 && (shared.status ?? given.status) !== undefined) {
     throw new CodedError(
@@ -134,6 +141,10 @@ export function servePlan(
       pidFile: ownPidFile ?? (pidFile && resolve(config.folder, pidFile)),
       reloadOnChange: ownReload ?? reloadOnChange,
       metrics: ownMetrics ?? metrics,
+      envFiles: [
+        ...(envFile === undefined ? [] : [resolve(config.folder, envFile)]),
+        ...ownEnvFiles.map((file) => resolve(file)),
+      ],
       env,
       nodeFlags,
       affinity,
@@ -176,12 +187,12 @@ export function startConfig(path: string): StartConfig {
 
 /** Checks the options without user, group and certificates, which only `serve` can check. */
 function checkOptions(config: Omit<Config, 'apps' | keyof ProcessSettings>): void {
-  const { app, static: files, cgi, log, ...others } = config;
+  const { app, static: files, cgi, log, envFile, ...others } = config;
   const { pidFile, reloadOnChange, metrics, reasons, ...options } = others;
   fillServeOptions({ ...options, tls: undefined, user: undefined, group: undefined });
 }
 
-const paths = ['app', 'static', 'cgi', 'unix', 'pidFile', 'cert', 'key'];
+const paths = ['app', 'static', 'cgi', 'unix', 'pidFile', 'envFile', 'cert', 'key'];
 
 /** Checks the keys that are used before `serve` checks its options. Throws `OPTION_INVALID`. */
 function checkConfig(

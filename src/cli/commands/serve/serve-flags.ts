@@ -78,6 +78,11 @@ export function addServe(root: Command): void {
     .option('--log-max-mb <count>', 'rotate the log at this size (default: never)', wholeNumber)
     .option('--log-keep <count>', 'number of old logs to keep (default: 5)', wholeNumber)
     .option('--config <file>', 'options file, JSON (default without an app: manycore.config.json)')
+    .option(
+      '--env-file <file>',
+      'set environment variables from a file; may be repeated, the last one counts',
+      (file: string, files: readonly string[] = []) => [...files, file],
+    )
     .option('--pid-file <path>', 'write the pid of this process to a file while it runs')
     .showHelpAfterError(
       '(manycore serve --help shows the flags; those of the program stand after --)',

@@ -7,7 +7,12 @@ import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync 
 import { isIPv6 } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { CodedError } from '../../../errors.js';
-import { defer, messageOf, type ServerChangedMessage } from '../../../lib/index.js';
+import {
+  defer,
+  messageOf,
+  type ServerChangedMessage,
+  type ServerListeningMessage,
+} from '../../../lib/index.js';
 import { type MetricsEndpoint, serveMetrics } from '../../../observe/index.js';
 import {
   addressText,
@@ -33,6 +38,7 @@ export async function serveApp(
   flags: ServeFlags,
 ): Promise<void> {
   const { apps, settings } = servePlan(app, args, flags);
+  for (const file of settings.envFiles.toReversed()) loadVariables(file);
   prepareProcesses(settings);
   const command = new ServeCommand(apps);
   await command.start(settings);
@@ -43,6 +49,17 @@ function prepareProcesses({ env = {}, nodeFlags = [], affinity = [] }: ServeSett
   for (const [name, value] of Object.entries(env)) process.env[name] ??= value;
   process.execArgv.unshift(...nodeFlags);
   if (affinity.length > 0) keepTo(affinity);
+}
+
+/** Sets variables that are not set yet, as `node --env-file` does. Throws `CLI_FILE_NOT_FOUND`. */
+function loadVariables(file: string): void {
+  try {
+    process.loadEnvFile(file);
+  } catch (cause) {
+    const what = existsSync(file) ? `${file} cannot be read` : `there is no file ${file}`;
+    const message = `${what}: give one with variables to --env-file (envFile)`;
+    throw new CodedError('CLI_FILE_NOT_FOUND', message, { cause });
+  }
 }
 
 class ServeCommand {
@@ -145,6 +162,12 @@ class ServeCommand {
     subscribe('manycore:server:scaled', (message) => {
       const { pids = [] }: Partial<ServerChangedMessage> = Object(message);
       console.log(`${this.#nameOf(message)}serving from ${processes(pids.length)}`);
+    });
+    subscribe('manycore:server:listening', (message) => {
+      const { address }: Partial<ServerListeningMessage> = Object(message);
+      if (address !== undefined) {
+        console.log(`${this.#nameOf(message)}listening on ${addressText(address)}`);
+      }
     });
     process.on('SIGTERM', this.#end);
     process.on('SIGINT', this.#end);
