@@ -19,6 +19,13 @@ interface LoopStatus {
     readonly blockedMs: number;
     readonly turnedAway: number;
 }
+type Sticky = "address" | {
+    readonly cookie: string;
+} | {
+    readonly header: string;
+} | {
+    readonly query: string;
+};
 interface OutputLine {
     readonly timeMs: number;
     readonly name: string;
@@ -42,6 +49,7 @@ interface ServeOptions {
     readonly minSpare?: number | undefined;
     readonly maxSpare?: number | undefined;
     readonly placement?: Placement | undefined;
+    readonly sticky?: Sticky | undefined;
     readonly port?: number | undefined;
     readonly host?: string | undefined;
     readonly unix?: string | undefined;
@@ -87,6 +95,7 @@ interface Self {
 type OnlyOneFunction = (signal: AbortSignal) => unknown;
 declare const self: Self;
 declare function onlyOne(fn: OnlyOneFunction): void;
+declare function stickyId(): string;
 interface ServedApp extends AsyncDisposable {
     readonly name: string;
     readonly addresses: readonly BoundAddress[];
@@ -99,5 +108,5 @@ interface ServedApp extends AsyncDisposable {
     close(): Promise<void>;
 }
 declare function serve(app: string | URL, options?: ServeOptions): Promise<ServedApp>;
-export { onlyOne, self, serve };
-export type { BoundAddress, LoopState, LoopStatus, OnlyOneFunction, OutputLine, Placement, Plan, Range, Self, ServeOptions, ServedApp, StatusAddress, TlsOptions };
+export { onlyOne, self, serve, stickyId };
+export type { BoundAddress, LoopState, LoopStatus, OnlyOneFunction, OutputLine, Placement, Plan, Range, Self, ServeOptions, ServedApp, StatusAddress, Sticky, TlsOptions };

@@ -145,6 +145,18 @@ export interface NativeRouter {
    * which is taken over. Returns the key for `remove`, or -1 when another app has such a name.
    */
   add(names: readonly string[], controlSocket: number): number;
+  /**
+   * The same for an app whose clients stay with a loop of `board`; without names all clients. Returns the key for
+   * `addProcess`, `leave` and `remove`, or -1.
+   */
+  addSticky(names: readonly string[], board: NativeBoard, kind: string, name: string): number;
+  /**
+   * Sends connections for loops of `process` into `near`, one end of a Unix socket; the process receives them from
+   * `far` as from the listening socket with this number. Takes both over.
+   */
+  addProcess(key: number, process: number, socket: number, near: number, far: number): void;
+  /** Sends nothing to `process` any more; what it has not taken goes to others. */
+  leave(key: number, process: number): void;
   remove(key: number): void;
   /** Ends its thread and closes the socket. */
   close(): void;
@@ -368,7 +380,7 @@ export interface NativeBinding {
     board: NativeBoard,
     process: number,
     bells: readonly number[],
-    policy: 'least-loaded' | 'round-robin' | 'kernel' | 'reuseport',
+    policy: 'least-loaded' | 'round-robin' | 'kernel' | 'reuseport' | 'sticky',
     patienceMs: number,
   ) => NativeAcceptor;
   /** Takes the listening socket over. */

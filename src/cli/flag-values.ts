@@ -1,7 +1,7 @@
 // Parsers of flag values, for commander.
 
 import { InvalidArgumentError } from 'commander';
-import type { Range, StatusAddress } from '../serve/index.js';
+import type { Range, StatusAddress, Sticky } from '../serve/index.js';
 
 /** Parses `4` or `2..8`. */
 export function countOrRange(text: string): number | Range {
@@ -17,6 +17,16 @@ export function hostAndPort(text: string): number | StatusAddress {
   if (port === undefined) throw new InvalidArgumentError('It must be PORT or HOST:PORT');
   if (host === undefined) return Number(port);
   return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
+}
+
+/** Parses `address`, or `cookie:NAME`, `header:NAME`, `query:NAME`. */
+export function stickyKey(text: string): Sticky {
+  if (text === 'address') return text;
+  const [, kind, name = ''] = /^(\w+):(.+)$/.exec(text) ?? [];
+  if (kind === 'cookie') return { cookie: name };
+  if (kind === 'header') return { header: name };
+  if (kind === 'query') return { query: name };
+  throw new InvalidArgumentError('It must be address, cookie:NAME, header:NAME or query:NAME');
 }
 
 /** Parses a whole number, 0 or more. */

@@ -35,5 +35,6 @@ export {
   startServing,
 } from './serve.js';
 export type { LoopState } from './shared/board.js';
+export type { Sticky } from './sticky.js';
 export { Mesh, type OnMember, supervisorMember } from './supervisor/mesh.js';
 export { placesIn } from './supervisor/stack-text.js';

@@ -25,6 +25,7 @@ import { grantedCores } from '../worker/index.js';
 import { checkName } from './name.js';
 import type { OutputLine } from './output/lines.js';
 import { portOfEnvironment } from './shared/port-of-environment.js';
+import { type Sticky, stickyKey } from './sticky.js';
 import { type Owner, ownerOf } from './supervisor/owner.js';
 import type { TlsFiles } from './tickets.js';
 
@@ -70,6 +71,12 @@ export interface ServeOptions {
   readonly maxSpare?: number | undefined;
   /** Default: `least-loaded`. */
   readonly placement?: Placement | undefined;
+  /**
+   * Keeps each client at one loop while that lives, for programs with state in memory: connections with the same
+   * address, cookie, header or query parameter go to the same loop. The state is lost with the loop, at each
+   * reload. Not with `placement`. Default: none.
+   */
+  readonly sticky?: Sticky | undefined;
   /**
    * TCP port of a program that exports its app; in `PORT` for a program that listens by itself. Default:
    * `PORT`, else 3000.
@@ -173,6 +180,7 @@ const serveReaders = {
     return integer(name, max ?? min + 1, min, maxProcessCount);
   },
   placement: choiceOption(['least-loaded', 'round-robin', 'kernel', 'reuseport']),
+  sticky: (_, sticky, given) => (sticky === undefined ? undefined : stickyFor(sticky, given)),
   port: (name, port) => integer(name, port ?? portOfEnvironment(), 0, 65_535),
   host: (name, host) => (host === undefined ? undefined : string(name, host, 'an address')),
   unix: (name, path) => (path === undefined ? undefined : resolve(string(name, path, 'a path'))),
@@ -222,6 +230,17 @@ function serverName(given: string): string {
   const ascii = /[/?#@*]/.test(name) ? '' : domainToASCII(name);
   if (ascii === '') throw invalid('serverNames', given, 'a name, as a.example or *.example');
   return `${star}${ascii}`;
+}
+
+/** Throws `OPTION_INVALID`, also for options that exclude it. */
+function stickyFor(given: Sticky, { placement, tls, unix }: ServeOptions) {
+  const key = stickyKey(given);
+  if (placement !== undefined) throw invalid('placement', placement, 'left out beside sticky');
+  if (unix !== undefined) throw invalid('unix', unix, 'left out beside sticky: it is for ports');
+  if (tls !== undefined && key.kind !== 'address') {
+    throw invalid('sticky', given, "'address' beside tls: requests cannot be read before the loop");
+  }
+  return key;
 }
 
 function tlsFiles(options: TlsOptions): TlsFiles {

@@ -28,6 +28,8 @@ export type OnlyOneFunction = (signal: AbortSignal) => unknown;
 
 /** The loop that runs the program, for all copies of manycore in its thread. */
 export interface LoopFacade extends Readonly<Record<keyof Self, unknown>> {
+  /** Number of the loop in the scoreboard, across all processes. */
+  readonly row: number;
   onlyOne(fn: OnlyOneFunction): void;
 }
 
@@ -77,6 +79,22 @@ export function onlyOne(fn: OnlyOneFunction): void {
   const { onlyOne: runInOne } = facade();
   if (typeof runInOne === 'function') runInOne(fn);
   else if (!isInsideWorker()) void runUntil(new AbortController().signal, fn);
+}
+
+/**
+ * Returns an id that no other call returns and that leads to this loop: under `sticky: { query }` and the like, each
+ * connection whose first request has it goes to this loop while that lives. Outside of a server it is just an id.
+ */
+export function stickyId(): string {
+  const { row } = facade();
+  const id = crypto.randomUUID();
+  return typeof row === 'number' ? `mc${row}-${id}` : id;
+}
+
+/** Returns the number of the row that `stickyId` has put into an id. */
+export function rowOfStickyId(id: string): number | undefined {
+  const [, row] = /^mc(\d{1,9})-/.exec(id) ?? [];
+  return row === undefined ? undefined : Number(row);
 }
 
 /** Runs `fn` in a tick of its own; resolves when it has settled. Errors are uncaught exceptions. */

@@ -110,7 +110,8 @@ function startProgram(
   const { args, port, isPortGiven, host, unix, serverNames, maxConnections, tls } = filled;
   const listening = { port, isPortGiven, host, unix, serverNames, tls };
   const name = filled.name ?? nameOfProgram(title);
-  const settings = { name, path, args, ...listening, maxConnections };
+  const stickyCookie = filled.sticky?.kind === 'cookie' ? filled.sticky.name : undefined;
+  const settings = { name, path, args, ...listening, stickyCookie, maxConnections };
   const coresPerLoop = shareOf(filled);
   const workers = grantedCores().count;
   const recent = filled.onOutput === undefined ? undefined : new RecentLines();

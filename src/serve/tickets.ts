@@ -25,6 +25,8 @@ export interface AppSettings {
   readonly unix: string | undefined;
   /** Server names whose requests the app gets; empty: all. */
   readonly serverNames: readonly string[];
+  /** Name of the cookie that keeps clients at their loop. */
+  readonly stickyCookie: string | undefined;
   readonly maxConnections: number;
   /** Each loop's share of the cores, for pools with workers of their own. */
   readonly coresPerLoop: number;
@@ -49,7 +51,7 @@ export interface ProcessTicket {
   readonly place: Place;
   /** Initial and maximum number; with a maximum of 1 the program runs in the main thread. */
   readonly loops: Range;
-  readonly placement: Placement;
+  readonly placement: Placement | 'sticky';
   /** A connection that no loop takes within this time is answered by 503, in ms; 0: never. */
   readonly overloadMs: number;
   /** Time for an added loop to listen, in ms; then it is ended. */
@@ -97,14 +99,14 @@ export function processTicket(
   stackFd: number | undefined,
 ): ProcessTicket {
   const { number, queue, generation, app, serve } = of;
-  const { loops, placement, overloadMs, startTimeoutMs, drainTimeoutMs, onOutput } = serve;
+  const { loops, placement, sticky, overloadMs, startTimeoutMs, drainTimeoutMs, onOutput } = serve;
   return {
     kind: 'process',
     parentPid: process.pid,
     process: number,
     place: { firstInstance: queue * loops.max, generation },
     loops,
-    placement,
+    placement: sticky === undefined ? placement : 'sticky',
     overloadMs,
     startTimeoutMs,
     drainTimeoutMs,

@@ -125,6 +125,8 @@ for (const [what, args, message] of [
   ['no file', ['run'], /missing required argument 'file'/],
   ['an unknown command', ['walk'], /unknown command 'walk'/],
   ['an unknown flag', ['doctor', '--fast'], /unknown option '--fast'/],
+  ['an unknown key of --sticky', ['serve', '--sticky', 'body:a'], /must be address, cookie:NAME/],
+  ['--sticky without a name', ['serve', '--sticky', 'cookie:'], /must be address, cookie:NAME/],
   ['an unknown flag before the command', ['--fast', 'doctor'], /unknown option '--fast'/],
   ['an argument too many', ['doctor', '1', '2'], /too many arguments/],
   ['a word where a number is wanted', ['doctor', 'now'], /must be a whole number/],

@@ -102,3 +102,43 @@ for (const [wrong, hint] of [
     );
   });
 }
+
+test('sticky is a way to recognize clients', () => {
+  for (const [sticky, kind, name] of [
+    ['address', 'address', ''],
+    [{ cookie: 'loop' }, 'cookie', 'loop'],
+    [{ header: 'X-Forwarded-For' }, 'header', 'X-Forwarded-For'],
+    [{ query: 'sid' }, 'query', 'sid'],
+  ] as const) {
+    assert.deepEqual(fillServeOptions({ sticky }).sticky, { kind, name });
+  }
+  assert.equal(fillServeOptions().sticky, undefined);
+});
+
+const cookie = { cookie: 'a' };
+for (const [what, options] of [
+  ['sticky', { sticky: 'ip' }],
+  ['sticky', { sticky: true }],
+  ['sticky', { sticky: null }],
+  ['sticky', { sticky: 5 }],
+  ['sticky', { sticky: {} }],
+  ['sticky', { sticky: [] }],
+  ['sticky', { sticky: Object.create(cookie) }],
+  ['sticky', { sticky: { cookie: 'a', header: 'b' } }],
+  ['kookie', { sticky: { kookie: 'a' } }],
+  ['sticky.cookie', { sticky: { cookie: '' } }],
+  ['sticky.cookie', { sticky: { cookie: 'a b' } }],
+  ['sticky.header', { sticky: { header: 'a:b' } }],
+  ['sticky.query', { sticky: { query: 'a=b' } }],
+  ['sticky.query', { sticky: { query: 5 } }],
+  ['placement', { sticky: 'address', placement: 'kernel' }],
+  ['unix', { sticky: 'address', unix: '/run/a.sock' }],
+  ['sticky', { sticky: cookie, tls: { cert: 'a', key: 'b' } }],
+] as const) {
+  test(`${JSON.stringify(options)} is refused by name`, () => {
+    assert.throws(
+      () => Reflect.apply(fillServeOptions, undefined, [options]),
+      (error) => hasCode(error, 'OPTION_INVALID') && error.message.includes(what),
+    );
+  });
+}

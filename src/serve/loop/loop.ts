@@ -5,7 +5,7 @@
 import { addSource } from '../../agent/index.js';
 import { finishWork, useSharedWorkers } from '../../worker/index.js';
 import { type ArrivedEnvelope, type FromLoop, parseToLoop, travelled } from '../protocol.js';
-import { setSelf } from '../self.js';
+import { setSelf, stickyId } from '../self.js';
 import { boardAt, type Row } from '../shared/board.js';
 import type { Link } from '../shared/link.js';
 import { portOfEnvironment } from '../shared/port-of-environment.js';
@@ -21,6 +21,7 @@ import { LoopThreads } from './loop-threads.js';
 import { Member } from './member.js';
 import { refuseMisdirected } from './misdirected.js';
 import { type LoopProgram, setProgramLoop } from './program-loop.js';
+import { setStickyCookie } from './sticky-cookie.js';
 
 export interface LoopOptions {
   readonly process: number;
@@ -89,6 +90,7 @@ export class Loop {
     this.#candidate = new Candidate(up);
     const instance = place.firstInstance + index;
     setSelf({
+      row: this.#row.number,
       process: number,
       loop: index,
       instance,
@@ -207,7 +209,11 @@ export class Loop {
 
   #listens(server: unknown, hasPort: boolean): void {
     this.#drain.addServer(server);
-    const { serverNames } = this.#options.app;
+    const { serverNames, stickyCookie: name } = this.#options.app;
+    if (name !== undefined && hasPort) {
+      const isLive = (row: number): boolean => this.#row.stateOf(row) === 'ready';
+      setStickyCookie(server, { name, makeId: stickyId, isLive });
+    }
     if (serverNames.length > 0 && hasPort) refuseMisdirected(server, serverNames);
     this.#hasServer = true;
     if (!this.#listening.isPending) this.#ready();

@@ -1,10 +1,12 @@
 // Ports that several apps of this process share: each has names of its own, and gets the connections of
 // clients that request one of them (crates/core/src/accept/router.rs). The first app that listens on a
-// port opens it, the last one that closes its server closes it.
+// port opens it, the last one that closes its server closes it. Also ports whose clients stay with one loop.
 
-import { callNative, type NativeRouter, requireNative } from '../../native.js';
+import { closeSync } from 'node:fs';
+import { callNative, type NativeBoard, type NativeRouter, requireNative } from '../../native.js';
 import type { BoundAddress, ListenQuery } from '../protocol.js';
 import { errnoOf } from '../shared/errno.js';
+import type { StickyKey } from '../sticky.js';
 
 /** A listening socket. */
 interface OpenedSocket {
@@ -16,9 +18,21 @@ interface OpenedSocket {
 /** An app's membership in a shared port. */
 export interface JoinedPort {
   readonly address: BoundAddress;
-  /** Source of its connections; closed by `leave`. */
+  /** Source of its connections; closed by `leave`. Without sticky clients. */
   readonly fd: number;
+  /** With sticky clients: source of the connections of one process, as listening socket `socket`. */
+  ofProcess(process: number, socket: number): number;
+  /** Sends nothing to the process any more; others get what it has not taken. */
+  leaveProcess(process: number): void;
   leave(): void;
+}
+
+export interface JoinOptions {
+  /** Names of the app; empty: it gets all clients, and shares no port. */
+  readonly names: readonly string[];
+  /** Set: each client stays with a loop of `board`. */
+  readonly sticky: StickyKey | undefined;
+  readonly board: NativeBoard;
 }
 
 interface SharedPort {
@@ -42,7 +56,7 @@ const ports = new Map<string, SharedPort>();
  */
 export async function joinPort(
   query: ListenQuery,
-  names: readonly string[],
+  { names, sticky, board }: JoinOptions,
   open: () => Promise<OpenedSocket>,
 ): Promise<JoinedPort> {
   const port = portFor(query, open);
@@ -52,18 +66,41 @@ export async function joinPort(
     const { address, router } = await port.opened;
     // With port 0 each app gets a port of its own, which others may join by its number.
     if (typeof address !== 'string') ports.set(keyOf(query, address.port), port);
-    const [near = -1, fd = -1] = callNative(() => descriptors.createSocketPair());
-    const route = callNative(() => router.add(names, descriptors.release(near)));
+    const pair = (): readonly number[] => callNative(() => descriptors.createSocketPair());
+    const release = (of: number): number => descriptors.release(of);
+    const [near = -1, fd = -1] = sticky === undefined ? pair() : [];
+    const route = callNative(() =>
+      sticky === undefined
+        ? router.add(names, release(near))
+        : router.addSticky(names, board, sticky.kind, sticky.name),
+    );
     if (route < 0) {
-      const error = new Error(`another app has one of the names ${names.join(' ')}`);
+      const error = new Error(`another app has the port, or one of the names ${names.join(' ')}`);
       throw Object.assign(error, { errno: addressInUse });
     }
+    const processes = new Map<number, number>();
+    const ofProcess = (process: number, socket: number): number => {
+      const known = processes.get(process);
+      if (known !== undefined) return known;
+      const [ours = -1, theirs = -1] = pair();
+      const copy = callNative(() => descriptors.duplicate(theirs));
+      callNative(() => router.addProcess(route, process, socket, release(ours), release(copy)));
+      processes.set(process, theirs);
+      return theirs;
+    };
+    const leaveProcess = (process: number): void => {
+      const theirs = processes.get(process);
+      if (theirs === undefined) return;
+      processes.delete(process);
+      router.leave(route, process);
+      closeSync(callNative(() => release(theirs)));
+    };
     const leave = (): void => {
       router.remove(route);
       descriptors.closeAll();
       leavePort(port);
     };
-    return { address, fd, leave };
+    return { address, fd, ofProcess, leaveProcess, leave };
   } catch (error) {
     descriptors.closeAll();
     leavePort(port);

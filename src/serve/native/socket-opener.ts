@@ -9,7 +9,7 @@ import { callNative, type NativeDescriptors, requireNative } from '../../native.
 import type { BoundAddress, ListenQuery } from '../protocol.js';
 import { removeLeftPath } from '../shared/left-path.js';
 import type { OpenSocket, SocketOpener } from '../supervisor/sockets.js';
-import { joinPort } from './shared-ports.js';
+import { type JoinedPort, type JoinOptions, joinPort } from './shared-ports.js';
 
 interface Opened {
   readonly address: BoundAddress;
@@ -31,16 +31,16 @@ export class NativeSocketOpener implements SocketOpener {
   /** Inherited sockets, until a program listens on their address. */
   readonly #inherited: Inherited[] = [];
   readonly #isShared: boolean;
-  readonly #serverNames: readonly string[];
+  readonly #router: JoinOptions;
   #isClosed = false;
 
   /**
-   * `isShared`: each process gets a socket of its own, if possible. With `serverNames` ports are shared with
-   * other apps of this process instead. Throws `NATIVE_MISSING`.
+   * `isShared`: each process gets a socket of its own, if possible. With names ports are shared with other apps of
+   * this process instead. Throws `NATIVE_MISSING`.
    */
-  constructor(isShared: boolean, serverNames: readonly string[]) {
-    this.#isShared = isShared && serverNames.length === 0;
-    this.#serverNames = serverNames;
+  constructor(isShared: boolean, router: JoinOptions) {
+    this.#isShared = isShared && router.names.length === 0;
+    this.#router = router;
     this.#descriptors = new (requireNative().NativeDescriptors)();
   }
 
@@ -55,7 +55,9 @@ export class NativeSocketOpener implements SocketOpener {
 
   async open(query: ListenQuery): Promise<OpenSocket> {
     if (query.port < 0) await removeLeftPath(query.address);
-    const isNamed = query.port >= 0 && this.#serverNames.length > 0;
+    const { names, sticky } = this.#router;
+    if (query.port >= 0 && sticky !== undefined) return await this.#joinSticky(query);
+    const isNamed = query.port >= 0 && names.length > 0;
     const opened = await (isNamed ? this.#join(query) : this.#open(query));
     const fds: (number | undefined)[] = [opened.fd];
     const { address, listenAgain } = opened;
@@ -87,11 +89,28 @@ export class NativeSocketOpener implements SocketOpener {
     onRelease?.();
   }
 
-  async #join(query: ListenQuery): Promise<Opened> {
-    const joined = await joinPort(query, this.#serverNames, async () => {
+  #joinPort(query: ListenQuery): Promise<JoinedPort> {
+    return joinPort(query, this.#router, async () => {
       const { address, fd } = await this.#open(query);
       return { address, fd: callNative(() => this.#descriptors.release(fd)) };
     });
+  }
+
+  /** Each process gets a control socket of its own: its queue is its number. */
+  async #joinSticky(query: ListenQuery): Promise<OpenSocket> {
+    const { address, ofProcess, leaveProcess, leave } = await this.#joinPort(query);
+    return {
+      address,
+      queues: 0, // no process takes over that of another
+      waitingConnections: 0,
+      of: (queue, number) => ({ fd: ofProcess(queue, number) }),
+      leave: leaveProcess,
+      close: leave,
+    };
+  }
+
+  async #join(query: ListenQuery): Promise<Opened> {
+    const joined = await this.#joinPort(query);
     const fd = callNative(() => this.#descriptors.duplicate(joined.fd));
     return { address: joined.address, fd, onRelease: () => joined.leave() };
   }

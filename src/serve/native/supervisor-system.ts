@@ -33,9 +33,11 @@ export class NativeSystem implements SupervisorSystem {
   constructor(app: AppSettings, options: FilledServeOptions) {
     const native = requireNative();
     const numbers = 2 * options.maxProcesses;
-    this.opener = new NativeSocketOpener(options.placement === 'reuseport', app.serverNames);
     this.workers = new Workers(app.workers, options);
     this.#board = callNative(() => native.NativeBoard.create(numbers, options.loops.max));
+    const { placement, sticky } = options;
+    const router = { names: app.serverNames, sticky, board: this.#board };
+    this.opener = new NativeSocketOpener(placement === 'reuseport', router);
     this.rows = rowsOf(this.#board.buffer());
     this.#descriptors = new native.NativeDescriptors();
     this.#bellFds = Array.from({ length: numbers }, () => this.#descriptors.createEventfd());

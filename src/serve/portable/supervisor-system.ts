@@ -121,6 +121,7 @@ function warnOnce(): void {
 function refuseNativeOptions(app: AppSettings, options: FilledServeOptions): void {
   const needed = {
     serverNames: app.serverNames.length > 0,
+    sticky: options.sticky !== undefined,
     listenFds: options.listenFds.length > 0,
     'placement: reuseport': options.placement === 'reuseport',
     // A thread there has no access to the handles of its process.

@@ -42,9 +42,11 @@ export type LoopState = 'free' | 'starting' | 'ready' | 'draining';
 export class Row {
   /** Row number across all processes. */
   readonly number: number;
+  readonly #board: ArrayBufferLike;
   readonly #words: Uint32Array<ArrayBufferLike>;
 
   constructor(board: ArrayBufferLike, process: number, index: number) {
+    this.#board = board;
     const header = new Uint32Array(board, 0, boardAt.headerBytes / wordBytes);
     const loops = header[loopsAt / wordBytes] ?? 0;
     this.number = process * loops + index;
@@ -76,6 +78,13 @@ export class Row {
 
   get state(): LoopState {
     return loopStates[this.get(boardAt.state)] ?? 'free';
+  }
+
+  /** State of the loop with this row number; `free` if there is none. */
+  stateOf(number: number): LoopState {
+    const at = boardAt.headerBytes + number * boardAt.rowBytes + boardAt.state;
+    if (at >= this.#board.byteLength) return 'free';
+    return loopStates[Atomics.load(new Uint32Array(this.#board, at, 1), 0)] ?? 'free';
   }
 
   set state(state: LoopState) {

@@ -71,6 +71,8 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
   /** The sockets that it accepts from. */
   readonly sockets: ProcessSockets;
   readonly generation: number;
+  /** Number of its own sockets among those that share a port; a replacement takes it over. */
+  readonly queue: number;
   /** True: its end was requested, and is no failure, even if it never served. */
   isUnwanted = false;
   /** Resolves when all its loops listen; rejects with `SERVE_START_FAILED`. */
@@ -108,6 +110,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
   constructor(options: ServerProcessOptions) {
     this.number = options.number;
     this.generation = options.generation;
+    this.queue = options.queue;
     this.#workers = options.system.workers;
     this.#mesh = options.mesh;
     this.#leadership = options.leadership;
@@ -138,7 +141,9 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
     const { child, link, stackWatch } = started;
     this.#child = child;
     this.#link = link;
-    this.sockets = new ProcessSockets(options.sockets, options.queue, link, () =>
+    // With sticky clients a queue is for the loops of one process, and is not taken over.
+    const socketQueue = serve.sticky === undefined ? queue : number;
+    this.sockets = new ProcessSockets(options.sockets, socketQueue, link, () =>
       this.#life.is('starting', 'ready'),
     );
     this.#stackWatch = stackWatch;

@@ -16,8 +16,10 @@ export interface OpenSocket {
   readonly queues: number;
   /** Number of connections that wait to be accepted; 0 where that is not known. */
   readonly waitingConnections: number;
-  /** Returns the socket with this queue; stays the opener's. Throws the system's error. */
-  of(queue: number): Listenable;
+  /** Returns the socket with this queue and this number; stays the opener's. Throws the system's error. */
+  of(queue: number, number: number): Listenable;
+  /** Closes the queue of a process that leaves, where each process has a queue of its own: others get what waits. */
+  readonly leave?: ((queue: number) => void) | undefined;
   /** Refuses clients from now on, unless this process has inherited the socket. */
   close(): void;
 }
@@ -87,7 +89,12 @@ export class Sockets {
   of(number: number, queue: number): Listenable {
     const bound = this.#bound[number];
     if (bound === undefined) throw new CodedError('INTERNAL_STATE', `there is no socket ${number}`);
-    return bound.socket.of(queue);
+    return bound.socket.of(queue, number);
+  }
+
+  /** Closes the queues of a process that leaves (`OpenSocket.leave`). */
+  leave(queue: number): void {
+    for (const { socket } of this.#all) socket.leave?.(queue);
   }
 
   /** Number of connections that wait to be accepted. */

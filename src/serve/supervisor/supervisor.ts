@@ -202,7 +202,10 @@ export class Supervisor {
       leadership: this.#leadership,
       serve: this.#options,
       events: {
-        onLeave: () => this.#spreadQueues(),
+        onLeave: () => {
+          this.#sockets.leave(number);
+          this.#spreadQueues();
+        },
         onLost: (why, stack) => this.#lost(made, why, stack),
         onLoopFailed: (loop, { message, stack }) => {
           this.#sizer.loopFailed(made);
@@ -220,7 +223,7 @@ export class Supervisor {
   }
 
   #freeQueue(): number {
-    const taken = new Set(this.#serving.map(({ sockets }) => sockets.queue));
+    const taken = new Set(this.#serving.map((each) => each.queue));
     let queue = 0;
     while (taken.has(queue)) queue += 1;
     return queue;
@@ -248,6 +251,7 @@ export class Supervisor {
   #ended({ number }: ServerProcess, how: string): void {
     this.#processes[number] = undefined;
     this.#lastExits[number] = how;
+    this.#sockets.leave(number);
     for (const row of this.#rowsOf(number)) row.clear();
     if (this.#isClosing) return;
     // A connection may have been left to it of which the others get no notice.
@@ -297,7 +301,7 @@ export class Supervisor {
   #recycle(old: ServerProcess): void {
     const replace = async (): Promise<void> => {
       await this.#waitForNumber();
-      await this.#startOne(old.sockets.queue).ready;
+      await this.#startOne(old.queue).ready;
       old.drain();
     };
     this.#inTurn(replace).catch(() => {
@@ -418,7 +422,7 @@ export class Supervisor {
       for (const [replaced, each] of old.entries()) {
         if (each.state === 'draining' || each.state === 'ended') continue; // it is being replaced
         await this.#waitForNumber();
-        await this.#startOne(each.sockets.queue).ready.catch((error: unknown) => {
+        await this.#startOne(each.queue).ready.catch((error: unknown) => {
           throw reloadFailed(error, replaced, old.length);
         });
         each.drain();

@@ -128,6 +128,7 @@ test('a program sees no channel of Node, and messages to a parent are dropped, a
 const refused: readonly [string, ServeOptions][] = [
   ['serverNames', { serverNames: ['a.example'] }],
   ['listenFds', { listenFds: [0] }],
+  ['sticky', { sticky: 'address' }],
   ['placement: reuseport', { placement: 'reuseport' }],
 ];
 for (const [name, options] of refused) {

@@ -1,7 +1,13 @@
 // Flags of `manycore serve`, and of the commands for running servers: status, reload, scale.
 
 import { type Command, Option } from 'commander';
-import { countOrNever, countOrRange, hostAndPort, wholeNumber } from '../../flag-values.js';
+import {
+  countOrNever,
+  countOrRange,
+  hostAndPort,
+  stickyKey,
+  wholeNumber,
+} from '../../flag-values.js';
 import {
   listServers,
   printLogs,
@@ -41,6 +47,11 @@ export function addServe(root: Command): void {
         '--placement <name>',
         'which loop gets a new connection (default: least-loaded)',
       ).choices(['least-loaded', 'round-robin', 'kernel', 'reuseport']),
+    )
+    .option(
+      '--sticky <key>',
+      'keep each client at one loop: address, cookie:NAME, header:NAME or query:NAME',
+      stickyKey,
     )
     .option(
       '--port <port>',
