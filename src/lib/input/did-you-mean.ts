@@ -212,6 +212,7 @@ const equivalents: Readonly<Record<string, readonly string[]>> = {
 const output = 'manycore serve --log FILE writes what processes print, and onOutput gets it';
 const nodeFlags =
   'processes get the flags of the Node that starts them, and manycore.config.json has nodeFlags';
+const instanceNumbers = 'the number of a loop is in NODE_APP_INSTANCE';
 const restartDelays = 'delays between restarts grow by themselves, from 50 ms to 5 s';
 
 /** Options of PM2 that have no equivalent in `serve`. */
@@ -226,6 +227,8 @@ const waysOutOfServe: Readonly<Record<string, string>> = {
   exp_backoff_restart_delay: restartDelays,
   ignore_watch:
     'changes in node_modules and .git, and of .log, .pid and .sock files, are always ignored',
+  increment_var: instanceNumbers,
+  instance_var: instanceNumbers,
   interpreter: 'processes run under the Node that starts them',
   interpreter_args: nodeFlags,
   log_file: output,

@@ -142,7 +142,7 @@ const ofPm2 = (
   'name script args instances exec_mode cwd interpreter interpreter_args node_args watch ignore_watch env ' +
   'error_file out_file log_file merge_logs pid_file cron_restart min_uptime max_restarts restart_delay ' +
   'exp_backoff_restart_delay autorestart max_memory_restart kill_timeout listen_timeout wait_ready uid gid ' +
-  'namespace stop_exit_codes'
+  'namespace stop_exit_codes instance_var increment_var'
 ).split(' ');
 
 test('each option of PM2 that is unknown to serve() comes with a hint', () => {

@@ -2,7 +2,7 @@
 // start, which all processes share.
 
 import { once } from 'node:events';
-import { appendFileSync, existsSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,12 +19,19 @@ function note(what: string): void {
 
 onlyOne(async (signal) => {
   note('begin');
+  if (mode === 'block') setTimeout(block, 10);
   await once(signal, 'abort');
   note('abort');
   if (mode === 'stay') await new Promise(() => {});
   if (mode === 'late') await sleep(300);
   note('end');
 });
+
+/** Never returns in the loop that runs the function first. */
+function block(): void {
+  if (readFileSync(file, 'utf8').split('\n').length > 2) return;
+  for (;;);
+}
 
 createServer(({ url }, response) => {
   if (url === '/exit') process.exit(7); // of the thread, or of the process

@@ -166,6 +166,15 @@ test('a loop whose thread has ended is followed by another', async (t) => {
   await waitFor(() => running() !== undefined && running()?.pid !== pid);
 });
 
+test('a blocked loop keeps the work until it returns or has ended', async (t) => {
+  const options = { processes: 2, loops: 1, blockedTimeoutMs: 1000, drainTimeoutMs: 500 };
+  const { notes, running } = await openOne(t, options, 'block');
+  const first = await waitFor(running);
+  const next = await waitFor(() => notes().find(({ pid }) => pid !== first.pid), 60_000);
+  assert.equal(next.what, 'begin');
+  assert.ok(!isRunning(first.pid), 'the blocked one has ended before');
+});
+
 test('a function that does not end is waited for until its loop has ended', async (t) => {
   const { server, notes } = await openOne(
     t,

@@ -12,9 +12,11 @@ import { text as readAll } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { nativeBinding } from '../../../src/native.js';
 import { type ServeOptions, serve } from '../../../src/serve/index.js';
-import { isRunning, waitFor } from '../../support/index.js';
+import { isRunning, killOne, waitFor } from '../../support/index.js';
 import { begin, bodyOf, bodyOver, keepBusy, portOf } from '../client.js';
 import { announced, folder, listens, open, program } from '../served.js';
+
+const publicUrl = new URL('../../../src/serve/public.js', import.meta.url).href;
 
 test('the native core is not there', () => {
   assert.equal(nativeBinding(), undefined);
@@ -139,3 +141,33 @@ for (const [name, options] of refused) {
     });
   });
 }
+
+test('work for one loop runs in one, and follows a reload and a kill', async (t) => {
+  const text = `import { onlyOne, self } from '${publicUrl}';
+    let isOne = false;
+    onlyOne((signal) => {
+      isOne = true;
+      signal.addEventListener('abort', () => { isOne = false; });
+    });
+    export default (q, r) => r.end(JSON.stringify([process.pid, self.instance, isOne]));`;
+  const server = await open(t, program(t, 'app.mjs', text), { port: 0, processes: 2, loops: 1 });
+  /** The process of the one loop, once both have answered. */
+  const one = (): Promise<number> =>
+    waitFor(async () => {
+      const seen = new Map<number, boolean>();
+      for (let count = 0; count < 20; count += 1) {
+        const [pid, instance, isOne] = JSON.parse(await bodyOf(portOf(server)));
+        assert.ok(instance === 0 || instance === 1);
+        seen.set(pid, isOne);
+      }
+      const [first, ...others] = [...seen].filter(([, isOne]) => isOne);
+      assert.equal(others.length, 0);
+      return seen.size === 2 && first?.[0];
+    });
+  const before = await one();
+  await server.reload();
+  const after = await one();
+  assert.notEqual(after, before);
+  killOne(after, 'SIGKILL');
+  await waitFor(async () => (await one()) !== after);
+});

@@ -9,6 +9,8 @@
 //!
 //! The router holds both ends of each control socket. When a process leaves, no connection is sent to it
 //! any more, and the router takes back those that it has not taken.
+//!
+//! Long (over 400 lines) with its tests.
 
 use super::board::Board;
 use super::loop_inbox::{load_of, now_ms};
