@@ -97,6 +97,8 @@ const kinds = {
     /** Starts a thread beside the loop, with this program and `data` for it. */
     startThread: { entry: textOf, data: trusted<unknown>() },
     endThread: {},
+    /** Makes this folder the current one of the process. */
+    changeFolder: { folder: textOf },
   },
   processToSupervisor: {
     /** All its loops listen. */
@@ -142,6 +144,8 @@ const kinds = {
     drain: { deadlineMs: trusted<number>() },
     /** From its process: the thread that it has started with this id has ended, with the error that it threw. */
     threadEnded: { error: trusted<TravelledError | undefined>() },
+    /** From its process: answers `changeFolder`, with the error if there was one. */
+    folderChanged: { error: trusted<TravelledError | undefined>() },
     /** From its process: the supervisor is gone, and answers no request any more. */
     orphaned: {},
   },

@@ -41,6 +41,7 @@ const toProcess: [Envelope, string[]][] = [
   [{ body: { type: 'failed', error } }, ['error']],
   [{ id: 1, body: { type: 'startThread', entry: 'file:///a.js', data: { a: 1 } } }, ['entry']],
   [{ id: 1, body: { type: 'endThread' } }, []],
+  [{ id: 1, body: { type: 'changeFolder', folder: '/' } }, ['folder']],
 ];
 const ofProcess: [Envelope, string[]][] = [
   [{ body: { type: 'ready' } }, []],

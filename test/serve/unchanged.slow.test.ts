@@ -121,6 +121,18 @@ const shapes: readonly Shape[] = [
     args: ['port'],
   },
   {
+    title: 'process.chdir()',
+    name: 'app.cjs',
+    text: `${cjs}const { existsSync } = require('node:fs');
+      process.chdir('/');
+      process.chdir(__dirname);
+      let refusal;
+      try { process.chdir('missing'); } catch ({ code }) { refusal = code; }
+      const isThere = existsSync('app.cjs') && process.cwd() === require('node:fs').realpathSync(__dirname);
+      if (!isThere || refusal !== 'ENOENT') throw new Error(process.cwd() + ' ' + refusal);
+      createServer(${answers}).listen(0);`,
+  },
+  {
     title: 'TypeScript with require',
     name: 'app.cts',
     text: `const http: typeof import('node:http') = require('node:http');

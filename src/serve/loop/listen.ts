@@ -22,19 +22,13 @@ import type { Link } from '../shared/link.js';
 import type { Listenable } from '../shared/socket-handle.js';
 import type { AppSettings, LoopSystem } from '../tickets.js';
 import { refuseUnused } from './app.js';
+import { receiveUntil } from './in-call.js';
 import { type Client, type Inbox, openInbox } from './inbox.js';
 import { type HandleEvents, ListenHandle, type ListenOwner } from './listen-handle.js';
 import { prepareForProgram } from './unchanged.js';
 
 /** The result of a second `listen()` on one socket. */
 const addressInUse = errnoOf('EADDRINUSE');
-/** Maximum wait of `listen()` for its answer, in ms; later the program has no address yet. */
-const answerLimitMs = 5000;
-/** Time between two looks for the answer, in ms. */
-const answerPollMs = 1;
-/** Nobody changes this word: a thread waits on it to sleep. */
-const sleepWord = new Int32Array(new SharedArrayBuffer(4));
-
 interface Answered {
   readonly answer: ListenAnswer;
   readonly socket: Listenable | undefined;
@@ -188,16 +182,11 @@ export class Listening {
 
   /**
    * Waits for an answer in this call of the program: plain Node binds in `listen()`, and programs read the address
-   * behind it. Returns `undefined` where the thread cannot receive in a call, or after `answerLimitMs`.
+   * behind it. Returns `undefined` where it comes later (`receiveUntil`).
    */
   #wait(id: number): Answered | undefined {
-    const { up } = this.#options;
-    const endMs = performance.now() + answerLimitMs;
     this.#awaited.set(id, undefined);
-    while (up.poll?.() === true) {
-      if (this.#awaited.get(id) !== undefined || performance.now() > endMs) break;
-      Atomics.wait(sleepWord, 0, 0, answerPollMs);
-    }
+    receiveUntil(this.#options.up, () => this.#awaited.get(id) !== undefined);
     const answered = this.#awaited.get(id);
     this.#awaited.delete(id);
     return answered;

@@ -22,6 +22,7 @@ import { Member } from './member.js';
 import { refuseMisdirected } from './misdirected.js';
 import { type LoopProgram, setProgramLoop } from './program-loop.js';
 import { setStickyCookie } from './sticky-cookie.js';
+import { WorkingFolder } from './working-folder.js';
 
 export interface LoopOptions {
   readonly process: number;
@@ -48,6 +49,7 @@ export class Loop {
   readonly #member: Member;
   readonly #candidate: Candidate;
   readonly #threads: LoopThreads;
+  readonly #folder: WorkingFolder;
   /** Set by programs of manycore itself. */
   #program: LoopProgram | undefined;
   #hasProgramLeft = false;
@@ -100,6 +102,7 @@ export class Loop {
     });
     process.env['NODE_APP_INSTANCE'] = String(instance); // a thread has a copy of its own
     this.#threads = new LoopThreads(up);
+    this.#folder = new WorkingFolder(up);
     setProgramLoop({
       index,
       join: (onMember) => this.#member.join(onMember),
@@ -120,6 +123,7 @@ export class Loop {
   /** Runs the program, and reports what it throws to the process. */
   async start(): Promise<void> {
     this.#listening.takeOver();
+    this.#folder.takeOver();
     const { app } = this.#options;
     if (app.isPortGiven) process.env['PORT'] = String(app.port);
     process.env['MANYCORE_CORES'] ??= String(app.coresPerLoop);
@@ -171,6 +175,9 @@ export class Loop {
         break;
       case 'threadEnded':
         this.#threads.receive(message);
+        break;
+      case 'folderChanged':
+        this.#folder.receive(message);
         break;
       case 'orphaned':
         this.#leases?.orphaned();

@@ -265,6 +265,9 @@ export class ServeProcess {
         // Work that the program still has in its event loop would keep the thread alive.
         setTimeout(() => loop.end(), exitGraceMs).unref();
         break;
+      case 'changeFolder':
+        loop.link.post({ id: message.id, body: changeFolder(message.folder) });
+        break;
       case 'startThread':
       case 'endThread':
         this.#threads.receive(loop, message);
@@ -432,6 +435,15 @@ export class ServeProcess {
     this.#system.up.unref(); // the program's exit handlers may still need workers
     // Ends what the program still has in its event loop (timers, database clients).
     setTimeout(() => process.exit(), exitGraceMs).unref();
+  }
+}
+
+function changeFolder(folder: string): ToLoop {
+  try {
+    process.chdir(folder);
+    return { type: 'folderChanged', error: undefined };
+  } catch (error) {
+    return { type: 'folderChanged', error: travelled(error) };
   }
 }
 
