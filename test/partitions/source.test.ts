@@ -4,8 +4,10 @@ import assert from 'node:assert/strict';
 import { release } from 'node:os';
 import { test } from 'node:test';
 import { hasCode } from '../../src/errors.js';
+import { defer } from '../../src/lib/index.js';
 import { runSource, sandboxed } from '../../src/public.js';
-import { type Engine, skip, skipVm } from './support.js';
+import { waitFor } from '../support/index.js';
+import { commandOf, type Engine, sandboxProcesses, skip, skipVm } from './support.js';
 
 test('a function runs in a sandbox of its own, with its captures', { skip }, async () => {
   const rate = 0.25;
@@ -150,3 +152,56 @@ for (const engine of engines) {
     );
   });
 }
+
+/** Counts sandboxes by the memory that their options name, in MiB. */
+function sandboxesOf(memoryMb: number): number {
+  const words = `\0--memory\0${memoryMb * 2 ** 20}\0`;
+  return sandboxProcesses().filter((pid) => commandOf(pid).includes(words)).length;
+}
+
+test('of more than eight sets of options the oldest closes, after its calls', {
+  skip,
+}, async () => {
+  const [least, sets] = [131, 9];
+  const [begun, released] = [defer<void>(), defer<string>()];
+  const functions = {
+    wait: () => {
+      begun.resolve();
+      return released.promise;
+    },
+  };
+  const oldest = runSource('await wait()', { memoryMb: least, functions, timeoutMs: 60_000 });
+  await begun.promise;
+  for (let more = 1; more < sets; more += 1) {
+    assert.equal(await runSource('1 + 1', { memoryMb: least + more }), 2);
+  }
+  released.resolve('late');
+  assert.equal(await oldest, 'late');
+  await waitFor(() => sandboxesOf(least) === 0);
+  assert.ok(sandboxesOf(least + sets - 1) > 0);
+  assert.equal(await runSource('2 + 2', { memoryMb: least }), 4); // with a pool of its own again
+});
+
+test('answers that are not read end the sandbox before they fill the memory of the program', {
+  skip,
+}, async () => {
+  const given = defer<Buffer>();
+  let reports = 0;
+  const functions = {
+    give: () => {
+      reports += 1;
+      if (reports === 600) given.resolve(Buffer.alloc(2 ** 20, 1)); // answers all of them at once
+      return given.promise;
+    },
+  };
+  const before = process.resourceUsage().maxRSS;
+  const source = 'for (let at = 0; at < 600; at += 1) void give(); for (;;);';
+  const never = runSource(source, { functions, timeoutMs: 60_000 });
+  await assert.rejects(never, (error) => {
+    assert.match(String(error), /reports, and reads no answer/);
+    return true;
+  });
+  // 64 MiB wait, and the ring holds some; there were 600 MiB.
+  const grownMb = (process.resourceUsage().maxRSS - before) / 2 ** 10;
+  assert.ok(grownMb < 300, `the program has grown by ${grownMb} MiB`);
+});

@@ -85,7 +85,8 @@ function isOfOther(pid: number, own = process.pid): boolean {
   return parent > 1 && isOfOther(parent, own);
 }
 
-function commandOf(pid: number | string): string {
+/** The command line of a process, with a zero behind each word; empty: it is gone. */
+export function commandOf(pid: number | string): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
   } catch {

@@ -19,8 +19,17 @@ import { fileURLToPath } from 'node:url';
 import { hasCode } from '../../src/errors.js';
 import { readTree } from '../../src/proc/index.js';
 import { Pool, partitionProblem, pmap } from '../../src/public.js';
+import { allowedCores } from '../../src/worker/index.js';
 import { isRunning, killOne, waitFor } from '../support/index.js';
-import { type Engine, guestProcesses, outcome, skip, skipVm, vmPool } from './support.js';
+import {
+  commandOf,
+  type Engine,
+  guestProcesses,
+  outcome,
+  skip,
+  skipVm,
+  vmPool,
+} from './support.js';
 
 function folder(t: TestContext): string {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'manycore-vm-')));
@@ -272,6 +281,26 @@ test('guests on cores of their own compute at once', { skip: skipVm('uml') }, as
       return true;
     },
   );
+});
+
+test("with core: 'each' two guests have cores of their own", {
+  skip: skipVm('uml') || (allowedCores().length < 2 && 'it needs two cores'),
+}, async (t) => {
+  const pool = vmPool(t, { engine: 'uml', core: 'each' }, { size: 2 });
+  await pool.warm();
+  const cores = pool.stats().workers.map(({ pid }) => {
+    const kernels = readTree(Number(pid)).filter((each) =>
+      commandOf(each).startsWith('/.manycore/linux'),
+    );
+    const all = kernels.map((each) => {
+      const status = readFileSync(`/proc/${each}/status`, 'utf8');
+      return /^Cpus_allowed_list:\s*(.*)$/m.exec(status)?.[1];
+    });
+    assert.equal(new Set(all).size, 1, all.join(' '));
+    return Number(all[0]);
+  });
+  assert.ok(cores.every((core) => allowedCores().includes(core)));
+  assert.equal(new Set(cores).size, 2, cores.join(' '));
 });
 
 test('a kernel that is none is refused', { skip }, async (t) => {

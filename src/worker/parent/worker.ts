@@ -676,7 +676,8 @@ export class Worker<C extends Call> implements EndingWorker {
   #reported(slot: number, number: number, body: ByteReader): void {
     const isAnswered = this.#rules !== undefined;
     const taken = (answer?: unknown): void => {
-      if (this.#hasChannelEnded) return;
+      // Many may answer before one that is distrusted has ended.
+      if (this.#hasChannelEnded || this.#rules?.isDistrusted === true) return;
       this.#link.post(frame.reported, slot, number, isAnswered ? answer : undefined, 'the answer');
       this.#rules?.checkWaiting(this.#link.waitingFrames, this.#link.waitingBytes);
       this.#rules?.reportTaken();
