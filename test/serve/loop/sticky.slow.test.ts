@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import type { ServedApp, ServeOptions } from '../../../src/serve/index.js';
 import { rowOfStickyId, stickyId } from '../../../src/serve/self.js';
 import { killOne, waitFor } from '../../support/index.js';
-import { portOf } from '../client.js';
+import { keepBusy, portOf } from '../client.js';
 import { open, skip } from '../served.js';
 
 const app = fileURLToPath(new URL('../apps/sticky.js', import.meta.url));
@@ -139,6 +139,26 @@ test('reloads lose no request of sticky clients', { skip }, async (t) => {
   await clients;
 });
 
+for (const [name, sticky] of [
+  ['their address', 'address'],
+  ['a header that they do not send', { header: 'x-client' }],
+] as const) {
+  test(`reloads and sizes lose no request, kept connections or not, by ${name}`, {
+    skip,
+  }, async (t) => {
+    const server = await serveSticky(t, sticky, { maxProcesses: 3 });
+    const port = portOf(server);
+    const load = [keepBusy(port, 8, true), keepBusy(port, 8, false)];
+    for (const size of [3, undefined, 1, undefined, 2]) {
+      const answers = load.map((each) => each.answers());
+      if (size === undefined) await server.reload();
+      else await server.scale(size);
+      await waitFor(() => load.every((each, at) => each.answers() > (answers[at] ?? 0) + 50));
+    }
+    for (const each of load) assert.deepEqual((await each.stop()).failures, []);
+  });
+}
+
 test('the cookie is set once, beside those of the program, and leads to its loop', {
   skip,
 }, async (t) => {
@@ -178,6 +198,31 @@ test('an id that a loop has made leads to it', { skip }, async (t) => {
     }
   }
   assert.equal(loops.size, 4);
+});
+
+test('apps that share a port by name have sticky clients of their own', { skip }, async (t) => {
+  const sticky = { header: 'x-client' };
+  const one = await serveSticky(t, sticky, { serverNames: ['one.example'] });
+  const port = portOf(one);
+  const other = await serveSticky(t, undefined, { serverNames: ['other.example'], port });
+  const to = (client: number, Host: string): Asked => ({
+    headers: { 'x-client': String(client), Host },
+  });
+  const loops = await loopsOf(one, 40, (client) => to(client, 'one.example'), 3);
+  assert.equal(new Set(loops).size, 4);
+  const { pid } = await see(one, to(1, 'other.example'));
+  assert.ok(other.pids.includes(pid));
+  await one.reload();
+  assert.ok(one.pids.includes((await see(other, to(1, 'one.example'))).pid));
+  await one.close();
+  await see(other, to(1, 'other.example'));
+});
+
+test('another app on the port of a sticky one is refused', { skip }, async (t) => {
+  const server = await serveSticky(t, 'address');
+  for (const sticky of ['address', undefined] as const) {
+    await assert.rejects(serveSticky(t, sticky, { port: portOf(server) }), /EADDRINUSE/);
+  }
 });
 
 test('a request in pieces, or with a very long head, is answered', { skip }, async (t) => {

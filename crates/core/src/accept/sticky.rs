@@ -109,26 +109,22 @@ impl Sticky {
         let mut targets = self.lock();
         let (left, live) = targets.live.drain(..).partition(|target| target.process == process);
         targets.live = live;
-        targets.left = left;
+        targets.left.extend::<Vec<_>>(left);
     }
 
     /// For the router: takes connections back that processes which leave have not taken.
     pub fn take_back(&self) -> Vec<OwnedFd> {
-        let left = std::mem::take(&mut self.lock().left);
         let mut connections = Vec::new();
-        for target in left {
+        self.lock().left.retain(|target| {
             loop {
                 match sys::receive_connection(target.far.as_fd()) {
                     Accepted::Connection(fd) => connections.push(fd),
                     Accepted::Again => {}
-                    Accepted::Empty | Accepted::Failed(_) => break,
-                    Accepted::Exhausted => {
-                        self.lock().left.push(target);
-                        return connections;
-                    }
+                    Accepted::Empty | Accepted::Failed(_) => return false,
+                    Accepted::Exhausted => return true, // later, when a descriptor is closed
                 }
             }
-        }
+        });
         connections
     }
 
@@ -428,6 +424,13 @@ mod tests {
         assert_eq!(served.sticky.take_back().len(), 2);
         assert!(served.sticky.take_back().is_empty());
         assert!(!served.sticky.send(&served.peer, &Wanted::Any));
+        let served = serve(2, Key::Address);
+        for row in 0..4 {
+            assert!(served.sticky.send(&served.peer, &value(&format!("mc{row}-"))));
+        }
+        served.sticky.leave(0);
+        served.sticky.leave(1);
+        assert_eq!(served.sticky.take_back().len(), 4, "of both");
     }
 
     #[test]
