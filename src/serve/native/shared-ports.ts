@@ -75,7 +75,8 @@ export async function joinPort(
         : router.addSticky(names, board, sticky.kind, sticky.name),
     );
     if (route < 0) {
-      const error = new Error(`another app has the port, or one of the names ${names.join(' ')}`);
+      const what = names.length === 0 ? 'the port' : `one of the names ${names.join(' ')}`;
+      const error = new Error(`another app has ${what}`);
       throw Object.assign(error, { errno: addressInUse });
     }
     const processes = new Map<number, number>();
