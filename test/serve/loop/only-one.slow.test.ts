@@ -189,6 +189,27 @@ test('a function that does not end is waited for until its loop has ended', asyn
   assert.ok(!isRunning(first?.pid ?? 0));
 });
 
+test('a loop that is killed between the abort and its end is followed by another', async (t) => {
+  const { server, notes, running } = await openOne(t, { processes: 2, loops: 1 }, 'stay');
+  const { pid } = await waitFor(running);
+  const reloaded = server.reload();
+  await waitFor(() => notes().at(-1)?.what === 'abort');
+  assert.equal(notes().length, 2, 'none before it has ended');
+  killOne(pid, 'SIGKILL');
+  const next = await waitFor(running);
+  assert.notEqual(next.pid, pid);
+  await reloaded;
+});
+
+test('a process that gets SIGTERM passes the work on', async (t) => {
+  const { server, notes, running } = await openOne(t, { processes: 2, loops: 2 }, 'late');
+  const { pid } = await waitFor(running);
+  killOne(pid, 'SIGTERM');
+  await waitFor(() => running() !== undefined && running()?.pid !== pid);
+  assertOneAtATime(notes());
+  await waitFor(() => server.pids.length === 2);
+});
+
 test('a function that fails ends its process, and its error is not hidden', async () => {
   const url = new URL('../../../src/serve/public.js', import.meta.url).href;
   const code = `import { onlyOne } from '${url}'; onlyOne(async () => { throw new Error('on purpose'); });`;
