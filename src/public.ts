@@ -90,6 +90,7 @@ export {
   type SandboxedFunction,
   type SandboxedOptions,
   type SourceOptions,
+  type SourceValues,
   sandboxed,
   type TaskResult,
   type TaskStream,

@@ -6,6 +6,7 @@ export {
   type SandboxedFunction,
   type SandboxedOptions,
   type SourceOptions,
+  type SourceValues,
   sandboxed,
 } from './calls/sandboxed.js';
 export type { HistogramSummary } from './histogram.js';

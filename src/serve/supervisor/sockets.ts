@@ -148,7 +148,7 @@ export class Sockets {
       try {
         return await this.#opener.open({ ...query, port: chosen });
       } catch {
-        // Another program has it now.
+        // It is another program's now.
       }
     }
     const socket = await this.#opener.open(query);
