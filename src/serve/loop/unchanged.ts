@@ -1,4 +1,4 @@
-// Interfaces of Node that are otherwise in a loop of a server than in a process of its own: `listen()` with
+// Functions of Node that work otherwise in a loop of a server than in a process of its own: `listen()` with
 // `exclusive`, datagram sockets, `process.send`. Not here: sockets of servers (listen.ts).
 
 import { Socket as DatagramSocket } from 'node:dgram';

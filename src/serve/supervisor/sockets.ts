@@ -148,7 +148,7 @@ export class Sockets {
       try {
         return await this.#opener.open({ ...query, port: chosen });
       } catch {
-        // It is another program's now.
+        // It belongs to another program now.
       }
     }
     const socket = await this.#opener.open(query);
