@@ -47,6 +47,7 @@ export interface ChannelHandlers {
  * 10. An open channel keeps the event loop alive only between `ref()` and `unref()`; it starts `unref`.
  * 11. It counts the bytes of frames, whatever became of the channel.
  * 12. `handle` replaces the handlers that it gets and keeps the others; an event without one is dropped.
+ * 13. `poll`, where there is one, delivers frames in its call, in the same order as they would come otherwise.
  */
 export interface Channel {
   readonly kind: ChannelKind;
@@ -67,8 +68,8 @@ export interface Channel {
   close(): void;
   destroy(): void;
   /**
-   * Sends what waits in this process, and delivers what has arrived, in this call instead of a later turn. Missing
-   * where that is impossible. Not to be called in a listener.
+   * Sends what waits in this process, as far as the system takes it at once, and delivers what has arrived, in this
+   * call instead of a later turn. Missing where that is impossible. Not to be called in a listener.
    */
   readonly poll?: (() => void) | undefined;
 }

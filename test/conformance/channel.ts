@@ -360,4 +360,27 @@ export function testChannel(subject: Subject): void {
     await opened.send(ask.unref);
     assert.equal(await withDeadline(opened.exited, deadlineMs, 'exit'), 0);
   });
+
+  check('13. poll() delivers frames in its call, in order, between others', async (t) => {
+    const opened = open(t, subject);
+    const { channel, frames } = opened;
+    if (channel.poll === undefined) return t.skip('this kind cannot');
+    await opened.send(ask.echo, 1);
+    await opened.frameCount(1);
+    const pause = new Int32Array(new SharedArrayBuffer(4));
+    const endMs = performance.now() + deadlineMs;
+    for (let task = 2; task <= 5; task += 1) {
+      channel.trySend(ask.echo, task, 0, writeBytes, Buffer.alloc(1000));
+      while (task % 2 === 0 && frames.length < task && performance.now() < endMs) {
+        channel.poll();
+        Atomics.wait(pause, 0, 0, 1);
+      }
+      if (task % 2 === 0) assert.equal(frames.length, task, 'in this turn');
+    }
+    await opened.frameCount(5);
+    assert.deepEqual(
+      frames.map((frame) => frame.task),
+      [1, 2, 3, 4, 5],
+    );
+  });
 }
