@@ -294,7 +294,7 @@ const bombs: Readonly<Record<Wall, Bombs>> = {
   },
   // Its kernel ends when this one refuses it a process.
   gvisor: {
-    limits: {},
+    limits: { memoryMb: 1024 }, // so that the other limit comes first
     full: /its limit of 1024 processes and threads/,
     bomb: /its limit of 1024 processes and threads/,
     bombMs: 60_000,
