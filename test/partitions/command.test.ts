@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { vmPrograms } from '../../src/worker/index.js';
 import { type Engine, skip, skipVm } from './support.js';
 
 const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
@@ -23,8 +24,19 @@ function run(t: TestContext, text: string, flags: readonly string[], args: reado
   const file = join(folder(t), 'program.mjs');
   writeFileSync(file, text);
   const words = [command, 'sandbox', ...flags, '--', file, ...args];
-  return spawnSync(process.execPath, words, { encoding: 'utf8', input: 'typed' });
+  const start = () => spawnSync(process.execPath, words, { encoding: 'utf8', input: 'typed' });
+  let ended = start();
+  for (let more = 3; more > 0 && !hasOwnKernel && kernelFault.test(ended.stderr); more -= 1) {
+    t.diagnostic("the fault of Debian's kernel (docs/design/partitions.md)");
+    ended = start();
+  }
+  return ended;
 }
+
+const { kernel } = vmPrograms();
+const hasOwnKernel = 'path' in kernel && kernel.path.includes('manycore-guest-kernel');
+/** At the end of a program Debian's kernel may end a wait as no kernel may; then the C library aborts. */
+const kernelFault = /The futex facility returned an unexpected error code/;
 
 const ways: readonly [name: string, flags: readonly string[], skip: string | false][] = [
   ['sandbox', [], skip],

@@ -13,8 +13,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::sync::mpsc::{self, Sender};
+use std::thread;
 
 /// The user of the program, as outside.
 const USER: u32 = 65534;
@@ -154,11 +154,14 @@ fn start_and_wait(given: &Arguments) -> Result<i32, String> {
     if let Some((line, writer)) = input_line {
         thread::spawn(move || pump_input(line, writer)); // it ends with the guest
     }
-    let pumps = [pump(output_end.into(), output), pump(errors_end.into(), errors)];
+    let (pumping, pumped) = mpsc::channel();
+    pump(output_end.into(), output, pumping.clone());
+    pump(errors_end.into(), errors, pumping);
     let code = wait_for_end(child)?;
     // SAFETY: ends all but this process; without one it answers ESRCH.
     unsafe { libc::kill(-1, libc::SIGKILL) };
-    pumps.into_iter().for_each(|pump| drop(pump.join()));
+    // Not `join`: User-mode Linux may end a wait with ENOSYS, at which the C library aborts.
+    while pumped.recv().is_ok() {}
     if was_out_of_memory() {
         say(OUT_OF_MEMORY);
     }
@@ -206,12 +209,13 @@ fn start(given: &Arguments, descriptors: &[(OwnedFd, RawFd)]) -> Result<libc::pi
 /// Ends each sleep of a kernel that is not ours by a timer: it may sleep on although an interrupt has come
 /// (crates/enter/guest/idle.patch).
 fn keep_awake() {
-    const SLEEP: Duration = Duration::from_millis(10);
+    const SLEEP_MS: i32 = 10;
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     if !release.trim_end().ends_with("-manycore") {
         thread::spawn(|| {
             loop {
-                thread::sleep(SLEEP);
+                // SAFETY: it reads no descriptor. Not `sleep`, which panics at ENOSYS.
+                unsafe { libc::poll(std::ptr::null_mut(), 0, SLEEP_MS) };
             }
         });
     }
@@ -302,16 +306,17 @@ fn drop_rights() -> std::io::Result<()> {
     done(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
 }
 
-/// Copies all that comes; the thread ends when all writers have closed their end.
-fn pump(mut from: File, mut to: File) -> JoinHandle<()> {
+/// Copies all that comes; the thread ends, and drops `pumping`, when all writers have closed their end.
+fn pump(mut from: File, mut to: File, pumping: Sender<()>) {
     thread::spawn(move || {
+        let _pumping = pumping;
         let mut bytes = [0; 16 << 10];
         while let Ok(count) = from.read(&mut bytes) {
             if count == 0 || write_all(&mut to, &bytes[..count]).is_err() {
                 break;
             }
         }
-    })
+    });
 }
 
 /// Passes the input of the program on, the first part of which is requested. Each part is a line of hexadecimal digits;
