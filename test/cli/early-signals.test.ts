@@ -14,7 +14,7 @@ import { program, skip } from '../serve/served.js';
 import { childrenOf, freePort, isRunning, waitFor, withDeadline } from '../support/index.js';
 import { command, deadlineMs } from './serving.js';
 
-/** Its first process listens at once, the others when there is a file `go`. `/held` waits for a file `answer`. */
+/** The first process listens at once, the others when there is a file `go`. `/held` waits for a file `answer`. */
 const text = `
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -123,6 +123,25 @@ test('manycore logs prints the last lines, and follows', { skip }, async (t) => 
   assert.match(shown, new RegExp(`^(${time} printer 0\\.[01] (out|err) .*\n)+$`));
 });
 
+test('a line at the limit of length arrives whole, with its loop', { skip }, async (t) => {
+  const { start, run, app } = ownServers(t);
+  writeFileSync(
+    app,
+    `export default (request, response) => {
+      console.log('"'.repeat(65_536));
+      response.end('answer');
+    };`,
+  );
+  const log = join(folder(t), 'server.log');
+  const { port } = await start('-P', '1', '-L', '2', '--log', log);
+  await bodyOf(port);
+  await waitFor(() => linesIn(log).length === 1, deadlineMs);
+  const { stdout } = await run('logs', '--json');
+  const { loop, text } = JSON.parse(stdout);
+  assert.ok(loop === 0 || loop === 1);
+  assert.equal(text, '"'.repeat(65_536));
+});
+
 test('logs of a server whose output is not read are refused', { skip }, async (t) => {
   const { start, run } = ownServers(t);
   await start('-P', '1', '-L', '1');

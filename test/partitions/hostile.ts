@@ -79,7 +79,7 @@ export interface End {
   readonly name: string;
   /** Never answers. */
   readonly run: () => unknown;
-  /** Its code and text. */
+  /** Code and text. */
   readonly seen: RegExp;
   readonly limits?: Limits;
   readonly timeoutMs?: number;

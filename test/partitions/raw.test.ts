@@ -292,7 +292,7 @@ const bombs: Readonly<Record<Wall, Bombs>> = {
     bomb: /TASK_TIMED_OUT/,
     bombMs: 1000,
   },
-  // Its kernel ends when this one refuses it a process.
+  // The kernel of gVisor ends when that of the machine refuses it a process.
   gvisor: {
     limits: { memoryMb: 1024 }, // so that the other limit comes first
     full: /its limit of 1024 processes and threads/,

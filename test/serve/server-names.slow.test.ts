@@ -111,7 +111,7 @@ test('a connection stays with its app, whatever is asked for over it', { skip },
   assert.match(await text(upgraded), /^HTTP\/1.1 101 /);
 });
 
-/** What came back for these bytes: the name of an app, or a status. */
+/** The answer to these bytes: the name of an app, or a status. */
 async function answerTo(port: number, bytes: string): Promise<string> {
   const socket = connect(port, host);
   socket.write(bytes, 'latin1');

@@ -45,7 +45,7 @@ export class RemoteServer {
     const splitter = new LineSplitter((text) => {
       const line: unknown = JSON.parse(text);
       if (isOutputLine(line)) onLine(line);
-    });
+    }, Infinity);
     try {
       for await (const bytes of response) splitter.write(Buffer.from(bytes));
     } catch (error) {

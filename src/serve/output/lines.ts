@@ -19,25 +19,27 @@ export interface OutputLine {
 }
 
 /** A longer line is several. In characters. */
-const maxLineLength = 64 * 1024;
+export const maxLineLength = 64 * 1024;
 
 /** Cuts text into lines. */
 export class LineSplitter {
   readonly #decoder = new StringDecoder('utf8');
   readonly #onLine: (line: string) => void;
+  readonly #maxLength: number;
   #rest = '';
 
-  constructor(onLine: (line: string) => void) {
+  constructor(onLine: (line: string) => void, maxLength = maxLineLength) {
     this.#onLine = onLine;
+    this.#maxLength = maxLength;
   }
 
   write(bytes: Buffer): void {
     const lines = (this.#rest + this.#decoder.write(bytes)).split('\n');
     this.#rest = lines.pop() ?? '';
     for (const line of lines) this.#cut(line);
-    while (this.#rest.length > maxLineLength) {
-      this.#onLine(this.#rest.slice(0, maxLineLength));
-      this.#rest = this.#rest.slice(maxLineLength);
+    while (this.#rest.length > this.#maxLength) {
+      this.#onLine(this.#rest.slice(0, this.#maxLength));
+      this.#rest = this.#rest.slice(this.#maxLength);
     }
   }
 
@@ -49,17 +51,21 @@ export class LineSplitter {
   }
 
   #cut(line: string): void {
-    const text = line.endsWith('\r') ? line.slice(0, -1) : line;
-    if (text.length <= maxLineLength) this.#onLine(text);
-    else for (const [piece] of text.matchAll(pieces)) this.#onLine(piece);
+    let text = line.endsWith('\r') ? line.slice(0, -1) : line;
+    while (text.length > this.#maxLength) {
+      this.#onLine(text.slice(0, this.#maxLength));
+      text = text.slice(this.#maxLength);
+    }
+    this.#onLine(text);
   }
 }
-
-const pieces = new RegExp(`.{1,${maxLineLength}}`, 'gsu');
 
 /** Characters that no text has: record separator, unit separator. */
 const [markStart, markEnd] = ['\x1e', '\x1f'];
 const mark = new RegExp(`^${markStart}(\\d{1,3})${markEnd}`);
+
+/** Length of a mark, at most. */
+export const maxMarkLength = 5;
 
 /** A line of the thread of a loop, as its process passes it on. */
 export function markedLine(loop: number, text: string): string {

@@ -2,7 +2,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
-import { LineSplitter, type OutputLine, readMark } from './lines.js';
+import { LineSplitter, maxLineLength, maxMarkLength, type OutputLine, readMark } from './lines.js';
 
 interface Source {
   /** Name of the app. */
@@ -23,7 +23,7 @@ export function readOutput(
     const splitter = new LineSplitter((line) => {
       const { loop = onlyLoop, text } = readMark(line);
       onLine({ timeMs: Date.now(), name, process, loop, stream, text });
-    });
+    }, maxLineLength + maxMarkLength);
     from?.on('data', (bytes: Buffer) => splitter.write(bytes));
     from?.once('end', () => splitter.end());
     from?.on('error', () => {}); // the process has ended

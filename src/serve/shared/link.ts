@@ -17,7 +17,7 @@ import { closeFds } from './dup-fds.js';
 /** One end, to send. */
 export interface Link<Body = unknown> {
   post(envelope: Envelope<Body>): void;
-  /** As `Wire.poll`; missing where it would return false. */
+  /** Polls like `Wire.poll`; missing where it would return false. */
   poll?(): boolean;
 }
 

@@ -101,7 +101,7 @@ for (const [name, sticky, asked] of [
     await waitFor(() => server.pids.length === 1);
     const during = await loopsOf(server, 60, asked);
     for (const [client, loop] of during.entries()) {
-      // Those of the dead one go to others; the replacement may be ready by now.
+      // Clients of the dead one go to others; the replacement may be ready by now.
       if (!isOfDead(before[client]) && loop !== before[client]) {
         assert.ok(!before.includes(loop), `client ${client}: ${before[client]} ${loop}`);
       }

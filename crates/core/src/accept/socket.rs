@@ -35,7 +35,7 @@ impl Socket {
         }
     }
 
-    /// As `accept`, with the number of the loop that a router has chosen.
+    /// Accepts like `accept`; also returns the number of the loop that a router has chosen.
     pub fn accept_for(&self) -> (Accepted, Option<u32>) {
         if !self.is_control {
             return (self.accept(), None);

@@ -46,6 +46,14 @@ export class LogFile {
     this.#checkedAtMs = performance.now();
   }
 
+  /** Throws as `open`; the old file then stays. */
+  #openAnew(): void {
+    const fd = openSync(this.path, 'a');
+    closeSync(this.#fd);
+    this.#fd = fd;
+    this.#opened();
+  }
+
   /** Appends lines, with their ends. */
   write(text: string): void {
     const bytes = Buffer.from(text);
@@ -83,10 +91,7 @@ export class LogFile {
   /** Opens the path again: the file that was open may have been moved. */
   reopen(): void {
     try {
-      const fd = openSync(this.path, 'a');
-      closeSync(this.#fd);
-      this.#fd = fd;
-      this.#opened();
+      this.#openAnew();
     } catch (error) {
       this.#options.onProblem(
         `the log ${this.path} cannot be opened again: ${messageOf(error)}; the old file is kept`,
@@ -104,10 +109,7 @@ export class LogFile {
     const { ino, dev } = fstatSync(this.#fd);
     this.#checkedAtMs = performance.now();
     if (now?.ino === ino && now.dev === dev) return;
-    const fd = openSync(this.path, 'a');
-    closeSync(this.#fd);
-    this.#fd = fd;
-    this.#opened();
+    this.#openAnew();
   }
 
   /** Throws as `rename` and `open`. */
@@ -118,10 +120,7 @@ export class LogFile {
       if (existsSync(younger)) renameSync(younger, `${this.path}.${number}`);
     }
     renameSync(this.path, `${this.path}.1`);
-    const fd = openSync(this.path, 'a');
-    closeSync(this.#fd);
-    this.#fd = fd;
-    this.#opened();
+    this.#openAnew();
   }
 }
 
