@@ -22,6 +22,9 @@ const concurrency = 3;
 /** Environment variable that names this run in all its processes, see findOrphans. */
 const runVariable = 'MANYCORE_TEST_RUN';
 
+/** The second reporter. */
+const endedFiles = new URL('lib/ended-files.mjs', import.meta.url);
+
 /** Environment variable with the path of a nats-server, for the tests of the cluster. */
 const natsVariable = 'MANYCORE_TEST_NATS';
 
@@ -82,7 +85,9 @@ async function testTypeScript() {
     process.execPath,
     [
       ...['--import', resolve('dist/test/support/after-file.js')],
-      ...['--test', '--test-reporter=spec', `--test-concurrency=${concurrency}`],
+      ...['--test', `--test-concurrency=${concurrency}`],
+      ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
+      ...[`--test-reporter=${endedFiles}`, '--test-reporter-destination=stderr'],
       `--test-timeout=${fileLimitMs}`,
       ...files,
     ],
