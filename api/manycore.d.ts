@@ -800,6 +800,8 @@ interface LoopStatus {
     readonly lagMs: number;
     readonly blockedMs: number;
     readonly turnedAway: number;
+    readonly takenAway: number;
+    readonly takenOver: number;
 }
 interface LoopsOptions {
     readonly processes?: number | undefined;

@@ -18,6 +18,8 @@ interface LoopStatus {
     readonly lagMs: number;
     readonly blockedMs: number;
     readonly turnedAway: number;
+    readonly takenAway: number;
+    readonly takenOver: number;
 }
 type Sticky = "address" | {
     readonly cookie: string;
@@ -68,6 +70,7 @@ interface ServeOptions {
     readonly drainTimeoutMs?: number | undefined;
     readonly overloadMs?: number | undefined;
     readonly onOutput?: ((line: OutputLine) => void) | undefined;
+    readonly rescue?: boolean | undefined;
     readonly control?: boolean | undefined;
     readonly status?: number | StatusAddress | undefined;
 }

@@ -170,6 +170,8 @@ export interface NativeLoopInbox {
    */
   batch(): ArrayBuffer;
   board(): ArrayBuffer;
+  /** Uint32 for each descriptor (crates/core/src/accept/idle.rs); `undefined`: connections stay at this loop. */
+  idleWords(): ArrayBuffer | undefined;
   /** True: waiting for connections keeps the event loop alive. */
   hold(isHeld: boolean): void;
   /** Makes the listener thread read this loop's row again, after it has changed. */
@@ -374,7 +376,8 @@ export interface NativeBinding {
   };
   /**
    * `bells`: eventfds, one for each process of the board, taken over. Connections that no loop takes for
-   * `patienceMs` are answered by 503 if their clients speak HTTP; 0: never.
+   * `patienceMs` are answered by 503 if their clients speak HTTP; 0: never. `handover`: both ends of the
+   * socket for connections that leave blocked loops, taken over; empty: they stay.
    */
   readonly NativeAcceptor: new (
     board: NativeBoard,
@@ -382,6 +385,7 @@ export interface NativeBinding {
     bells: readonly number[],
     policy: 'least-loaded' | 'round-robin' | 'kernel' | 'reuseport' | 'sticky',
     patienceMs: number,
+    handover: readonly number[],
   ) => NativeAcceptor;
   /** Takes the listening socket over. */
   readonly NativeRouter: new (

@@ -89,7 +89,7 @@ const worker: Shape = {
 const loop: Shape = {
   ...numbers('process', 'pid', 'generation', 'ageMs', 'rssBytes', 'loop', 'utilization'),
   ...numbers('openConnections', 'connections', 'requestsInFlight', 'requests', 'bytesWritten'),
-  ...numbers('lagMs', 'blockedMs', 'turnedAway'),
+  ...numbers('lagMs', 'blockedMs', 'turnedAway', 'takenAway', 'takenOver'),
   state: 'string',
   lastExit: 'string',
   acceptsItself: 'boolean',

@@ -134,6 +134,12 @@ export interface ServeOptions {
    */
   readonly onOutput?: ((line: OutputLine) => void) | undefined;
   /**
+   * True: a kept-alive HTTP/1 connection without TLS leaves a loop that is blocked, between two requests, and
+   * another one serves it. State that the program keeps on its sockets does not go along.
+   * Default: true, and false with `sticky`.
+   */
+  readonly rescue?: boolean | undefined;
+  /**
    * Answers `manycore status`, `reload` and `scale` of the same user.
    * Default: false, and true under `manycore serve`.
    */
@@ -203,6 +209,12 @@ const serveReaders = {
   drainTimeoutMs: integerOption(30_000, 0, maxTimeMs),
   overloadMs: integerOption(5000, 0, maxTimeMs),
   onOutput: functionOption<(line: OutputLine) => void>,
+  rescue: (name, rescue, { sticky }) => {
+    if (rescue === true && sticky !== undefined) {
+      throw invalid(name, rescue, 'false beside sticky: its clients stay with their loop');
+    }
+    return boolean(name, rescue ?? sticky === undefined);
+  },
   control: booleanOption(false),
   status: (_, status) => (status === undefined ? undefined : statusAddress(status)),
 } satisfies Readers<ServeOptions>;

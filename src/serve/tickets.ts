@@ -73,6 +73,8 @@ export interface NativeProcessTicket {
   readonly controlSocketFd: number;
   readonly boardFd: number;
   readonly bellFds: readonly number[];
+  /** Both ends of the socket for connections that leave blocked loops; empty: they stay. */
+  readonly handoverFds: readonly number[];
   /** The memory of `ActiveLeases`. */
   readonly activeLeasesFd: number;
   /** The program's transactional memory. */

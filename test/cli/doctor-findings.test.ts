@@ -340,6 +340,8 @@ const line: LoopStatus = {
   lagMs: 1,
   blockedMs: 0,
   turnedAway: 0,
+  takenAway: 0,
+  takenOver: 0,
 };
 
 function status(...changes: Partial<LoopStatus>[]): ServerStatus {

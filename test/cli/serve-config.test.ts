@@ -71,3 +71,14 @@ for (const [reader, read] of Object.entries(readers)) {
     assert.doesNotThrow(() => read(path));
   });
 }
+
+test('--no-rescue overrides the file, and without it the file decides', (t) => {
+  const rescueOf = (content: object, flags: object): unknown => {
+    const config = configWith(t, { app: 'app.js', ...content });
+    return servePlan(undefined, [], { config, ...flags }).apps[0]?.options.rescue;
+  };
+  // The parser of the command line says true where the flag is not given.
+  assert.equal(rescueOf({}, { rescue: true }), undefined);
+  assert.equal(rescueOf({ rescue: false }, { rescue: true }), false);
+  assert.equal(rescueOf({ rescue: true }, { rescue: false }), false);
+});

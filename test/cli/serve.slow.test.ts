@@ -445,6 +445,7 @@ test('a configuration with an unknown option is refused in a sentence', async (t
     [{ apps: {} }, /apps is an object: it must be an array/],
     [{ apps: [{ app: true }] }, /app is true: it must be a path/],
     [{ app: listens, reloadOnChange: 'yes' }, /reloadOnChange is "yes": it must be/],
+    [{ app: listens, rescue: 'no' }, /rescue is "no": it must be/],
     [{ app: listens, port: 'web' }, /port is "web": it must be an integer/],
     [{ app: listens, procesess: 2 }, /there is no "procesess"/],
     [

@@ -18,7 +18,7 @@ async function openInbox(t: TestContext) {
   const descriptors = new native.NativeDescriptors();
   const board = native.NativeBoard.create(1, 1);
   const bell = descriptors.release(descriptors.createEventfd());
-  const acceptor = new native.NativeAcceptor(board, 0, [bell], 'least-loaded', 0);
+  const acceptor = new native.NativeAcceptor(board, 0, [bell], 'least-loaded', 0, []);
   const row = new Row(board.buffer(), 0, 0);
   let taken = 0;
   const deliver = (): void => {

@@ -226,6 +226,8 @@ function server(requests: number, changes: Partial<FoundServer> = {}): FoundServ
         lagMs: 1,
         blockedMs: 0,
         turnedAway: 4,
+        takenAway: 0,
+        takenOver: 0,
       },
     ],
     ...changes,

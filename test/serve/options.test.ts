@@ -86,6 +86,19 @@ test('listenFds is a list of descriptors', () => {
   }
 });
 
+test('rescue is true or false', () => {
+  assert.equal(fillServeOptions().rescue, true);
+  assert.equal(fillServeOptions({ rescue: false }).rescue, false);
+  assert.equal(fillServeOptions({ sticky: 'address' }).rescue, false);
+  assert.equal(fillServeOptions({ sticky: 'address', rescue: false }).rescue, false);
+  for (const rescue of [0, 'no', [], {}]) {
+    assert.throws(
+      () => Reflect.apply(fillServeOptions, undefined, [{ rescue }]),
+      (error) => hasCode(error, 'OPTION_INVALID') && error.message.startsWith('rescue is '),
+    );
+  }
+});
+
 for (const [wrong, hint] of [
   ['instances', 'did you mean processes?'],
   ['max_memory_restart', 'did you mean maxRssBytes?'],
@@ -132,6 +145,7 @@ for (const [what, options] of [
   ['sticky.query', { sticky: { query: 'a=b' } }],
   ['sticky.query', { sticky: { query: 5 } }],
   ['placement', { sticky: 'address', placement: 'kernel' }],
+  ['rescue', { sticky: 'address', rescue: true }],
   ['unix', { sticky: 'address', unix: '/run/a.sock' }],
   ['sticky', { sticky: cookie, tls: { cert: 'a', key: 'b' } }],
 ] as const) {

@@ -1,4 +1,4 @@
-//! Models of the ring and of the wake protocol: every interleaving, within the bound on preemptions.
+//! Models of the ring, of the wake protocol and of the gate at which a thread stands still: every interleaving, within the bound on preemptions.
 //! Run with `RUSTFLAGS="--cfg loom" cargo test --release -p manycore-core --test loom`.
 
 #![cfg(loom)]
@@ -10,6 +10,7 @@ use manycore_core::region::{HeapRegion, Region};
 use manycore_core::ring::frame::Head;
 use manycore_core::ring::spsc::{Place, PushError, Reader, Writer};
 use manycore_core::sync::{AtomicU32, Ordering};
+use manycore_core::wake::pause::Gate;
 use manycore_core::wake::sleep;
 
 /// The model's region, shared by both ends.
@@ -153,5 +154,73 @@ fn one_of_two_wakers_rings() {
         let other = thread::spawn(move || u32::from(sleep::must_ring(&theirs)));
         let rings = u32::from(sleep::must_ring(&word)) + other.join().expect("the other waker");
         assert_eq!(rings, 1);
+    });
+}
+
+/// The signal of the model: a counter that the loop's thread reads between two steps.
+fn deliver(signals: &AtomicU32, gate: &Gate) {
+    let count = signals.load(Ordering::Acquire);
+    if count > 0 {
+        signals.fetch_sub(1, Ordering::Relaxed);
+        let mut waits = 0;
+        gate.stand(|| {
+            waits += 1;
+            thread::yield_now();
+            waits < 2
+        });
+    }
+}
+
+/// One attempt of the taker. True: it has changed the cell while the loop stood.
+fn try_change(gate: &Gate, signals: &AtomicU32, cell: &loom::cell::UnsafeCell<u32>) -> bool {
+    if gate.ask() {
+        signals.fetch_add(1, Ordering::Release);
+    }
+    for _ in 0..2 {
+        if gate.try_hold() {
+            // SAFETY: the loop stands; loom finds out if it does not.
+            cell.with_mut(|value| unsafe { *value += 1 });
+            gate.release();
+            return true;
+        }
+        thread::yield_now();
+    }
+    if gate.withdraw() || !gate.try_hold() {
+        return false;
+    }
+    // SAFETY: as above.
+    cell.with_mut(|value| unsafe { *value += 1 });
+    gate.release();
+    true
+}
+
+/// The cell is what the loop works with. loom reports two accesses at a time.
+struct Work(loom::cell::UnsafeCell<u32>);
+
+// SAFETY: what the model is to show.
+unsafe impl Sync for Work {}
+// SAFETY: as above.
+unsafe impl Send for Work {}
+
+#[test]
+fn nothing_is_changed_but_while_the_loop_stands_also_by_a_late_signal() {
+    model(|| {
+        let gate = Arc::new(Gate::default());
+        let signals = Arc::new(AtomicU32::new(0));
+        let work = Arc::new(Work(loom::cell::UnsafeCell::new(0)));
+        let (their_gate, their_signals) = (Arc::clone(&gate), Arc::clone(&signals));
+        let their_work = Arc::clone(&work);
+        let taker = thread::spawn(move || {
+            let attempts = [0, 1].map(|_| try_change(&their_gate, &their_signals, &their_work.0));
+            attempts.into_iter().filter(|&has_changed| has_changed).count() as u32
+        });
+        for _ in 0..3 {
+            // SAFETY: as above.
+            work.0.with_mut(|value| unsafe { *value += 10 });
+            deliver(&signals, &gate);
+        }
+        let changes = taker.join().expect("the taker");
+        // SAFETY: the other thread has ended.
+        assert_eq!(work.0.with(|value| unsafe { *value }), 30 + changes);
     });
 }

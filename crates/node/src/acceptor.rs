@@ -6,6 +6,7 @@ use crate::segment::external_buffer;
 use manycore_core::accept::acceptor::{Acceptor, MAX_SOCKETS, Settings};
 use manycore_core::accept::board::{self, Board, word};
 use manycore_core::accept::placement::Policy;
+use manycore_core::accept::rescue::Handover;
 use manycore_core::region::Region;
 use manycore_core::sys;
 use manycore_core::wake::doorbell::Doorbell;
@@ -78,6 +79,8 @@ pub fn board_layout() -> Vec<u32> {
         word::TURNED_AWAY,
         word::IDLE_WRITTEN_AT,
         word::DIRECT,
+        word::TAKEN_AWAY,
+        word::TAKEN_OVER,
         word::STATE,
         word::LISTENS,
         word::LIMIT,
@@ -127,7 +130,8 @@ pub struct NativeAcceptor {
 impl NativeAcceptor {
     /// Starts the thread. `bells` are eventfds, one for each process of the board, all taken over. A
     /// connection that no loop takes for `patience_ms` is answered by 503 if its client speaks HTTP; 0:
-    /// never.
+    /// never. `handover`: both ends of the socket over which connections of blocked loops go from process to
+    /// process, taken over; empty: connections stay at their loops.
     #[napi(constructor)]
     pub fn new(
         board: &NativeBoard,
@@ -135,13 +139,18 @@ impl NativeAcceptor {
         bells: Vec<i32>,
         policy: String,
         patience_ms: u32,
+        handover: Vec<i32>,
     ) -> Result<NativeAcceptor> {
         let adopt = |fd| sys::adopt(fd).map(Doorbell::from_fd).map_err(to_js);
         let bells = bells.into_iter().map(adopt).collect::<Result<Vec<_>>>()?;
         let policy = Policy::named(&policy).ok_or_else(|| refused("no such policy"))?;
         let patience = Duration::from_millis(patience_ms.into());
         let settings = Settings { policy, patience: (patience_ms > 0).then_some(patience) };
-        let started = Acceptor::start(Arc::clone(&board.board), process, bells, settings);
+        let ends = handover.into_iter().map(|fd| sys::adopt(fd).map_err(to_js));
+        let mut ends = ends.collect::<Result<Vec<_>>>()?.into_iter();
+        let handover = ends.next().zip(ends.next());
+        let handover = handover.map(|(send, receive)| Handover { send, receive });
+        let started = Acceptor::start(Arc::clone(&board.board), process, bells, settings, handover);
         let acceptor = Arc::new(started.map_err(to_js)?);
         let key = register(&acceptor);
         Ok(NativeAcceptor { acceptor: Some(acceptor), key })

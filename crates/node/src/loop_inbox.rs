@@ -15,7 +15,9 @@ use crate::segment::external_buffer;
 use crate::uv::{self, Handle, PollCallback, Uv};
 use manycore_core::accept::acceptor::Acceptor;
 use manycore_core::accept::board::Board;
-use manycore_core::accept::loop_inbox::LoopInbox;
+use manycore_core::accept::idle::WORDS_BYTES;
+use manycore_core::accept::loop_inbox::{AcceptedConnection, LoopInbox};
+use manycore_core::accept::rescue::LoopThread;
 use manycore_core::sync::AtomicU32;
 use manycore_core::sync::Ordering::Relaxed;
 use manycore_core::sys as core_sys;
@@ -87,7 +89,9 @@ impl NativeLoopInbox {
         let fd = bell.raw();
         // The loop outlives its inbox: `on_environment_end` closes the inbox at the latest.
         let idle_ms = uv.idle_clock(at);
-        let inbox = acceptor.add_inbox(index, bell, idle_ms).map_err(to_js)?;
+        let rescues = acceptor.rescues();
+        let thread = rescues.then(|| LoopThread::here(uv.backend_fd(at))).flatten();
+        let inbox = acceptor.add_inbox(index, bell, idle_ms, thread).map_err(to_js)?;
         let mut deliver_ref = null_mut();
         // SAFETY: `deliver` is a live value of this call.
         unsafe { sys::napi_create_reference(env.raw(), deliver.raw(), 1, &mut deliver_ref) };
@@ -143,6 +147,17 @@ impl NativeLoopInbox {
         let batch = inner.as_ref().map(|inner| Arc::clone(&inner.batch));
         let batch = batch.ok_or_else(|| refused("it is closed"))?;
         external_buffer(env, NonNull::from(&*batch).cast(), size_of::<Batch>(), batch)
+    }
+
+    /// Uint32 for each descriptor, as in accept/idle.rs; `undefined`: connections stay at this loop.
+    #[napi]
+    pub fn idle_words<'env>(&self, env: &'env Env) -> Result<Option<Unknown<'env>>> {
+        let inner = self.inner.borrow();
+        let inner = inner.as_ref().ok_or_else(|| refused("it is closed"))?;
+        let Some(thread) = inner.inbox.thread() else { return Ok(None) };
+        let idle = Arc::clone(thread.idle());
+        let start = idle.mapping().start();
+        external_buffer(env, start, WORDS_BYTES, idle).map(Some)
     }
 
     /// The whole scoreboard.
@@ -238,11 +253,21 @@ impl Inner {
     /// Delivers the connections that were put into this loop's inbox.
     fn deliver(&self) {
         self.deliver_from(|| {
-            self.inbox.take().map(|connection| (connection.socket, connection.fd))
+            self.inbox.take().map(|AcceptedConnection { socket, fd, taken_at_ms, .. }| {
+                self.enter(socket, fd, taken_at_ms)
+            })
         });
         if self.inbox.is_any_untaken() {
             self.inbox.bell().ring(); // after the other input of this loop
         }
+    }
+
+    /// Notes a connection that this loop gets.
+    fn enter(&self, socket: u32, fd: OwnedFd, taken_at_ms: u32) -> (u32, OwnedFd) {
+        if let Some(thread) = self.inbox.thread() {
+            thread.idle().enter(fd.as_raw_fd(), socket, taken_at_ms);
+        }
+        (socket, fd)
     }
 
     /// Delivers connections from `next`, at most one batch.
@@ -293,7 +318,7 @@ unsafe extern "C" fn on_ring(handle: *mut Handle, _status: c_int, _events: c_int
 unsafe extern "C" fn on_connection(handle: *mut Handle, _status: c_int, _events: c_int) {
     // SAFETY: as in `on_ring`.
     let inner = unsafe { uv::carried_by::<Inner>(handle) };
-    inner.deliver_from(|| inner.inbox.accept());
+    inner.deliver_from(|| inner.inbox.accept().map(|(socket, fd)| inner.enter(socket, fd, 0)));
 }
 
 unsafe extern "C" fn on_closed(handle: *mut Handle) {

@@ -51,6 +51,7 @@ pub struct Uv {
     unreference: Plain,
     close: unsafe extern "C" fn(*mut Handle, Option<HandleCallback>),
     backend_timeout: unsafe extern "C" fn(*const Loop) -> c_int,
+    backend_fd: unsafe extern "C" fn(*const Loop) -> c_int,
     idle_time: unsafe extern "C" fn(*const Loop) -> u64,
 }
 
@@ -103,6 +104,7 @@ impl Uv {
             unreference: symbol!(c"uv_unref"),
             close: symbol!(c"uv_close"),
             backend_timeout: symbol!(c"uv_backend_timeout"),
+            backend_fd: symbol!(c"uv_backend_fd"),
             idle_time: symbol!(c"uv_metrics_idle_time"),
         })
     }
@@ -256,6 +258,12 @@ impl Uv {
             // SAFETY: the loop lives (contract), and the call may come from any thread.
             unsafe { idle_time(*at) / NANOSECONDS }
         })
+    }
+
+    /// The descriptor of the loop's poller.
+    pub fn backend_fd(&self, at: *mut Loop) -> c_int {
+        // SAFETY: callers pass the live loop of this thread.
+        unsafe { (self.backend_fd)(at) }
     }
 
     /// 0: the loop does not sleep. Otherwise, or when a new descriptor waits for its registration, it

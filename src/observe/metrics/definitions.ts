@@ -428,6 +428,20 @@ export const metricDefinitions: readonly MetricDefinition[] = [
       (of) => of.turnedAway,
     ],
     [
+      'connections.taken_away',
+      'counter',
+      '{connection}',
+      'Kept-alive connections that left a loop while it was blocked',
+      (of) => of.takenAway,
+    ],
+    [
+      'connections.taken_over',
+      'counter',
+      '{connection}',
+      'Connections that a loop got which had left a blocked one',
+      (of) => of.takenOver,
+    ],
+    [
       'requests.in_flight',
       'gauge',
       '{request}',

@@ -46,6 +46,7 @@ export const statusColumns: readonly Column[] = [
   { head: 'requests', text: ({ requests }) => String(requests) },
   { head: 'written', text: ({ bytesWritten }) => sizeText(bytesWritten) },
   { head: '503', text: ({ turnedAway, loop }) => (loop === 0 ? String(turnedAway) : '') },
+  { head: 'out, in', text: ({ takenAway, takenOver }) => `${takenAway}, ${takenOver}` },
   { head: 'last exit', text: ({ lastExit = '' }) => lastExit, isText: true },
 ];
 

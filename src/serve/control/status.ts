@@ -41,6 +41,10 @@ export interface LoopStatus {
   readonly blockedMs: number;
   /** Connections answered by 503 for all loops of its process; in the line of the first loop. */
   readonly turnedAway: number;
+  /** Kept-alive connections that left the loop while it was blocked. */
+  readonly takenAway: number;
+  /** Connections that the loop got which had left a blocked one; not in `connections`. */
+  readonly takenOver: number;
 }
 
 export type RowStatus = Omit<
@@ -66,6 +70,8 @@ export function rowStatus(
     lagMs: row.get(boardAt.lagMs),
     blockedMs: silentMs(row, nowMs),
     turnedAway: row.get(boardAt.turnedAway),
+    takenAway: row.get(boardAt.takenAway),
+    takenOver: row.get(boardAt.takenOver),
   };
 }
 
@@ -102,5 +108,7 @@ function loopIn(given: Readonly<Partial<Record<keyof LoopStatus, unknown>>>): Lo
     lagMs: number('lagMs'),
     blockedMs: number('blockedMs'),
     turnedAway: number('turnedAway'),
+    takenAway: number('takenAway'),
+    takenOver: number('takenOver'),
   };
 }

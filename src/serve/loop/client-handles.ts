@@ -13,10 +13,16 @@ export interface StreamHandle {
   /** TCP only: closes with a reset, for `socket.resetAndDestroy()`. */
   reset?(onClosed?: () => void): number;
   [isEndReported]?: boolean;
+  [acceptedFd]?: number;
 }
 
 /** Set on a handle once its end was reported. */
 const isEndReported = Symbol('manycore.isEndReported');
+/** The descriptor that a handle was made from. */
+const acceptedFd = Symbol('manycore.acceptedFd');
+
+/** Called once for each handle, with the bytes sent over it and its descriptor (-1: Node has accepted it). */
+export type OnHandleEnd = (bytesWritten: number, fd: number) => void;
 
 interface StreamHandleClass {
   new (type: number): StreamHandle;
@@ -28,11 +34,10 @@ const connectionType = 0;
 
 /** Makes handles for the connections of one listening socket, which are all alike. */
 export class ClientHandles {
-  readonly #onEnd: (bytesWritten: number) => void;
+  readonly #onEnd: OnHandleEnd;
   #class: StreamHandleClass | undefined;
 
-  /** `onEnd` is called once for each handle, with the bytes sent over it. */
-  constructor(onEnd: (bytesWritten: number) => void) {
+  constructor(onEnd: OnHandleEnd) {
     this.#onEnd = onEnd;
     this.#class = undefined;
   }
@@ -55,25 +60,24 @@ export class ClientHandles {
     if (this.#class !== undefined) {
       const made = new this.#class(connectionType);
       made.open(fd);
+      made[acceptedFd] = fd;
       return made;
     }
     const socket = new Socket({ fd, readable: false, writable: false });
     const made: unknown = Reflect.get(socket, '_handle');
     if (!isStreamHandle(made)) throw new Error(`descriptor ${fd} is no connection`);
     Reflect.set(socket, '_handle', null);
+    made[acceptedFd] = fd;
     return this.adopt(made);
   }
 }
 
 /** Returns a subclass of `base` whose handles report their end, once, with the bytes sent over them. */
-function reportingClass(
-  base: StreamHandleClass,
-  onEnd: (bytesWritten: number) => void,
-): StreamHandleClass {
+function reportingClass(base: StreamHandleClass, onEnd: OnHandleEnd): StreamHandleClass {
   const report = (handle: StreamHandle): void => {
     if (handle[isEndReported]) return;
     handle[isEndReported] = true;
-    onEnd(handle.bytesWritten + bytesSentNatively(handle));
+    onEnd(handle.bytesWritten + bytesSentNatively(handle), handle[acceptedFd] ?? -1);
   };
   class Reporting extends base {
     override close(onClosed?: () => void): void {
@@ -91,6 +95,12 @@ function reportingClass(
   // The class name that inspecting a socket shows.
   Object.defineProperty(Reporting, 'name', { value: base.name });
   return Reporting;
+}
+
+/** Returns the descriptor that a socket's handle was made from, or -1. */
+export function acceptedFdOf(socket: object): number {
+  const handle: unknown = Reflect.get(socket, '_handle');
+  return isStreamHandle(handle) ? (handle[acceptedFd] ?? -1) : -1;
 }
 
 function isStreamHandle(value: unknown): value is StreamHandle {

@@ -8,6 +8,7 @@ import type { Http2Session, ServerHttp2Stream } from 'node:http2';
 import type { Server, Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { boardAt, type Row } from '../shared/board.js';
+import type { IdleConnections, IdleState } from './idle-connections.js';
 
 interface Tracked {
   /** Number of requests without an answer yet. */
@@ -16,6 +17,7 @@ interface Tracked {
   answeredBytes: number;
   /** `undefined`: the server does not listen. */
   readonly server: Server | undefined;
+  readonly idle: IdleState;
 }
 
 /** Use of an HTTP/2 session. */
@@ -35,11 +37,13 @@ interface TrackedSocket extends Socket {
 
 export class Connections {
   readonly #row: Row;
+  readonly #idle: IdleConnections;
   readonly #sockets = new Set<TrackedSocket>();
   readonly #onClose: (this: TrackedSocket) => void;
 
-  constructor(row: Row) {
+  constructor(row: Row, idle: IdleConnections) {
     this.#row = row;
+    this.#idle = idle;
     const sockets = this.#sockets;
     this.#onClose = function () {
       sockets.delete(this);
@@ -50,7 +54,7 @@ export class Connections {
       if (hasSocket(message)) this.#began(message.socket);
     });
     channel('http.server.response.finish').subscribe((message) => {
-      if (hasSocket(message)) this.#answered(message.socket);
+      if (isAnswer(message)) this.#answered(message);
     });
   }
 
@@ -90,7 +94,8 @@ export class Connections {
 
   #track(socket: TrackedSocket, server?: Server): Tracked {
     if (socket[tracked] !== undefined) return socket[tracked];
-    const record: Tracked = { waiting: 0, answeredBytes: 0, server };
+    const idle = this.#idle.enter(socket, server, idleOf);
+    const record: Tracked = { waiting: 0, answeredBytes: 0, server, idle };
     socket[tracked] = record;
     this.#sockets.add(socket);
     socket.on('close', this.#onClose);
@@ -101,17 +106,34 @@ export class Connections {
     // A server that does not listen gets its connections from the program.
     const record = socket[tracked] ?? this.#track(socket);
     record.waiting += 1;
+    record.idle.started += 1;
     this.#row.addOwn(boardAt.inFlight, 1);
   }
 
-  #answered(socket: TrackedSocket): void {
+  #answered({ socket, request, response }: Answer): void {
     const record = socket[tracked];
     if (record === undefined || record.waiting === 0 || socket.destroyed) return;
     record.waiting -= 1;
     record.answeredBytes = socket.bytesRead;
+    if (record.waiting === 0) this.#idle.end(record.idle, socket, request, response);
     this.#row.addOwn(boardAt.inFlight, -1);
     this.#row.addOwn(boardAt.requests, 1);
   }
+}
+
+function idleOf(socket: Pick<TrackedSocket, typeof tracked>): IdleState | undefined {
+  return socket[tracked]?.idle;
+}
+
+/** A message of `http.server.response.finish`. */
+interface Answer {
+  readonly socket: TrackedSocket;
+  readonly request: object;
+  readonly response: object;
+}
+
+function isAnswer(message: unknown): message is Answer {
+  return hasSocket(message) && 'request' in message && 'response' in message;
 }
 
 function hasSocket(message: unknown): message is { readonly socket: TrackedSocket } {

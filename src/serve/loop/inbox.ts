@@ -7,12 +7,14 @@ import type { Row } from '../shared/board.js';
 import type { Listenable } from '../shared/socket-handle.js';
 import type { LoopSystem } from '../tickets.js';
 import type { StreamHandle } from './client-handles.js';
+import type { IdleConnections } from './idle-connections.js';
 
 /** A connection: its descriptor, or Node's handle of it. The receiver takes it over. */
 export type Client = number | StreamHandle;
 
 export interface Inbox {
   readonly row: Row;
+  readonly idle: IdleConnections;
   /** Takes connections from now on. Throws the system's error. */
   begin(): void;
   /**

@@ -5,7 +5,7 @@ import { chmodSync, statSync } from 'node:fs';
 import type { BoundAddress } from '../protocol.js';
 import { errnoOf } from '../shared/errno.js';
 import type { Listenable } from '../shared/socket-handle.js';
-import { ClientHandles, type StreamHandle } from './client-handles.js';
+import { ClientHandles, type OnHandleEnd, type StreamHandle } from './client-handles.js';
 import type { Client } from './inbox.js';
 
 /** UV_READABLE and UV_WRITABLE. */
@@ -25,8 +25,7 @@ export interface HandleEvents {
   onClose(handle: ListenHandle): void;
   /** Called when the server starts or stops keeping the loop alive. */
   onRef(): void;
-  /** Called once for each connection, with the bytes sent over it. */
-  onConnectionClosed(bytesWritten: number): void;
+  onConnectionClosed: OnHandleEnd;
 }
 
 /** Replaces a server's `_handle`. Names and signatures are those of Node's `TCP`. */

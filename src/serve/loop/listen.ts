@@ -233,7 +233,7 @@ export class Listening {
     onListen: (handle, server, backlog) => this.#listens(handle, server, backlog),
     onClose: (handle) => this.#closed(handle),
     onRef: () => this.#hold(),
-    onConnectionClosed: (bytesWritten) => this.#connectionClosed(bytesWritten),
+    onConnectionClosed: (bytesWritten, fd) => this.#connectionClosed(bytesWritten, fd),
   };
 
   #listens(handle: ListenHandle, server: unknown, backlog: number): number {
@@ -305,7 +305,7 @@ export class Listening {
       // The program has closed the server since this was placed.
       if (typeof client === 'number') closeSync(client);
       else client.close();
-      this.#connectionClosed(0);
+      this.#connectionClosed(0, -1);
       return;
     }
     try {
@@ -327,7 +327,8 @@ export class Listening {
     return next;
   }
 
-  #connectionClosed(bytesWritten: number): void {
+  #connectionClosed(bytesWritten: number, fd: number): void {
+    this.inbox.idle.leave(fd);
     this.row.add(boardAt.open, -1);
     this.#bytesWritten += bytesWritten;
     this.row.set(boardAt.kibWritten, this.#bytesWritten / 1024);

@@ -76,7 +76,7 @@ export class Loop {
     const stats = { server: process.ppid, process: options.process, loop: index };
     this.#unregister = addSource('servedLoop', this, () => stats);
     this.#drain = new Drain(
-      new Connections(this.#row),
+      new Connections(this.#row, this.#listening.inbox.idle),
       () =>
         this.#hasProgramLeft &&
         this.#row.get(boardAt.open) === 0 &&

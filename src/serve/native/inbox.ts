@@ -1,6 +1,7 @@
 // The inbox of a loop at the listener thread of its process, which accepts for all loops and wakes this one.
 
 import { callNative, type NativeLoopInbox, requireNative } from '../../native.js';
+import { IdleConnections } from '../loop/idle-connections.js';
 import type { Inbox, OnClient } from '../loop/inbox.js';
 import { Row } from '../shared/board.js';
 
@@ -8,6 +9,7 @@ const entryWords = 2;
 
 export class NativeInbox implements Inbox {
   readonly row: Row;
+  readonly idle: IdleConnections;
   readonly #native: NativeLoopInbox;
   readonly #batch: Uint32Array<ArrayBuffer>;
   readonly #onClient: OnClient;
@@ -18,6 +20,7 @@ export class NativeInbox implements Inbox {
     this.#onClient = onClient;
     this.#native = callNative(() => new NativeLoopInbox(acceptorKey, index, this.#deliver));
     this.#batch = new Uint32Array(this.#native.batch());
+    this.idle = new IdleConnections(this.#native.idleWords(), () => this.#native.wake());
     this.row = new Row(this.#native.board(), process, index);
   }
 

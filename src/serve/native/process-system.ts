@@ -23,14 +23,21 @@ export class NativeProcessSystem implements ProcessSystem {
   /** Throws `NATIVE_MISSING`, `NATIVE_REFUSED`. */
   constructor(
     { process, placement, overloadMs, parentPid, drainTimeoutMs }: ProcessTicket,
-    { boardFd, bellFds, controlSocketFd, activeLeasesFd, channel }: NativeProcessTicket,
+    {
+      boardFd,
+      bellFds,
+      handoverFds,
+      controlSocketFd,
+      activeLeasesFd,
+      channel,
+    }: NativeProcessTicket,
     listener: LinkListener,
   ) {
     const native = requireNative();
     const board = callNative(() => native.NativeBoard.open(boardFd));
     this.board = board.buffer();
     this.#acceptor = callNative(
-      () => new native.NativeAcceptor(board, process, bellFds, placement, overloadMs),
+      () => new native.NativeAcceptor(board, process, bellFds, placement, overloadMs, handoverFds),
     );
     const controlSocket = new ControlSocket(controlSocketFd);
     const { key: acceptorKey } = this.#acceptor;

@@ -26,6 +26,8 @@ export class NativeSystem implements SupervisorSystem {
   readonly workers: Workers;
   readonly #board: NativeBoard;
   readonly #descriptors: NativeDescriptors;
+  /** Both ends of the socket over which processes hand over connections of blocked loops; empty: they do not. */
+  readonly #handoverFds: readonly number[];
   /** By number of the process. */
   readonly #bellFds: readonly number[];
 
@@ -40,6 +42,7 @@ export class NativeSystem implements SupervisorSystem {
     this.opener = new NativeSocketOpener(placement === 'reuseport', router);
     this.rows = rowsOf(this.#board.buffer());
     this.#descriptors = new native.NativeDescriptors();
+    this.#handoverFds = options.rescue ? this.#descriptors.createSocketPair() : [];
     this.#bellFds = Array.from({ length: numbers }, () => this.#descriptors.createEventfd());
   }
 
@@ -55,7 +58,12 @@ export class NativeSystem implements SupervisorSystem {
     let stackWatch: StackWatch | undefined;
     try {
       if (options.serve.loops.max === 1) stackWatch = StackWatch.overPair(options.onStack);
-      const fds = [this.#board.fd(), this.workers.activeLeasesFd, ...this.#bellFds];
+      const fds = [
+        this.#board.fd(),
+        this.workers.activeLeasesFd,
+        ...this.#handoverFds,
+        ...this.#bellFds,
+      ];
       const { owner, processes } = options.serve;
       const { child, end } = new WiredProcess({
         entry: new URL('../process/serve-entry.js', import.meta.url),
@@ -82,9 +90,10 @@ export class NativeSystem implements SupervisorSystem {
     wire: WireTicket,
     [boardFd = -1, activeLeasesFd = -1, ...others]: readonly number[],
   ): ProcessTicket {
-    const bellFds = others.slice(0, this.#bellFds.length);
-    const system = { kind: 'native', ...wire, boardFd, activeLeasesFd, bellFds } as const;
-    return processTicket(options, system, others[this.#bellFds.length]);
+    const handoverFds = others.splice(0, this.#handoverFds.length);
+    const bellFds = others.splice(0, this.#bellFds.length);
+    const fds = { boardFd, activeLeasesFd, handoverFds, bellFds };
+    return processTicket(options, { kind: 'native', ...wire, ...fds }, others[0]);
   }
 
   async close(): Promise<void> {

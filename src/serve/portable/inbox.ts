@@ -3,6 +3,7 @@
 
 import { getSystemErrorName } from 'node:util';
 import { setInterval } from '../../lib/index.js';
+import { IdleConnections } from '../loop/idle-connections.js';
 import type { Inbox, OnClient } from '../loop/inbox.js';
 import { boardAt, Row } from '../shared/board.js';
 import { errnoOf } from '../shared/errno.js';
@@ -13,6 +14,8 @@ import { createServerHandle } from './server-handle.js';
 
 export class PortableInbox implements Inbox {
   readonly row: Row;
+  /** Connections stay here: no other thread may take them. */
+  readonly idle = new IdleConnections(undefined, () => {});
   readonly #onClient: OnClient;
   /** Handles, by number of the socket. */
   readonly #sockets = new Map<number, SocketHandle>();

@@ -16,6 +16,8 @@ export const boardAt = {
   turnedAway: 24,
   idleWrittenAt: 28,
   direct: 32,
+  takenAway: 40,
+  takenOver: 44,
   state: 128,
   listens: 132,
   limit: 136,

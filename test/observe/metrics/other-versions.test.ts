@@ -24,6 +24,7 @@ const loop = {
   },
   ...{ state: 'ready', utilization: 0.5, openConnections: 1, connections: 2, requestsInFlight: 1 },
   ...{ requests: 3, bytesWritten: 4, acceptsItself: false, lagMs: 1, blockedMs: 0, turnedAway: 0 },
+  ...{ takenAway: 0, takenOver: 0 },
 };
 const others: readonly { kind: SourceKind; stats: object }[] = [
   { kind: 'bus', stats: { sent: 1, received: 2, undelivered: 0, dropped: 0 } },

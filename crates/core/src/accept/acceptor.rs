@@ -8,6 +8,7 @@
 use super::board::{Board, word};
 use super::listener::Listener;
 use super::loop_inbox::{AcceptedConnection, IdleClock, LoopInbox};
+use super::rescue::{Handover, LoopThread};
 pub use super::shared::Settings;
 use super::shared::Shared;
 use super::socket::Socket;
@@ -29,18 +30,21 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Starts the thread of `process`. `bells` has one doorbell for each process of the server.
+    /// Starts the thread of `process`. `bells` has one doorbell for each process of the server. With
+    /// `handover`, kept-alive connections leave loops that are blocked.
     pub fn start(
         board: Arc<Board>,
         process: u32,
         bells: Vec<Doorbell>,
         settings: Settings,
+        handover: Option<Handover>,
     ) -> Result<Acceptor> {
         let is_sound = process < board.processes() && bells.len() == board.processes() as usize;
         if !is_sound {
             return Err(CoreError::Corrupt { what: "a process's number", value: process.into() });
         }
-        let shared = Arc::new(Shared { board, process, settings, bells, state: Mutex::default() });
+        let shared =
+            Arc::new(Shared { board, process, settings, bells, handover, state: Mutex::default() });
         let thread = Listener::new(Arc::clone(&shared))?;
         let thread = std::thread::Builder::new()
             .name("manycore-accept".into())
@@ -51,6 +55,16 @@ impl Acceptor {
                 errno: error.raw_os_error().unwrap_or(0),
             })?;
         Ok(Acceptor { shared, thread: Some(thread) })
+    }
+
+    /// True: kept-alive connections leave loops that are blocked.
+    pub fn rescues(&self) -> bool {
+        self.shared.handover.is_some()
+    }
+
+    #[cfg(test)]
+    pub fn handover(&self) -> &Handover {
+        self.shared.handover.as_ref().expect("it rescues")
     }
 
     pub fn board(&self) -> &Arc<Board> {
@@ -87,6 +101,7 @@ impl Acceptor {
         index: u32,
         bell: Doorbell,
         idle_ms: IdleClock,
+        thread: Option<LoopThread>,
     ) -> Result<Arc<LoopInbox>> {
         let mut state = self.shared.lock();
         let is_free = state.inboxes.iter().all(|inbox| inbox.index() != index);
@@ -94,7 +109,8 @@ impl Acceptor {
             return Err(CoreError::Corrupt { what: "a loop's number", value: index.into() });
         }
         let board = Arc::clone(&self.shared.board);
-        let inbox = Arc::new(LoopInbox::new(board, self.shared.process, index, bell, idle_ms)?);
+        let inbox =
+            Arc::new(LoopInbox::new(board, self.shared.process, index, bell, idle_ms, thread)?);
         state.inboxes.push(Arc::clone(&inbox));
         Ok(inbox)
     }
@@ -138,7 +154,8 @@ impl Acceptor {
         inbox.word(word::OPEN).fetch_sub(1, AcqRel);
         let is_other = |other: &&Arc<LoopInbox>| !Arc::ptr_eq(other, inbox);
         let others: Vec<_> = state.inboxes.iter().filter(is_other).cloned().collect();
-        self.shared.put_into_best(&others, AcceptedConnection { socket, fd, at_ms: 0 });
+        self.shared
+            .put_into_best(&others, AcceptedConnection { socket, fd, at_ms: 0, taken_at_ms: 0 });
     }
 
     /// Makes the thread read the rows of this process again, to watch the sockets that are wanted now.
@@ -199,7 +216,7 @@ mod tests {
         let own_bells: Vec<_> = (0..processes).map(|_| Doorbell::new().expect("eventfd")).collect();
         let start = |process| {
             let acceptor =
-                Acceptor::start(Arc::clone(&board), process, bells(&own_bells), settings);
+                Acceptor::start(Arc::clone(&board), process, bells(&own_bells), settings, None);
             let acceptor = acceptor.expect("a thread");
             let fd = sys::duplicate(listener.as_fd()).expect("dup");
             acceptor.add_socket(SOCKET, fd).expect("a free number");
@@ -209,7 +226,7 @@ mod tests {
         let sit = |acceptor: &Acceptor| {
             let inbox = |index| {
                 let bell = Doorbell::new().expect("eventfd");
-                acceptor.add_inbox(index, bell, Box::new(|| 5)).expect("a free inbox")
+                acceptor.add_inbox(index, bell, Box::new(|| 5), None).expect("a free inbox")
             };
             (0..loops).map(inbox).collect::<Vec<_>>()
         };
@@ -300,7 +317,7 @@ mod tests {
         server.listen(0, 0);
         server.listen(0, 1);
         server.board.word(0, 1, word::OPEN).store(500, Release);
-        let send = |index| sys::send_connection_to(near.as_fd(), server.clients[0].as_fd(), index);
+        let send = |index| sys::send_numbered(near.as_fd(), index, server.clients[0].as_fd());
         for count in 1..=3 {
             assert_eq!(send(1), sys::Passed::Sent);
             wait_until("placed", || server.open(0, 1) == 500 + count);
@@ -681,7 +698,7 @@ mod tests {
         let fd = sys::eventfd().expect("eventfd");
         assert!(server.acceptors[0].add_socket(MAX_SOCKETS, fd).is_err());
         let bell = || Doorbell::new().expect("eventfd");
-        assert!(server.acceptors[0].add_inbox(0, bell(), Box::new(|| 0)).is_err());
-        assert!(server.acceptors[0].add_inbox(1, bell(), Box::new(|| 0)).is_err());
+        assert!(server.acceptors[0].add_inbox(0, bell(), Box::new(|| 0), None).is_err());
+        assert!(server.acceptors[0].add_inbox(1, bell(), Box::new(|| 0), None).is_err());
     }
 }

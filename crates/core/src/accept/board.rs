@@ -63,6 +63,11 @@ pub mod word {
     pub const DIRECT: usize = 32;
     /// Connections in `TURNED_AWAY` that had been placed at no loop. Written by the listener thread.
     pub const NEVER_PLACED: usize = 36;
+    /// Kept-alive connections that were taken from the loop while it was blocked. Written by the listener
+    /// thread.
+    pub const TAKEN_AWAY: usize = 40;
+    /// Connections that the loop got which were taken from another one. Written by the listener thread.
+    pub const TAKEN_OVER: usize = 44;
     /// A `state`. Written by the loop; cleared by the supervisor.
     pub const STATE: usize = 128;
     /// One bit for each listening socket on which the loop accepts connections. Written by the loop.

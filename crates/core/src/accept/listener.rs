@@ -22,6 +22,7 @@ use super::direct::{CHECK_MS, Direct, Observation, needs_placing};
 use super::loop_inbox::{AcceptedConnection, LoopInbox, load_of, now_ms};
 use super::placement::{self, Policy};
 use super::queue::Queue;
+use super::rescue::Rescue;
 use super::shared::Shared;
 use super::socket::Socket;
 use super::turn_away::{BUSY, TurnedAway};
@@ -102,6 +103,7 @@ pub struct Listener {
     /// Processes that did not respond to a ring, by number.
     silences: Vec<Option<Silence>>,
     turned_away: TurnedAway,
+    rescue: Rescue,
 }
 
 impl Listener {
@@ -112,6 +114,7 @@ impl Listener {
             each.add(shared.bells[shared.process as usize].as_fd(), BELL, Trigger::Level)?;
         }
         let processes = shared.board.processes() as usize;
+        let rescue = Rescue::new(&shared);
         Ok(Listener {
             shared,
             poller,
@@ -127,6 +130,7 @@ impl Listener {
             queues: std::array::from_fn(|_| Queue::default()),
             silences: vec![None; processes],
             turned_away: TurnedAway::default(),
+            rescue,
         })
     }
 
@@ -135,11 +139,12 @@ impl Listener {
             let limit = self.time_to_sleep();
             let ready: Vec<u64> = self.poller.wait(limit).collect();
             self.ping();
-            self.rescue();
+            self.replace_untaken();
             self.settle_direct();
             self.turn_away_untaken();
             self.turned_away.settle();
             let was_rung = ready.contains(&BELL);
+            self.rescue.check(&self.shared, was_rung);
             if was_rung {
                 self.shared.bells[self.shared.process as usize].clear();
             }
@@ -154,6 +159,10 @@ impl Listener {
     }
 
     fn time_to_sleep(&self) -> Option<Duration> {
+        [self.time_without_input(), self.rescue.pause(&self.shared)].into_iter().flatten().min()
+    }
+
+    fn time_without_input(&self) -> Option<Duration> {
         if self.inboxes.iter().any(|inbox| inbox.is_any_untaken()) {
             return Some(Duration::from_millis(placement::SLOW_MS.into()));
         }
@@ -326,7 +335,7 @@ impl Listener {
         shared.board.turn().store(row + 1, Relaxed);
         // Relaxed: a counter.
         inbox.word(word::PLACED).fetch_add(1, Relaxed);
-        inbox.put(AcceptedConnection { socket: socket.number(), fd, at_ms: now });
+        inbox.put(AcceptedConnection { socket: socket.number(), fd, at_ms: now, taken_at_ms: 0 });
         Outcome::Placed
     }
 
@@ -420,7 +429,7 @@ impl Listener {
         self.turned_away.answer(connection, BUSY);
     }
 
-    /// Answers connections that wait at blocked loops for longer than the server's patience: `rescue`
+    /// Answers connections that wait at blocked loops for longer than the server's patience: `replace_untaken`
     /// has found no other loop for them.
     fn turn_away_untaken(&mut self) {
         let Some(patience) = self.shared.settings.patience else { return };
@@ -435,7 +444,7 @@ impl Listener {
     }
 
     /// Gives connections that a loop has left untaken for too long to a loop that responds.
-    fn rescue(&mut self) {
+    fn replace_untaken(&mut self) {
         if self.shared.settings.policy == Policy::Sticky {
             return; // its clients stay with their loop
         }

@@ -12,6 +12,7 @@
 
 use super::board::{Board, state, word};
 use super::placement::Load;
+use super::rescue::LoopThread;
 use super::socket::Socket;
 use crate::error::Result;
 use crate::sync::AtomicU32;
@@ -30,6 +31,8 @@ pub struct AcceptedConnection {
     pub fd: OwnedFd,
     /// Time when it was placed, by `sys::now_ms`.
     pub at_ms: u32,
+    /// Time when it was taken from another loop, 0 for a new one.
+    pub taken_at_ms: u32,
 }
 
 /// Returns how long a loop has slept since it started, in ms; called from other threads.
@@ -41,6 +44,8 @@ pub struct LoopInbox {
     index: u32,
     bell: Doorbell,
     idle_ms: IdleClock,
+    /// `None`: its connections are not taken from it.
+    thread: Option<LoopThread>,
     queue: Mutex<VecDeque<AcceptedConnection>>,
     /// Polls the sockets of `direct`.
     poller: Poller,
@@ -64,6 +69,7 @@ impl LoopInbox {
         index: u32,
         bell: Doorbell,
         idle_ms: IdleClock,
+        thread: Option<LoopThread>,
     ) -> Result<LoopInbox> {
         let (queue, direct) = (Mutex::default(), Mutex::default());
         Ok(LoopInbox {
@@ -72,6 +78,7 @@ impl LoopInbox {
             index,
             bell,
             idle_ms,
+            thread,
             queue,
             poller: Poller::new()?,
             direct,
@@ -80,6 +87,10 @@ impl LoopInbox {
 
     pub fn bell(&self) -> &Doorbell {
         &self.bell
+    }
+
+    pub fn thread(&self) -> Option<&LoopThread> {
+        self.thread.as_ref()
     }
 
     pub fn index(&self) -> u32 {
@@ -340,12 +351,13 @@ mod tests {
     fn inbox() -> LoopInbox {
         let (board, _) = Board::create(1, 1).expect("memfd");
         let bell = Doorbell::new().expect("eventfd");
-        LoopInbox::new(Arc::new(board), 0, 0, bell, Box::new(|| (1 << 32) + 7)).expect("epoll")
+        LoopInbox::new(Arc::new(board), 0, 0, bell, Box::new(|| (1 << 32) + 7), None)
+            .expect("epoll")
     }
 
     fn connection(at_ms: u32) -> AcceptedConnection {
         let (fd, _) = UnixStream::pair().expect("a pair");
-        AcceptedConnection { socket: 3, fd: fd.into(), at_ms }
+        AcceptedConnection { socket: 3, fd: fd.into(), at_ms, taken_at_ms: 0 }
     }
 
     #[test]

@@ -60,9 +60,16 @@ pub fn is_closed(load: Load) -> bool {
     load.open >= load.limit || load.silent_ms >= BLOCKED_MS
 }
 
+/// Set in the score of a loop that is slow.
+const SLOW: u32 = 1 << 31;
+
+/// True: the score of a loop that has been silent for a moment.
+pub fn is_slow(score: u32) -> bool {
+    score & SLOW != 0
+}
+
 /// Amount of work of a loop; the smallest comes first. `None`: it gets no connection now.
 pub fn score(policy: Policy, turn: Turn, load: Load) -> Option<u32> {
-    const SLOW: u32 = 1 << 31;
     if is_closed(load) {
         return None;
     }

@@ -683,7 +683,7 @@ mod tests {
             client.write_all(b"Host: a\r\n\r\n").expect("open");
             let deadline = Instant::now() + Duration::from_secs(10);
             loop {
-                let (accepted, index) = sys::receive_connection_for(far.as_fd());
+                let (index, accepted) = sys::receive_numbered(far.as_fd());
                 if matches!(accepted, Accepted::Connection(_)) {
                     places.push(index);
                     break;

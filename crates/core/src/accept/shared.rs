@@ -3,6 +3,7 @@
 use super::board::{Board, word};
 use super::loop_inbox::{AcceptedConnection, LoopInbox, load_of, now_ms};
 use super::placement::{self, Policy, Turn};
+use super::rescue::Handover;
 use super::socket::Socket;
 use crate::sync::Ordering::Relaxed;
 use crate::wake::doorbell::Doorbell;
@@ -30,6 +31,8 @@ pub struct Shared {
     pub settings: Settings,
     /// Doorbells of all processes, by number.
     pub bells: Vec<Doorbell>,
+    /// `None`: connections stay at their loops.
+    pub handover: Option<Handover>,
     pub state: Mutex<State>,
 }
 
@@ -46,7 +49,12 @@ impl Shared {
 
     /// Puts `connection` into the best of `inboxes`, or where all of them are blocked or full into the one
     /// with the least work; closes it when none listens to its socket.
-    pub fn put_into_best(&self, inboxes: &[Arc<LoopInbox>], connection: AcceptedConnection) {
+    /// Returns the one that got it.
+    pub fn put_into_best<'inboxes>(
+        &self,
+        inboxes: &'inboxes [Arc<LoopInbox>],
+        connection: AcceptedConnection,
+    ) -> Option<&'inboxes Arc<LoopInbox>> {
         let now = now_ms();
         let scores = self.scores_of(inboxes, connection.socket, now);
         let least_work = || {
@@ -59,9 +67,9 @@ impl Shared {
                 .collect();
             placement::best(&work, 0)
         };
-        if let Some((at, _)) = placement::best(&scores, 0).or_else(least_work) {
-            inboxes[at].put(AcceptedConnection { at_ms: now, ..connection });
-        }
+        let (at, _) = placement::best(&scores, 0).or_else(least_work)?;
+        inboxes[at].put(AcceptedConnection { at_ms: now, ..connection });
+        Some(&inboxes[at])
     }
 
     pub fn scores_of(&self, inboxes: &[Arc<LoopInbox>], socket: u32, now: u32) -> Vec<Option<u32>> {

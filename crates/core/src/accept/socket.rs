@@ -40,7 +40,7 @@ impl Socket {
         if !self.is_control {
             return (self.accept(), None);
         }
-        let (accepted, index) = sys::receive_connection_for(self.fd.as_fd());
+        let (index, accepted) = sys::receive_numbered(self.fd.as_fd());
         (accepted, Some(index.into()))
     }
 

@@ -154,7 +154,7 @@ impl Sticky {
         }
         let control_socket = chosen.target.near.as_fd();
         let loop_index = u8::try_from(chosen.index).unwrap_or(u8::MAX);
-        sys::send_connection_to(control_socket, stream.as_fd(), loop_index) != Passed::Full
+        sys::send_numbered(control_socket, loop_index, stream.as_fd()) != Passed::Full
     }
 
     fn candidates<'a>(&self, live: &'a [Arc<Target>]) -> Vec<Candidate<'a>> {
@@ -323,8 +323,8 @@ mod tests {
             if !self.sticky.send(&self.peer, wanted) {
                 return None;
             }
-            let got = |far: &OwnedFd| match sys::receive_connection_for(far.as_fd()) {
-                (Accepted::Connection(_), index) => Some(u32::from(index)),
+            let got = |far: &OwnedFd| match sys::receive_numbered(far.as_fd()) {
+                (index, Accepted::Connection(_)) => Some(u32::from(index)),
                 _ => None,
             };
             let mut found = self.far.iter().enumerate();

@@ -43,15 +43,14 @@ fn refused(errno: i32) -> crate::CoreError {
 /// Sends descriptors over a Unix socket, all in one message with one byte to carry them: all of them
 /// arrive, or none.
 pub fn send_descriptors(socket: BorrowedFd<'_>, fds: &[BorrowedFd<'_>]) -> Result<()> {
-    send_marked(socket, fds, 1)
+    send_with(1, socket, fds)
 }
 
-/// Sends descriptors with this byte.
-fn send_marked(socket: BorrowedFd<'_>, fds: &[BorrowedFd<'_>], mark: u8) -> Result<()> {
+fn send_with(byte: u8, socket: BorrowedFd<'_>, fds: &[BorrowedFd<'_>]) -> Result<()> {
     if fds.is_empty() || fds.len() > MAX_DESCRIPTORS {
         return Err(refused(libc::EINVAL));
     }
-    let mut byte = [mark];
+    let mut byte = [byte];
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
     let mut control = Control([0; 64]);
     let message = message_of(&mut part, &mut control, fds.len());
@@ -82,11 +81,10 @@ fn send_marked(socket: BorrowedFd<'_>, fds: &[BorrowedFd<'_>], mark: u8) -> Resu
 /// Takes the descriptors of the next message from a Unix socket. Fails when no message waits, or when
 /// it came without its descriptors (this process has too many open).
 pub fn receive_descriptors(socket: BorrowedFd<'_>) -> Result<Vec<OwnedFd>> {
-    receive_marked(socket).map(|(fds, _)| fds)
+    receive_with(socket).map(|(_, fds)| fds)
 }
 
-/// Takes the descriptors of the next message, and its byte.
-fn receive_marked(socket: BorrowedFd<'_>) -> Result<(Vec<OwnedFd>, u8)> {
+fn receive_with(socket: BorrowedFd<'_>) -> Result<(u8, Vec<OwnedFd>)> {
     let mut byte = [0u8];
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
     let mut control = Control([0; 64]);
@@ -119,7 +117,7 @@ fn receive_marked(socket: BorrowedFd<'_>) -> Result<(Vec<OwnedFd>, u8)> {
     if is_cut {
         return Err(refused(libc::EMFILE));
     }
-    Ok((fds, byte[0]))
+    Ok((byte[0], fds))
 }
 
 /// Result of sending a connection.
@@ -134,16 +132,16 @@ pub enum Passed {
 
 /// Sends a connection to the reader of the other end of `control_socket`; it stays open here.
 pub fn send_connection(control_socket: BorrowedFd<'_>, connection: BorrowedFd<'_>) -> Passed {
-    send_connection_to(control_socket, connection, 1)
+    send_numbered(control_socket, 1, connection)
 }
 
-/// Sends a connection for the loop with this number in the reader's process.
-pub fn send_connection_to(
+/// As `send_connection`, with a number for the reader.
+pub fn send_numbered(
     control_socket: BorrowedFd<'_>,
+    number: u8,
     connection: BorrowedFd<'_>,
-    loop_index: u8,
 ) -> Passed {
-    match send_marked(control_socket, &[connection], loop_index).map_err(|error| error.errno()) {
+    match send_with(number, control_socket, &[connection]).map_err(|error| error.errno()) {
         Ok(()) => Passed::Sent,
         // unix(7): too many descriptors of this user are on their way.
         Err(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM | libc::ETOOMANYREFS | libc::EINTR) => {
@@ -164,29 +162,26 @@ pub fn control_socket_queue(control_socket: BorrowedFd<'_>) -> Option<u32> {
 
 /// Takes the next connection out of a control socket, with the results of `accept`.
 pub fn receive_connection(control_socket: BorrowedFd<'_>) -> Accepted {
-    receive_connection_for(control_socket).0
+    receive_numbered(control_socket).1
 }
 
-/// Takes the next connection, and the number of the loop that it is for.
-pub fn receive_connection_for(control_socket: BorrowedFd<'_>) -> (Accepted, u8) {
+/// As `receive_connection`, with the number that came with it, or 0.
+pub fn receive_numbered(control_socket: BorrowedFd<'_>) -> (u8, Accepted) {
     // The kernel closes a descriptor for which no number is free, so this reserves one. If another
     // thread takes it in between, that connection is lost.
     let room = duplicate(control_socket);
     if room.is_err() {
-        return (Accepted::Exhausted, 0);
+        return (0, Accepted::Exhausted);
     }
     drop(room);
-    match receive_marked(control_socket) {
-        Ok((mut fds, index)) => (fds.pop().map_or(Accepted::Again, Accepted::Connection), index),
-        Err(error) => {
-            let outcome = match error.errno() {
-                libc::EAGAIN => Accepted::Empty,
-                libc::EINTR => Accepted::Again,
-                libc::EMFILE => Accepted::Exhausted,
-                errno => Accepted::Failed(errno),
-            };
-            (outcome, 0)
-        }
+    match receive_with(control_socket) {
+        Ok((number, mut fds)) => (number, fds.pop().map_or(Accepted::Again, Accepted::Connection)),
+        Err(error) => match error.errno() {
+            libc::EAGAIN => (0, Accepted::Empty),
+            libc::EINTR => (0, Accepted::Again),
+            libc::EMFILE => (0, Accepted::Exhausted),
+            errno => (0, Accepted::Failed(errno)),
+        },
     }
 }
 

@@ -12,6 +12,8 @@ mod linux_peek;
 #[cfg(target_os = "linux")]
 mod linux_raw_trace;
 #[cfg(target_os = "linux")]
+mod linux_rescue;
+#[cfg(target_os = "linux")]
 mod linux_sockets;
 #[cfg(target_os = "linux")]
 pub use linux::*;
@@ -23,6 +25,8 @@ pub use linux_ebpf::*;
 pub use linux_peek::*;
 #[cfg(target_os = "linux")]
 pub use linux_raw_trace::*;
+#[cfg(target_os = "linux")]
+pub use linux_rescue::*;
 #[cfg(target_os = "linux")]
 pub use linux_sockets::*;
 

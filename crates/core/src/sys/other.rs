@@ -174,13 +174,6 @@ pub enum Passed {
 pub fn send_connection(_control: BorrowedFd<'_>, _connection: BorrowedFd<'_>) -> Passed {
     Passed::Gone
 }
-pub fn send_connection_to(
-    _control: BorrowedFd<'_>,
-    _connection: BorrowedFd<'_>,
-    _loop_index: u8,
-) -> Passed {
-    Passed::Gone
-}
 pub fn control_socket_queue(_control: BorrowedFd<'_>) -> Option<u32> {
     None
 }
@@ -206,8 +199,52 @@ impl BlockedSignals {
 pub fn receive_connection(_control: BorrowedFd<'_>) -> Accepted {
     Accepted::Failed(0)
 }
-pub fn receive_connection_for(_control: BorrowedFd<'_>) -> (Accepted, u8) {
-    (Accepted::Failed(0), 0)
+pub fn send_numbered(_control: BorrowedFd<'_>, _number: u8, _connection: BorrowedFd<'_>) -> Passed {
+    Passed::Gone
+}
+pub fn receive_numbered(_control: BorrowedFd<'_>) -> (u8, Accepted) {
+    (0, Accepted::Failed(0))
+}
+
+pub fn socket_cookie(_fd: RawFd) -> u64 {
+    0
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    pub read: u64,
+    pub unread: u32,
+}
+
+pub fn received(_fd: RawFd) -> Option<Received> {
+    None
+}
+pub fn retain_readable(fds: &mut Vec<RawFd>) {
+    fds.clear();
+}
+pub fn exchange(_epoll: RawFd, _fd: RawFd, _dead: BorrowedFd<'_>) -> Option<OwnedFd> {
+    None
+}
+pub fn may_be_signalled(_thread: i32) -> bool {
+    false
+}
+
+pub type OnSignal = fn(value: u64);
+
+#[derive(Debug, Clone, Copy)]
+pub struct OwnSignal(std::convert::Infallible);
+
+impl OwnSignal {
+    pub fn claim(_on_signal: OnSignal) -> Option<OwnSignal> {
+        None
+    }
+    pub fn send(self, _thread: i32, _value: u64) -> bool {
+        match self.0 {}
+    }
+}
+
+pub fn yield_core() {
+    std::thread::yield_now();
 }
 
 #[derive(Debug, PartialEq, Eq)]

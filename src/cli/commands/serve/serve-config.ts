@@ -112,7 +112,7 @@ export function servePlan(
   const { config: configPath, tlsCert, tlsKey, http2, ...others } = flags;
   const { log: logFile, logFormat, logMaxMb, logKeep, ...rest } = others;
   const { pidFile: ownPidFile, reloadOnChange: ownReload, metrics: ownMetrics, ...other } = rest;
-  const { envFile: ownEnvFiles = [], ...given } = other;
+  const { envFile: ownEnvFiles = [], rescue, ...given } = other;
   const isNamed = app !== undefined || given.static !== undefined || given.cgi !== undefined;
   const config = readConfig(configPath, isNamed);
   const { apps = [{}], pidFile, reloadOnChange, metrics, reasons: _, ...settings } = config.content;
@@ -131,6 +131,8 @@ export function servePlan(
     ...(app !== undefined && { app, args }),
     ...(tls !== undefined && { tls }),
     ...(log !== undefined && { log }),
+    // The flag can only say no: without it, the file decides.
+    ...(rescue === false && { rescue }),
   };
   return {
     apps: apps.map((each) => {

@@ -1,0 +1,50 @@
+// Answers each request with its path, the sum of its body, and its loop. `?block=5`: the loop computes for 5 ms
+// first; with `early` in its path it is answered before its body. A request that Node's parser refuses ends the process: bytes were lost, or came twice. A client that leaves
+// in the middle of one is no such case.
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { threadId } from 'node:worker_threads';
+
+/** Ends of connections at this loop. */
+const ends = { clean: 0, failed: 0 };
+let refused = 0;
+
+function answer(request: IncomingMessage, response: ServerResponse): void {
+  if (request.url === '/ends') {
+    response.end(JSON.stringify({ ...ends, refused, loop: `${process.pid}:${threadId}` }));
+    return;
+  }
+  if (request.url?.includes('early') === true) {
+    response.end(`${request.url} 0 ${process.pid}:${threadId}`); // before the body has come
+    return;
+  }
+  let sum = 0;
+  request.on('data', (bytes: Buffer) => {
+    for (const byte of bytes) sum += byte;
+  });
+  request.on('end', () => {
+    const block = new URL(request.url ?? '/', 'http://a').searchParams.get('block') ?? 0;
+    const endMs = performance.now() + Number(block);
+    while (performance.now() < endMs);
+    response.end(`${request.url} ${sum} ${process.pid}:${threadId}`);
+  });
+}
+
+// Its connections stay while a busy machine holds up the test.
+const server = createServer({ keepAliveTimeout: 600_000 }, answer);
+server.on('clientError', (error: Error & { code?: string }, socket) => {
+  refused += 1;
+  if (error.code?.startsWith('HPE_') === true && !error.code.includes('EOF')) process.exit(1);
+  socket.destroy();
+});
+server.on('connection', (socket) => {
+  socket.on('close', (hasFailed) => {
+    ends[hasFailed ? 'failed' : 'clean'] += 1;
+  });
+});
+server.on('upgrade', (_request, socket) => {
+  socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: loop\r\n\r\n');
+  socket.on('data', () => socket.write(`${process.pid}:${threadId} `));
+  socket.on('end', () => socket.end());
+});
+server.listen(Number(process.env['PORT'] ?? 0));
