@@ -649,6 +649,7 @@ mod tests {
             idle.enter(fd, SOCKET, 0);
             idle.mapping_word(fd).store(1, Relaxed);
             self.inboxes[0].word(word::OPEN).fetch_add(1, Relaxed);
+            self.acceptors[0].wake(); // its thread counts a connection while it is awake
             (client, accepted)
         }
 
