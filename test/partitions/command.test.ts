@@ -1,14 +1,23 @@
 // `manycore sandbox FILE`: a program of its own in a sandbox or virtual machine.
 
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { vmPrograms } from '../../src/worker/index.js';
+import { noPseudoTerminal, PseudoTerminal, shellWord } from '../cli/pseudo-terminal.js';
 import { type Engine, skip, skipVm } from './support.js';
 
 const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
@@ -62,36 +71,133 @@ for (const [name, flags, skip] of ways) {
   });
 }
 
-test('the input of a guest arrives whole, whenever it comes', {
-  skip: skipVm('uml'),
-}, async (t) => {
+/** Prints `begun` at the first input, and size and hash of all at its end. */
+const hashing = `
+  import { createHash } from 'node:crypto';
+  const hash = createHash('sha256');
+  let size = 0;
+  for await (const bytes of process.stdin) {
+    if (size === 0) console.log('begun');
+    size += hash.update(bytes) && bytes.length;
+  }
+  console.log(size, hash.digest('hex'));
+`;
+const hashed = (bytes: Buffer): string =>
+  `begun\n${bytes.length} ${createHash('sha256').update(bytes).digest('hex')}\n`;
+
+/** The command for a program with this text. */
+function wordsOf(t: TestContext, text: string, flags: readonly string[]): readonly string[] {
   const file = join(folder(t), 'program.mjs');
-  const program = `
-    import { createHash } from 'node:crypto';
-    const hash = createHash('sha256');
-    let size = 0;
-    for await (const bytes of process.stdin) {
-      if (size === 0) console.log('begun');
-      size += hash.update(bytes) && bytes.length;
-    }
-    console.log(size, hash.digest('hex'));
-  `;
-  writeFileSync(file, program);
-  const words = [command, 'sandbox', '--kind', 'vm', '--engine', 'uml', '--', file];
-  const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] });
-  t.after(() => child.kill());
-  const all = randomBytes(60_000);
+  writeFileSync(file, text);
+  return [command, 'sandbox', ...flags, '--', file];
+}
+
+/** Calls `onFirst` at the first output; resolves to all of it, when the command has ended. */
+async function outputOf(child: ChildProcess, onFirst = (): void => {}): Promise<string> {
   let output = '';
-  const read = new Promise<string>((resolve) => {
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      if (output === '') child.stdin.end(all.subarray(20_000));
-      output += text;
-    });
-    child.stdout.on('end', () => resolve(output));
+  child.stdout?.once('data', onFirst).setEncoding('utf8');
+  child.stdout?.on('data', (text: string) => {
+    output += text;
   });
-  child.stdin.write(all.subarray(0, 20_000)); // before it has started
-  assert.equal(await read, `begun\n60000 ${createHash('sha256').update(all).digest('hex')}\n`);
-});
+  await new Promise((resolve) => child.once('close', resolve));
+  return output;
+}
+
+for (const [name, flags, skip] of ways) {
+  test(`${name}: its input arrives whole, whenever it comes`, { skip }, async (t) => {
+    const words = wordsOf(t, hashing, flags);
+    const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] });
+    t.after(() => child.kill());
+    const all = randomBytes(60_000);
+    const read = outputOf(child, () => child.stdin.end(all.subarray(20_000)));
+    child.stdin.write(all.subarray(0, 20_000)); // before it has started
+    assert.equal(await read, hashed(all));
+  });
+
+  test(`${name}: its input may be a file, or a pipe of a shell`, { skip }, async (t) => {
+    const words = wordsOf(t, hashing, flags);
+    const all = randomBytes(100_000);
+    const file = join(folder(t), 'input');
+    writeFileSync(file, all);
+    const input = openSync(file, 'r');
+    t.after(() => closeSync(input));
+    const ofFile = spawn(process.execPath, words, { stdio: [input, 'pipe', 'inherit'] });
+    assert.equal(await outputOf(ofFile), hashed(all));
+    const line = `cat ${[file, '|', process.execPath, ...words].map(shellPart).join(' ')}`;
+    const ofShell = spawn('sh', ['-c', line], { stdio: ['ignore', 'pipe', 'inherit'] });
+    assert.equal(await outputOf(ofShell), hashed(all));
+  });
+
+  test(`${name}: input that cannot be read is its end`, { skip }, async (t) => {
+    const input = openSync(folder(t), 'r');
+    t.after(() => closeSync(input));
+    const words = wordsOf(t, hashing, flags);
+    const child = spawn(process.execPath, words, { stdio: [input, 'pipe', 'inherit'] });
+    assert.equal(await outputOf(child), hashed(Buffer.alloc(0)).slice('begun\n'.length));
+    assert.equal(child.exitCode, 0);
+  });
+
+  test(`${name}: it ends although its input goes on`, { skip }, async (t) => {
+    const words = wordsOf(t, 'console.log("ended"); process.exit(4);', flags);
+    const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] });
+    t.after(() => child.kill());
+    child.stdin.on('error', () => {}); // nobody reads it any more
+    child.stdin.write(Buffer.alloc(2 ** 20));
+    assert.equal(await outputOf(child), 'ended\n');
+    assert.equal(child.exitCode, 4);
+  });
+}
+
+function shellPart(word: string): string {
+  return word === '|' ? word : shellWord(word);
+}
+
+/** Writes to each descriptor and device that may be the terminal; then prints a line of input, and its end. */
+const painting = `
+  import { closeSync, openSync, writeSync } from 'node:fs';
+  const title = '\\x1b]0;owned\\x07';
+  const attempt = (open, close = () => {}) => {
+    try {
+      const fd = open();
+      try { writeSync(fd, title); } finally { close(fd); }
+    } catch {}
+  };
+  const places = ['/dev/tty', '/dev/console', '/dev/stdin', '/dev/stdout', '/dev/stderr'];
+  for (const fd of [0, 1, 2]) {
+    attempt(() => fd);
+    places.push('/proc/self/fd/' + fd);
+  }
+  for (const path of places) {
+    for (const flags of ['r+', 'w', 'a']) attempt(() => openSync(path, flags), closeSync);
+  }
+  console.log('ready');
+  let text = '';
+  for await (const part of process.stdin) {
+    text += part;
+    if (text.endsWith('typed\\n')) console.log('it has read the line');
+  }
+  console.log('the end');
+`;
+const withoutLayers = ['--allow', 'no-landlock', '--allow', 'no-seccomp'];
+for (const [name, flags, skip] of [
+  ...ways,
+  ['sandbox without Landlock and seccomp', withoutLayers, ways[0]?.[2] ?? false] as const,
+]) {
+  test(`${name}: a program reads a terminal, and cannot write to it by its input`, {
+    skip: skip || noPseudoTerminal,
+  }, async (t) => {
+    const words = wordsOf(t, painting, flags);
+    const line = [process.execPath, ...words].map(shellWord).join(' ');
+    const terminal = new PseudoTerminal(t, `exec ${line}`, { columns: 80, rows: 24 });
+    await terminal.sees(/ready/);
+    terminal.press('typed\n');
+    await terminal.sees(/it has read the line/);
+    terminal.press('\x04'); // the end of the input
+    assert.equal(await terminal.ended, 0);
+    assert.match(terminal.output, /the end/);
+    assert.ok(!terminal.output.includes('\x1b'), JSON.stringify(terminal.output));
+  });
+}
 
 test('it reads and writes what the flags name, and nothing else', { skip }, (t) => {
   const [read, write] = [folder(t), folder(t)];

@@ -3,7 +3,8 @@
 use std::str::FromStr;
 
 /// Names without a value.
-const FLAGS: [&str; 6] = ["channel", "fork", "network", "no-landlock", "no-seccomp", "no-cgroup"];
+const FLAGS: [&str; 7] =
+    ["channel", "fork", "input", "network", "no-landlock", "no-seccomp", "no-cgroup"];
 
 #[derive(Debug, Default)]
 pub struct Arguments {

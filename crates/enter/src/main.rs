@@ -25,6 +25,8 @@ mod guest;
 #[cfg(target_os = "linux")]
 mod gvisor;
 #[cfg(target_os = "linux")]
+mod input;
+#[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
 mod probe;

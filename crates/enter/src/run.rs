@@ -1,16 +1,17 @@
 //! The process that stands outside of a partition for its life: it makes the control groups, starts the program in
 //! them, ends it when the starter ends or asks for it (SIGTERM), and removes the groups. On descriptor `--status` it
-//! writes why the kernel has ended something: `memory`, `tasks`.
+//! writes why the kernel has ended something: `memory`, `tasks`. With `--input` it passes its own input on.
 
 use crate::arguments::Arguments;
 use crate::groups::{Groups, Limits};
+use crate::input;
 use std::ffi::CString;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{FromRawFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 /// Returns the exit code of the program; 128 and the number of the signal that has ended it.
 pub fn run(given: &Arguments) -> Result<i32, String> {
@@ -24,7 +25,11 @@ pub fn run(given: &Arguments) -> Result<i32, String> {
     };
     let groups = if given.has("no-cgroup") { None } else { Some(Groups::make(&limits)?) };
     let outcome = start(given, groups.as_ref()).and_then(|mut child| {
-        let waited = close_inherited(status).and_then(|()| wait(&mut child, groups.as_ref()));
+        let program_input = child.stdin.take();
+        let own = [status, program_input.as_ref().map(AsRawFd::as_raw_fd)];
+        let closed = close_inherited(own.into_iter().flatten().collect());
+        program_input.into_iter().for_each(input::pass_on);
+        let waited = closed.and_then(|()| wait(&mut child, groups.as_ref()));
         if waited.is_err() {
             let _ = child.kill(); // it may have ended meanwhile
         }
@@ -94,6 +99,9 @@ fn start(given: &Arguments, groups: Option<&Groups>) -> Result<Child, String> {
     let doors = doors.map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
     command.args(args);
+    if given.has("input") {
+        command.stdin(Stdio::piped());
+    }
     let prepare = move || {
         doors.iter().try_for_each(join)?;
         // SAFETY: a set is plain numbers.
@@ -122,13 +130,17 @@ fn join(door: &CString) -> std::io::Result<()> {
     file.write_all(b"0")
 }
 
-/// Closes what the program alone is to have: its channel ends when it ends.
-fn close_inherited(status: Option<RawFd>) -> Result<(), String> {
-    let kept = status.unwrap_or(2).max(2) as libc::c_uint;
-    if kept > 3 {
-        close_range(3, kept - 1, 0)?;
+/// Closes what the program alone is to have, so all but `own`: its channel ends when it ends.
+fn close_inherited(mut own: Vec<RawFd>) -> Result<(), String> {
+    own.sort_unstable();
+    let mut first = 3;
+    for fd in own.into_iter().map(|fd| fd as libc::c_uint).filter(|fd| *fd > 2) {
+        if fd > first {
+            close_range(first, fd - 1, 0)?;
+        }
+        first = fd + 1;
     }
-    close_range(kept + 1, libc::c_uint::MAX, 0)
+    close_range(first, libc::c_uint::MAX, 0)
 }
 
 fn wait(child: &mut Child, groups: Option<&Groups>) -> Result<i32, String> {

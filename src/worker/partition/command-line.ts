@@ -24,6 +24,8 @@ export interface SandboxedProgram {
   readonly bindings: readonly Binding[];
   /** The last descriptor that it gets. To the one behind it `run` writes why the kernel has ended something. */
   readonly lastFd: number;
+  /** True: its input is that of this process, through a pipe: a terminal would take what it writes there. */
+  readonly hasInput: boolean;
   /** The program and its arguments. */
   readonly command: readonly string[];
   /** Set: the program runs on a kernel of its own. */
@@ -62,9 +64,12 @@ export function commandLine(program: SandboxedProgram): string[] {
 }
 
 /** Options of `manycore-enter run`. */
-export function limits({ sandbox, lastFd }: SandboxedProgram): string[] {
+export function limits({ sandbox, lastFd, hasInput }: SandboxedProgram): string[] {
   const { memoryMb, cpuPercent, allow } = sandbox;
-  const ofRun = ['--parent', `${process.pid}`, '--status', `${lastFd + 1}`, '--keep', `${lastFd}`];
+  const ofRun = [
+    ...['--parent', `${process.pid}`, '--status', `${lastFd + 1}`, '--keep', `${lastFd}`],
+    ...(hasInput ? ['--input'] : []),
+  ];
   if (allow.includes('no-cgroup')) return [...ofRun, '--no-cgroup'];
   const values = { memory: memoryMb * mib, tasks: maxTasks(sandbox), cpu: cpuPercent };
   return [

@@ -21,7 +21,7 @@ export interface NodeProgram {
   readonly words: readonly string[];
   /** Limit of V8's old generation in MiB; 0: as fits into the partition. */
   readonly maxHeapMb: number;
-  /** The two descriptors of its channel; `undefined`: it has none, and its input is that of this process. */
+  /** The two descriptors of its channel; `undefined`: it has none, and takes the input of this process. */
   readonly channel: readonly (number | 'pipe')[] | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface PartitionStart {
   readonly line: readonly string[];
   /** Descriptors, the last for the status of `manycore-enter run`. */
   readonly stdio: readonly (number | 'ignore' | 'pipe' | 'inherit')[];
-  /** The descriptor that takes the input of a program (guest-input.ts); `undefined`: the program has it itself. */
+  /** The descriptor that takes the input of a program (guest-input.ts); `undefined`: `run` passes it on. */
   readonly inputFd: number | undefined;
   /** To be called at its end. */
   readonly leave: () => void;
@@ -45,14 +45,14 @@ export function partitionStart(partition: FilledPartition, program: NodeProgram)
   const heap = `--max-old-space-size=${maxHeapMb > 0 ? maxHeapMb : ownHeapMb}`;
   const command = [process.execPath, heap, ...words];
   const lastFd = channel === undefined ? 2 : firstChannelFd + channel.length - 1;
-  const own = { bindings: [...bindings, ...shown], command, lastFd };
+  const hasChannel = channel !== undefined;
+  const own = { bindings: [...bindings, ...shown], command, lastFd, hasInput: !hasChannel };
   const plain = {
     stdio: [channel === undefined ? 'inherit' : 'ignore', ...outputs, ...(channel ?? []), 'pipe'],
     inputFd: undefined,
     leave: () => {},
   } as const;
   if (!isVm) return { ...plain, line: commandLine({ ...own, sandbox: partition }) };
-  const hasChannel = channel !== undefined;
   const sandbox = sandboxAround(partition);
   if (engineOf(partition) === 'gvisor') {
     const line = gvisorLine({ ...own, sandbox, lastFd: 2 }, partition.fileMb, hasChannel);
@@ -65,7 +65,7 @@ export function partitionStart(partition: FilledPartition, program: NodeProgram)
   const leave = (): void => leaveCore(guest.core);
   if (hasChannel) return { ...plain, line: commandLine({ ...own, sandbox, guest }), leave };
   const inputFd = firstChannelFd;
-  const line = commandLine({ ...own, sandbox, guest, lastFd: inputFd });
+  const line = commandLine({ ...own, sandbox, guest, lastFd: inputFd, hasInput: false });
   return { line, stdio: ['ignore', ...outputs, 'pipe', 'pipe'], inputFd, leave };
 }
 
