@@ -1,7 +1,11 @@
 // The parts of sandboxes for reports: each has a line, whatever is missing.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import {
   fillPartition,
   partitionLayers,
@@ -9,7 +13,28 @@ import {
   type VmOptions,
 } from '../../src/worker/index.js';
 import { refusalOf } from '../../src/worker/partition/ends.js';
-import { skip } from './support.js';
+import { wayToNamespaces } from '../../src/worker/partition/namespaces.js';
+import { folder } from './hostile.js';
+import { type Engine, skip, skipVm } from './support.js';
+
+const probing = fileURLToPath(new URL('fixtures/problem.js', import.meta.url));
+const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+
+interface Outcome {
+  /** The message of `partitionProblem`, and that of a call; `undefined`: there was none. */
+  readonly problem?: string;
+  readonly failure?: string;
+  readonly code?: string;
+  readonly value?: unknown;
+}
+
+/** A call on a worker with these options, in a program of its own. */
+function outcomeOf(worker: object, options: Parameters<typeof spawnSync>[2] = {}): Outcome {
+  const words = [probing, JSON.stringify(worker)];
+  const { stdout, stderr } = spawnSync(process.execPath, words, { ...options, encoding: 'utf8' });
+  assert.notEqual(stdout, '', stderr);
+  return JSON.parse(stdout);
+}
 
 function around(options: VmOptions) {
   const vm = fillPartition(options);
@@ -61,4 +86,54 @@ test('a guest of User-mode Linux keeps Landlock, whatever is allowed', () => {
     around({ kind: 'vm', engine, allow }).allow;
   assert.deepEqual(allowed('uml'), ['no-cgroup']);
   assert.deepEqual(allowed('gvisor'), ['no-landlock', 'no-cgroup']);
+});
+
+const refusal = 'bwrap: No permissions to create a new namespace';
+const kinds: readonly [name: string, worker: object, skip: string | false][] = [
+  ['sandbox', { kind: 'sandbox' }, skip],
+  ...(['uml', 'gvisor'] satisfies Engine[]).map((engine): [string, object, string | false] => [
+    engine,
+    { kind: 'vm', engine },
+    skipVm(engine),
+  ]),
+];
+for (const [name, worker, skip] of kinds) {
+  test(`${name}: namespaces that are refused are one sentence with a way out`, { skip }, (t) => {
+    const path = folder(t);
+    const fake = join(path, 'bwrap');
+    writeFileSync(fake, `#!/bin/sh\necho "${refusal}" >&2\nexit 1\n`);
+    chmodSync(fake, 0o755);
+    const env = { ...process.env, PATH: `${path}:${process.env['PATH']}` };
+    const { problem, failure, code } = outcomeOf(worker, { env });
+    const sentence =
+      / may make no namespaces \(bwrap: No perm.+\): .+ allow them(?:$|; the next start)/;
+    for (const text of [problem, failure]) assert.match(text ?? '', sentence);
+    assert.equal(code, 'PARTITION_UNAVAILABLE');
+    if (name !== 'sandbox') return;
+    const file = join(path, 'program.mjs');
+    writeFileSync(file, 'console.log("it ran")');
+    const words = [command, 'sandbox', file];
+    const { status, stderr, stdout } = spawnSync(process.execPath, words, {
+      env,
+      encoding: 'utf8',
+    });
+    assert.match(stderr, /may make no namespaces .* allow them \(PARTITION_UNAVAILABLE\)/);
+    assert.deepEqual([status, stdout], [2, '']);
+  });
+}
+
+test('the way to namespaces is the setting that refuses them', () => {
+  const wayWith = (own: Readonly<Record<string, string>>): string =>
+    wayToNamespaces((name) => own[name] ?? '', '/usr/bin/bwrap');
+  assert.match(wayWith({}), /^in a container, .*seccomp=unconfined/);
+  const allowed = {
+    'user.max_user_namespaces': '9',
+    'kernel.unprivileged_userns_clone': '1',
+    'kernel.apparmor_restrict_unprivileged_userns': '0',
+  };
+  assert.equal(wayWith(allowed), wayWith({}));
+  for (const [name, value] of Object.entries(allowed)) {
+    const refusing = { ...allowed, [name]: value === '0' ? '1' : '0' };
+    assert.ok(wayWith(refusing).includes(`sysctl ${name}=`), name);
+  }
 });

@@ -7,7 +7,7 @@ import { describeExit, isUnreadable } from '../parent/exit.js';
 import type { ReachedLimit, WorkerExit } from '../types.js';
 import { maxTasks } from './command-line.js';
 import { guestKernel, sandboxAround } from './guest.js';
-import { engineOf, guestTools, unavailable } from './layers.js';
+import { engineOf, guestTools, refusedByBubblewrap, unavailable } from './layers.js';
 import type { FilledPartition, FilledVm } from './options.js';
 import { printable } from './own-output.js';
 
@@ -52,8 +52,11 @@ export function refusalOf(exitCode: number | null, line: string): Error | undefi
   const isOfEnter = exitCode === refusedExitCode && line.startsWith('manycore-enter: ');
   const isOfBubblewrap = exitCode === 1 && line.startsWith('bwrap: ');
   if (!isOfEnter && !isOfBubblewrap) return undefined;
-  const error = unavailable(printable(line));
-  return passing.test(line) ? Object.assign(new Error(error.message), { code: 'EAGAIN' }) : error;
+  const words = printable(line);
+  if (passing.test(line)) {
+    return Object.assign(new Error(unavailable(words).message), { code: 'EAGAIN' });
+  }
+  return isOfEnter ? unavailable(words) : refusedByBubblewrap(words);
 }
 
 /** The failure of a guest whose worker did not begin. */

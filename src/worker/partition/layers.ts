@@ -7,6 +7,7 @@ import { delimiter, join } from 'node:path';
 import { CodedError } from '../../errors.js';
 import { messageOf, ownOf } from '../../lib/index.js';
 import { enterPath, guestClockPath } from '../../native.js';
+import { namespacesProblem } from './namespaces.js';
 import type { FilledVm, MissingLayer } from './options.js';
 
 /** Programs without which there is no partition. */
@@ -39,12 +40,16 @@ let known: { readonly tools: PartitionTools; readonly layers: KernelLayers } | u
 /** Returns the programs for partitions. Throws `PARTITION_UNAVAILABLE` with what is missing, and its package. */
 export function partitionTools(allow: readonly MissingLayer[]): PartitionTools {
   known ??= find();
-  const { tools, layers } = known;
+  checkLayers(known.layers, allow);
+  return known.tools;
+}
+
+/** Throws `PARTITION_UNAVAILABLE` with the first layer that is missing, unless it is allowed. */
+export function checkLayers(layers: KernelLayers, allow: readonly MissingLayer[]): void {
   for (const layer of layersOf(layers)) {
     if (layer.problem === undefined || allow.includes(layer.allow)) continue;
     throw unavailable(`${layer.problem}; allow: ['${layer.allow}'] goes on without`);
   }
-  return tools;
 }
 
 /**
@@ -98,7 +103,8 @@ export function partitionProblem(
   kind: 'sandbox' | 'vm' = 'sandbox',
 ): CodedError | undefined {
   try {
-    partitionTools(allow);
+    const refused = namespacesProblem(partitionTools(allow).bubblewrap);
+    if (refused !== undefined) throw unavailable(refused);
     if (kind === 'vm') checkEngine();
     return undefined;
   } catch (error) {
@@ -111,11 +117,21 @@ function find(): NonNullable<typeof known> {
   if (process.platform !== 'linux') {
     throw unavailable(`partitions need Linux, and this is ${process.platform}`);
   }
-  const enter = enterPath();
+  const tools = toolsFrom(enterPath(), inPath('bwrap'));
+  return { tools, layers: probe(tools.enter) };
+}
+
+/** Checks the programs for partitions. Throws `PARTITION_UNAVAILABLE` with what is missing, and its package. */
+export function toolsFrom(enter: string, bubblewrap: string | undefined): PartitionTools {
   if (!isProgram(enter)) throw unavailable(notBuilt(enter));
-  const bubblewrap = inPath('bwrap');
   if (bubblewrap === undefined) throw unavailable(noBubblewrap);
-  return { tools: { enter, bubblewrap }, layers: probe(enter) };
+  return { enter, bubblewrap };
+}
+
+/** Explains a refusal of bubblewrap. `line`: its own words. */
+export function refusedByBubblewrap(line: string): CodedError {
+  const bubblewrap = inPath('bwrap');
+  return unavailable((bubblewrap && namespacesProblem(bubblewrap)) ?? line);
 }
 
 const noBubblewrap = 'bwrap is not on PATH: install the package bubblewrap';
@@ -188,17 +204,8 @@ export function partitionLayers(): readonly PartitionLayer[] {
   ];
 }
 
-/** Tries the namespaces: a kernel may forbid them to this user, and a container may. */
 function namespaces(bubblewrap: string): PartitionLayer {
-  const command = [process.execPath, '--version'];
-  const words = ['--unshare-all', '--ro-bind', '/', '/', '--', ...command];
-  const { status, stderr, error } = spawnSync(bubblewrap, words, ownOf(spawnOptions));
-  const why = error?.message ?? String(stderr).trim();
-  return {
-    what: 'namespaces',
-    problem: status === 0 ? undefined : `this user may make none (${why})`,
-    detail: 'work',
-  };
+  return { what: 'namespaces', problem: namespacesProblem(bubblewrap), detail: 'work' };
 }
 
 function notBuilt(path: string): string {
@@ -245,7 +252,8 @@ function isProgram(path: string): boolean {
   }
 }
 
-function parseLayers(text: unknown): KernelLayers {
+/** Reads the line of `manycore-enter probe`; what is missing in it is missing here. */
+export function parseLayers(text: unknown): KernelLayers {
   const value = parsed(text);
   const fields = new Map(typeof value === 'object' && value !== null ? Object.entries(value) : []);
   const number = (name: string): number => {
