@@ -6,6 +6,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { hasCode } from '../../src/errors.js';
 import {
   fillPartition,
   partitionLayers,
@@ -13,12 +14,15 @@ import {
   type VmOptions,
 } from '../../src/worker/index.js';
 import { refusalOf } from '../../src/worker/partition/ends.js';
+import { checkLayers, parseLayers, toolsFrom } from '../../src/worker/partition/layers.js';
 import { wayToNamespaces } from '../../src/worker/partition/namespaces.js';
 import { folder } from './hostile.js';
 import { type Engine, skip, skipVm } from './support.js';
 
 const probing = fileURLToPath(new URL('fixtures/problem.js', import.meta.url));
 const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+/** A user that owns nothing. */
+const nobody = 65534;
 
 interface Outcome {
   /** The message of `partitionProblem`, and that of a call; `undefined`: there was none. */
@@ -137,3 +141,89 @@ test('the way to namespaces is the setting that refuses them', () => {
     assert.ok(wayWith(refusing).includes(`sysctl ${name}=`), name);
   }
 });
+
+/** All that a kernel may have, as `manycore-enter probe` prints it. */
+const whole = { landlock: 4, seccomp: true, groups: 2, groupsProblem: '' };
+const missing = [
+  ['no-landlock', { landlock: 0 }, /no Landlock of version 2/],
+  ['no-landlock', { landlock: 1 }, /no Landlock of version 2/],
+  ['no-seccomp', { seccomp: false }, /no seccomp/],
+  ['no-cgroup', { groups: 0, groupsProblem: 'EACCES' }, /no control group .*EACCES.*Delegate=yes/],
+] as const;
+for (const [layer, offer, reason] of missing) {
+  test(`a kernel with ${JSON.stringify(offer)} is refused, unless ${layer} is allowed`, () => {
+    const layers = parseLayers(JSON.stringify({ ...whole, ...offer }));
+    const others = (['no-cgroup', 'no-landlock', 'no-seccomp'] as const).filter(
+      (each) => each !== layer,
+    );
+    for (const allow of [[], others]) {
+      assert.throws(
+        () => checkLayers(layers, allow),
+        (error) => {
+          assert.ok(hasCode(error, 'PARTITION_UNAVAILABLE'));
+          assert.match(String(error), reason);
+          assert.ok(String(error).endsWith(`allow: ['${layer}'] goes on without`), String(error));
+          return true;
+        },
+      );
+    }
+    checkLayers(layers, [layer]);
+    checkLayers(parseLayers(JSON.stringify(whole)), []);
+  });
+}
+
+test('a probe that answers nothing, or something else, has found no layer', () => {
+  for (const text of [undefined, '', 'no JSON', '5', '[]', '{"landlock":"4","seccomp":1}']) {
+    const { landlock, seccomp, groups, groupsProblem } = parseLayers(text);
+    assert.deepEqual([landlock, seccomp, groups], [0, false, 0]);
+    assert.match(groupsProblem, /does not answer/);
+  }
+});
+
+test('a program that is missing is named, with its package', () => {
+  const { execPath } = process;
+  const problemOf = (enter: string, bubblewrap?: string): unknown => {
+    try {
+      return toolsFrom(enter, bubblewrap);
+    } catch (error) {
+      assert.ok(hasCode(error, 'PARTITION_UNAVAILABLE'));
+      return String(error);
+    }
+  };
+  assert.match(String(problemOf('/no/manycore-enter', execPath)), /manycore-enter.*build:native/);
+  assert.match(String(problemOf(execPath)), /install the package bubblewrap/);
+  assert.deepEqual(problemOf(execPath, execPath), { enter: execPath, bubblewrap: execPath });
+});
+
+const asOther =
+  skip ||
+  (process.getuid?.() !== 0 && 'another user is started by root alone') ||
+  (!isReadableByOthers(probing) && 'another user cannot read the tests');
+
+for (const allow of [[], ['no-cgroup']] as const) {
+  test(`a user without rights to groups, with allow: ${JSON.stringify(allow)}`, {
+    skip: asOther,
+  }, () => {
+    const { problem, failure, code, value } = outcomeOf(
+      { kind: 'sandbox', allow },
+      { uid: nobody, gid: nobody },
+    );
+    if (allow.length > 0) {
+      assert.deepEqual([problem, failure, value], [undefined, undefined, 42]);
+      return;
+    }
+    for (const text of [problem, failure]) {
+      assert.match(text ?? '', /no control group .*Delegate=yes.*allow: \['no-cgroup'\] goes on/);
+    }
+    assert.equal(code, 'PARTITION_UNAVAILABLE');
+  });
+}
+
+test('a sandbox goes on without groups where they could be made', { skip }, () => {
+  assert.equal(outcomeOf({ kind: 'sandbox', allow: ['no-cgroup'] }).value, 42);
+});
+
+function isReadableByOthers(path: string): boolean {
+  const ids = { uid: nobody, gid: nobody };
+  return spawnSync(process.execPath, ['--check', path], ids).status === 0;
+}
