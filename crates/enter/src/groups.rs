@@ -8,6 +8,8 @@ use std::time::Duration;
 const PREFIX: &str = "manycore-";
 /// Microseconds in which a group may use its share of a core.
 const PERIOD_US: u64 = 100_000;
+/// Limits of swap, which a kernel that does not count it has not: there is none, or `swapaccount=0`.
+const SWAP: [&str; 2] = ["memory.swap.max", "memory.memsw.limit_in_bytes"];
 /// Tries to remove a group whose processes are about to be gone, and the pause between them.
 const REMOVALS: u32 = 2000;
 const PAUSE: Duration = Duration::from_millis(1);
@@ -122,8 +124,11 @@ fn make_in(above: &Path, name: &str, settings: &[(&str, String)]) -> Result<(), 
     let folder = above.join(name);
     let failed = |what: &Path, error| format!("{}: {error}", what.display());
     fs::create_dir(&folder).map_err(|error| failed(&folder, error))?;
-    for (file, value) in settings {
-        let file = folder.join(file);
+    for (name, value) in settings {
+        let file = folder.join(name);
+        if SWAP.contains(name) && !file.exists() {
+            continue;
+        }
         if let Err(error) = fs::write(&file, value) {
             let _ = fs::remove_dir(&folder);
             return Err(failed(&file, error));
@@ -162,7 +167,9 @@ fn unified(limits: &Limits) -> Vec<(&'static str, String)> {
 fn separate(limits: &Limits) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
     let mut settings = Vec::new();
     if let Some(bytes) = limits.memory_bytes {
-        settings.push(("memory", vec![("memory.limit_in_bytes", bytes.to_string())]));
+        // The second limits memory and swap together, and may not be below the first.
+        let names = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
+        settings.push(("memory", names.map(|name| (name, bytes.to_string())).to_vec()));
     }
     if let Some(tasks) = limits.tasks {
         settings.push(("pids", vec![("pids.max", tasks.to_string())]));
@@ -231,6 +238,23 @@ mod tests {
         assert_eq!(folder("memory"), Some("/sys/fs/cgroup/memory/user".into()));
         assert_eq!(folder("cpu"), Some("/sys/fs/cgroup/cpu,cpuacct/7".into()));
         assert_eq!(folder("pids"), None);
+    }
+
+    #[test]
+    fn memory_has_a_limit_with_swap_wherever_it_is_counted() {
+        let limits = Limits { memory_bytes: Some(1 << 27), ..Limits::default() };
+        let all = [("unified", unified(&limits)), ("separate", separate(&limits).remove(0).1)];
+        let names = [["memory.max", SWAP[0]], ["memory.limit_in_bytes", SWAP[1]]];
+        for ((kind, settings), names) in all.iter().zip(names) {
+            assert_eq!(settings.iter().map(|(name, _)| *name).collect::<Vec<_>>(), names);
+            let above = std::env::temp_dir().join(format!("enter-{kind}-{}", std::process::id()));
+            fs::create_dir(&above).expect("a folder");
+            let made = make_in(&above, "group", settings);
+            let files = names.map(|name| above.join("group").join(name).exists());
+            fs::remove_dir_all(&above).expect("removed");
+            assert_eq!((made, files), (Ok(()), [true, false]), "{kind}");
+        }
+        assert_eq!(separate(&limits)[0].1[1].1, "134217728");
     }
 
     #[test]
