@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { ownOf } from '../../lib/index.js';
 import { nativePath } from '../../native.js';
+import { unavailable } from './layers.js';
 
 /** A file or folder of this system, and its place in the partition. */
 export interface Binding {
@@ -91,16 +92,34 @@ function libraryFolders(): readonly Binding[] {
   return [...new Map(found.map((each) => [each.to, each])).values()];
 }
 
-function linkedLibraries(): readonly string[] {
-  for (const loader of loaders.filter((path) => existsSync(path))) {
-    const { status, stdout } = spawnSync(
+/**
+ * Returns the libraries that a program is linked with; empty for one without any. `from`: the loaders that may be here.
+ * Throws `PARTITION_UNAVAILABLE` when none lists them: what this process has loaded is no answer.
+ */
+export function linkedLibraries(
+  from: readonly string[] = loaders,
+  program = process.execPath,
+): readonly string[] {
+  const reasons: string[] = [];
+  for (const loader of from.filter((path) => existsSync(path))) {
+    const { status, stdout, stderr, error } = spawnSync(
       loader,
-      ['--list', process.execPath],
+      ['--list', program],
       ownOf({ encoding: 'utf8', env: {}, timeout: 10_000 }),
     );
     if (status === 0) return pathsIn(String(stdout), / => (\/\S+) \(/g);
+    reasons.push(error?.message ?? String(stderr).trim());
   }
-  return pathsIn(readFileSync('/proc/self/maps', 'utf8'), / (\/\S+\.so(?:\.\S+)?)$/gm);
+  if (!hasLibraries()) return [];
+  const why = reasons.length === 0 ? `there is none of ${from.join(', ')}` : reasons.join('; ');
+  throw unavailable(
+    `no loader lists the libraries of ${program} (${why}): use a build of Node for this system`,
+  );
+}
+
+/** False: this program is linked statically. */
+function hasLibraries(): boolean {
+  return / \/\S+\.so(?:\.\S+)?$/m.test(readFileSync('/proc/self/maps', 'utf8'));
 }
 
 function pathsIn(text: string, pattern: RegExp): string[] {
