@@ -1,12 +1,8 @@
 // Ends of partitions by limits and by loops: the end has its cause, the program goes on, and nothing of the partition is
 // left. Not here: frames that no honest worker sends (frames.test.ts), the counters of limits (limits.test.ts).
 
-import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import { test } from 'node:test';
-import { isRunning, waitFor } from '../support/index.js';
-import { assertWell, type End, silence, testEnds } from './hostile.js';
-import { codeOf, sandboxPool, skip } from './support.js';
+import { type End, silence, testEnds } from './hostile.js';
 
 const ends: readonly End[] = [
   {
@@ -87,22 +83,3 @@ testEnds(ends, { memoryMb: 96, fileMb: 1000, outputMb: 1, resultMb: 2 }, [
   'a result of 1 GiB',
   'an endless loop that ignores signals',
 ]);
-
-for (const which of ['the process outside', 'bubblewrap']) {
-  test(`nothing is left when ${which} is killed`, { skip }, async (t) => {
-    const pool = sandboxPool(t);
-    await pool.warm();
-    const outside = Number(pool.stats().workers[0]?.pid);
-    const [inside] = childrenOfProcess(outside);
-    const task = pool.run(() => silence());
-    process.kill(which === 'bubblewrap' ? Number(inside) : outside, 'SIGKILL');
-    await assert.rejects(task, (error) => codeOf(error) === 'WORKER_EXITED');
-    await waitFor(() => !isRunning(outside) && !isRunning(Number(inside)));
-    await pool.destroy();
-    await assertWell(sandboxPool(t)); // the next start removes groups without a maker
-  });
-}
-
-function childrenOfProcess(pid: number): string[] {
-  return fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
-}

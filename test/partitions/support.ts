@@ -39,8 +39,8 @@ export function vmPool(
   return pool;
 }
 
-/** Groups of sandboxes, without those of other programs. */
-export function groups(): string[] {
+/** Groups of the sandboxes of one program, and those without a maker. */
+export function groups(starter = process.pid): string[] {
   const root = '/sys/fs/cgroup';
   const folders = existsSync(root)
     ? [root, ...readdirSync(root).map((name) => join(root, name))]
@@ -48,7 +48,7 @@ export function groups(): string[] {
   return folders.flatMap((folder) =>
     namesIn(folder)
       .filter((name) => /^manycore-\d+$/.test(name))
-      .filter((name) => !isOfOther(Number(name.slice('manycore-'.length))))
+      .filter((name) => !isOfOther(Number(name.slice('manycore-'.length)), starter))
       .map((name) => join(folder, name)),
   );
 }
@@ -61,11 +61,12 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** Processes of sandboxes, without those of other programs: other files of tests run at the same time. */
-export function sandboxProcesses(): string[] {
+/** Processes of the sandboxes of one program: other files of tests run at the same time. */
+export function sandboxProcesses(starter = process.pid): string[] {
   return namesIn('/proc').filter(
     (name) =>
-      /manycore-enter\0(run|enter)|bwrap\0/.test(commandOf(name)) && !isOfOther(Number(name)),
+      /manycore-enter\0(run|enter)|bwrap\0/.test(commandOf(name)) &&
+      !isOfOther(Number(name), starter),
   );
 }
 

@@ -2,7 +2,6 @@
 // (package user-mode-linux, or scripts/build-guest-kernel.mjs), or gVisor (package runsc).
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import fs, {
   mkdtempSync,
   readdirSync,
@@ -15,12 +14,11 @@ import net from 'node:net';
 import os, { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { hasCode } from '../../src/errors.js';
 import { readTree } from '../../src/proc/index.js';
 import { Pool, partitionProblem, pmap } from '../../src/public.js';
 import { allowedCores } from '../../src/worker/index.js';
-import { isRunning, killOne, waitFor } from '../support/index.js';
+import { waitFor } from '../support/index.js';
 import {
   commandOf,
   type Engine,
@@ -234,39 +232,6 @@ for (const engine of engines) {
         return true;
       },
     );
-  });
-
-  test(`${engine}: nothing is left, whichever of its processes is killed`, {
-    skip: skipVm(engine),
-  }, async (t) => {
-    const pool = vmPool(t, { engine }, { graceMs: 50 });
-    for (let at = 0; ; at += 1) {
-      await pool.warm();
-      const tree = readTree(Number(pool.stats().workers[0]?.pid));
-      const victim = tree[at];
-      if (victim === undefined) break;
-      if (!isRunning(victim)) continue; // one that has just ended by itself
-      const task = pool.with({ timeoutMs: 5_000 }).run(() => new Promise(() => {}));
-      killOne(victim, 'SIGKILL');
-      await assert.rejects(task, (error) => {
-        assert.ok(hasCode(error, 'WORKER_EXITED') || hasCode(error, 'TASK_TIMED_OUT'), `${error}`);
-        return true;
-      });
-      await waitFor(() => !tree.some((pid) => isRunning(pid)));
-    }
-  });
-
-  test(`${engine}: it ends with the program that has started it`, {
-    skip: skipVm(engine),
-  }, async () => {
-    const parent = fileURLToPath(new URL('fixtures/vm-parent.js', import.meta.url));
-    const child = spawn(process.execPath, [parent, engine], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    await new Promise((resolve) => child.stdout.once('data', resolve));
-    assert.ok(guestProcesses(child.pid).length > 0);
-    child.kill('SIGKILL');
-    await waitFor(() => guestProcesses(child.pid).length === 0);
   });
 }
 
