@@ -8,7 +8,7 @@ import { metricsText } from '../../src/observe/metrics/public.js';
 import { linesOf, valuesOf } from '../observe/metrics/scrape.js';
 import { ownRuntime } from '../observe/runtime.js';
 import { waitFor } from '../support/index.js';
-import { sandboxPool, skip } from './support.js';
+import { hasReceived, sandboxPool, skip } from './support.js';
 
 test('a sandbox has its own kind, and its pool the limits', { skip }, async (t) => {
   const pool = sandboxPool(t, { memoryMb: 300, cpuPercent: 50 });
@@ -58,4 +58,17 @@ test('what runs in a sandbox is seen from outside, with its memory and CPU', {
     mode: 'user',
   });
   assert.ok(cpu > 0.01, `${cpu} s`);
+});
+
+test('a sandbox receives the definitions that its calls need, and no names of files', {
+  skip,
+}, async (t) => {
+  const [first, second] = [sandboxPool(t), sandboxPool(t)];
+  const given = await first.run(() => 'the text of the first');
+  assert.equal(given.length, 21);
+  // In parts, since arguments are received, too.
+  assert.equal(await first.run(hasReceived, 'the text of', ' the first'), true);
+  assert.equal(await second.run(hasReceived, 'the text of', ' the first'), false);
+  assert.equal(await second.run(hasReceived, 'partitions/sup', 'port'), true);
+  assert.equal(await second.run(hasReceived, 'seen', '.test'), false);
 });
