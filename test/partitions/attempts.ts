@@ -275,6 +275,14 @@ export const attempts: readonly Attempt[] = [
     gvisor: 'ENOENT',
   },
   {
+    name: 'rights: none, and none to be gained',
+    run: rights,
+    seen: 'CapInh 0 CapPrm 0 CapEff 0 CapBnd 0 CapAmb 0 NoNewPrivs 1 Seccomp 2 Seccomp_filters 2',
+    // The kernel of a guest has no filter: that around it is the filter of the sandbox.
+    uml: /^CapInh 0 CapPrm 0 CapEff 0 CapBnd \w+ CapAmb 0 NoNewPrivs 1\b/,
+    gvisor: /^CapInh 0 CapPrm 0 CapEff 0 CapBnd 0\b/,
+  },
+  {
     name: 'options: env is all of it',
     run: () => process.env['GIVEN'],
     seen: 'x',
@@ -320,6 +328,13 @@ function answerOf(worker: Worker): Promise<unknown> {
   return new Promise(
     (resolve, reject) => void worker.once('message', resolve).once('error', reject),
   );
+}
+
+/** What its process may do beside the rights of its user, as Linux numbers it. */
+function rights(): string {
+  const status = fs.readFileSync('/proc/self/status', 'utf8');
+  const found = status.matchAll(/^(Cap\w+|NoNewPrivs|Seccomp\w*):\s*(?:0+(?=\w))?(\w+)$/gm);
+  return [...found].map(([, name, value]) => `${name} ${value}`).join(' ');
 }
 
 /** The limit that the partition has: the default of a sandbox, or that of the test for guests. */
