@@ -12,6 +12,7 @@ import {
   partitionLayers,
   sandboxAround,
   type VmOptions,
+  vmPrograms,
 } from '../../src/worker/index.js';
 import { refusalOf } from '../../src/worker/partition/ends.js';
 import { checkLayers, parseLayers, toolsFrom } from '../../src/worker/partition/layers.js';
@@ -193,6 +194,16 @@ test('a program that is missing is named, with its package', () => {
   assert.match(String(problemOf('/no/manycore-enter', execPath)), /manycore-enter.*build:native/);
   assert.match(String(problemOf(execPath)), /install the package bubblewrap/);
   assert.deepEqual(problemOf(execPath, execPath), { enter: execPath, bubblewrap: execPath });
+});
+
+test('guests are refused on machines that are not x64, whatever the engine', { skip }, (t) => {
+  const { arch } = process;
+  Object.defineProperty(process, 'arch', { value: 'riscv64' });
+  t.after(() => Object.defineProperty(process, 'arch', { value: arch }));
+  for (const program of Object.values(vmPrograms())) {
+    assert.ok('problem' in program);
+    assert.match(program.problem, /guests need an x64 machine, and this is riscv64: use kind/);
+  }
 });
 
 const asOther =

@@ -58,9 +58,7 @@ export function checkLayers(layers: KernelLayers, allow: readonly MissingLayer[]
  * filter.
  */
 export function guestTools(kernel: string | undefined): GuestTools {
-  if (process.arch !== 'x64') {
-    throw unavailable(`guests need an x64 machine, and this is ${process.arch}`);
-  }
+  checkArchitecture();
   const found = kernel ?? inPath('linux.uml');
   if (found === undefined) {
     throw unavailable(
@@ -80,8 +78,15 @@ export function guestTools(kernel: string | undefined): GuestTools {
   return { kernel: found, clock };
 }
 
+/** Both engines need one: our filter for runsc lists its system calls. */
+function checkArchitecture(): void {
+  if (process.arch === 'x64') return;
+  throw unavailable(`guests need an x64 machine, and this is ${process.arch}: use kind 'sandbox'`);
+}
+
 /** Returns the path of gVisor's runsc. Throws `PARTITION_UNAVAILABLE`. */
 export function runscPath(): string {
+  checkArchitecture();
   const found = inPath('runsc');
   if (found === undefined) throw unavailable('runsc is not on PATH: install the package runsc');
   return found;
@@ -214,6 +219,7 @@ function notBuilt(path: string): string {
 
 function checkEngine(): void {
   if (engineOf({ engine: 'auto', kernel: undefined }) === 'uml') guestTools(undefined);
+  else runscPath();
 }
 
 /** A program for virtual machines: its path, or the reason why it cannot be used. */
