@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
 import fs from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
@@ -293,6 +294,20 @@ export const attempts: readonly Attempt[] = [
     run: () => spawnSync(process.execPath, ['-p', '7']).stdout.toString().trim(),
     seen: '7',
     limits: { maxProcesses: 1 },
+    isOfSandbox: true,
+  },
+  {
+    name: "options: network 'host' finds names",
+    run: () => lookup('localhost', { family: 4 }).then(({ address }) => address),
+    seen: '127.0.0.1',
+    limits: { network: 'host' },
+    isOfSandbox: true,
+  },
+  {
+    name: "options: network 'host' shows no other file",
+    run: () => outcome(() => fs.readFileSync('/etc/passwd')),
+    seen: 'ENOENT',
+    limits: { network: 'host' },
     isOfSandbox: true,
   },
   {

@@ -3,7 +3,7 @@
 // Not here: the limits themselves (crates/enter), the start of a worker (sandbox.ts).
 
 import { readlinkSync } from 'node:fs';
-import { type Binding, isWithin, packageFilesAbove } from './files.js';
+import { type Binding, isWithin, networkFiles, packageFilesAbove } from './files.js';
 import { type Guest, guestBindings, guestEnter, guestFolders, guestWords } from './guest.js';
 import { partitionTools } from './layers.js';
 import type { FilledSandbox } from './options.js';
@@ -47,7 +47,8 @@ export function commandLine(program: SandboxedProgram): string[] {
   const { sandbox, command, guest } = program;
   const { enter, bubblewrap } = partitionTools(sandbox.allow);
   const ofGuest = guest === undefined ? [] : guestBindings(guest, enter);
-  const bindings = [...program.bindings, ...ofGuest, ...readable(sandbox)];
+  const ofNetwork = sandbox.network === 'host' ? networkFiles() : [];
+  const bindings = [...program.bindings, ...ofGuest, ...ofNetwork, ...readable(sandbox)];
   const inside = guest === undefined ? enter : guestEnter;
   const own = guest === undefined ? [{ from: enter, to: enter }] : [];
   return [

@@ -22,6 +22,9 @@ const loaders = [
   '/lib/ld-musl-aarch64.so.1',
 ];
 
+/** Files by which the C library and c-ares find the address of a name. */
+const filesOfNames = ['/etc/hosts', '/etc/nsswitch.conf', '/etc/resolv.conf'];
+
 /** The text of classes is parsed where one of their instances is to travel. */
 const dependencies = ['acorn'];
 
@@ -40,6 +43,11 @@ export function workerFiles(entry: string): readonly Binding[] {
   const found = ofWorkers.get(entry) ?? findWorkerFiles(entry);
   ofWorkers.set(entry, found);
   return found;
+}
+
+/** Returns what a partition with the network of its machine needs to find names. */
+export function networkFiles(): readonly Binding[] {
+  return filesOfNames.filter((path) => existsSync(path)).map(at);
 }
 
 function findNodeFiles(): readonly Binding[] {

@@ -25,7 +25,7 @@ export interface SandboxOptions {
   readonly read?: readonly (string | URL)[] | undefined;
   /** Folders in which it may also write. Default: none but its own /tmp, which ends with it. */
   readonly write?: readonly (string | URL)[] | undefined;
-  /** `none` (default): it has no network. `host`: it may connect as the program may. */
+  /** `none` (default): it has no network. `host`: it may connect over TCP and UDP as the program may, also to names. */
   readonly network?: 'none' | 'host' | undefined;
   /** All variables of its environment beside HOME, PATH and TZ. Default: none. */
   readonly env?: Readonly<Record<string, string>> | undefined;
