@@ -52,7 +52,7 @@ for (const { name, run, seen, limits } of attempts) {
 for (const wall of ['uml', 'gvisor'] as const) {
   test(`${wall}: each attempt has the answer of its table`, { skip: skipWall(wall) }, async (t) => {
     const before = outside();
-    const pool = wallPool(t, wall, { fileMb: 1, env: { GIVEN: 'x' } });
+    const pool = wallPool(t, wall, { fileMb: 1, env: { GIVEN: 'x', TZ: 'Asia/Tokyo' } });
     const calls = pool.with({ timeoutMs: 20_000 });
     for (const attempt of attempts) {
       if (attempt.isOfSandbox === true) continue;

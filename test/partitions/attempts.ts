@@ -284,6 +284,12 @@ export const attempts: readonly Attempt[] = [
     gvisor: /^CapInh 0 CapPrm 0 CapEff 0 CapBnd 0\b/,
   },
   {
+    name: 'options: TZ of env is its time zone',
+    run: () => new Intl.DateTimeFormat('en').resolvedOptions().timeZone,
+    seen: 'Asia/Tokyo',
+    limits: { env: { TZ: 'Asia/Tokyo' } },
+  },
+  {
     name: 'options: env is all of it',
     run: () => process.env['GIVEN'],
     seen: 'x',

@@ -81,12 +81,7 @@ export function limits({ sandbox, lastFd, hasInput }: SandboxedProgram): string[
 
 /** The environment of a partition. */
 export function variables({ env }: FilledSandbox): readonly string[] {
-  const all = {
-    ...env,
-    HOME: home,
-    PATH: '',
-    TZ: timeZone(),
-  };
+  const all = { TZ: env['TZ'] ?? timeZone(), ...env, HOME: home, PATH: '' };
   return [
     '--clearenv',
     ...Object.entries(all).flatMap(([name, value]) => ['--setenv', name, value]),

@@ -27,7 +27,7 @@ export interface SandboxOptions {
   readonly write?: readonly (string | URL)[] | undefined;
   /** `none` (default): it has no network. `host`: it may connect over TCP and UDP as the program may, also to names. */
   readonly network?: 'none' | 'host' | undefined;
-  /** All variables of its environment beside HOME, PATH and TZ. Default: none. */
+  /** All variables of its environment beside HOME and PATH; TZ is that of the program, unless it is given. Default: none. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Memory, files in /tmp included, in MiB. Default 256. */
   readonly memoryMb?: number | undefined;
@@ -66,7 +66,7 @@ export interface VmOptions {
   readonly read?: readonly (string | URL)[] | undefined;
   /** Folders in which it may also write. Default: none but its own /tmp, which ends with it. */
   readonly write?: readonly (string | URL)[] | undefined;
-  /** All variables of its environment beside HOME, PATH and TZ. Default: none. */
+  /** All variables of its environment beside HOME and PATH; TZ is that of the program, unless it is given. Default: none. */
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Size of each file that it writes, and of its /tmp, in MiB. Default 32. */
   readonly fileMb?: number | undefined;
@@ -173,6 +173,12 @@ function pathOf(name: string, given: unknown): string {
   return path;
 }
 
+/** Variables of the environment that no partition has otherwise. */
+const fixedVariables: ReadonlyMap<string, string> = new Map([
+  ['HOME', 'a partition has /tmp'],
+  ['PATH', 'a partition has no programs'],
+]);
+
 function variables(name: string, env: unknown = {}): Readonly<Record<string, string>> {
   if (typeof env !== 'object' || env === null) throw invalid(name, env, 'an object of texts');
   const read: Record<string, string> = {};
@@ -180,6 +186,8 @@ function variables(name: string, env: unknown = {}): Readonly<Record<string, str
     if (typeof value !== 'string' || value.includes('\0')) {
       throw invalid(`${name}.${key}`, value, 'a text without zeros');
     }
+    const fixed = fixedVariables.get(key);
+    if (fixed !== undefined) throw invalid(`${name}.${key}`, value, `left out: ${fixed}`);
     if (key === '' || /[=\0]/.test(key)) throw invalid(name, env, `without ${inWords(key)}`);
     read[key] = value;
   }
