@@ -26,11 +26,28 @@ function limitEvents(t: TestContext): unknown[] {
 }
 
 const ends: readonly {
+  /** The cause, where a limit has several. */
+  readonly name?: string;
   readonly limit: WorkerLimit;
   readonly run: () => unknown;
   readonly reason: RegExp;
   readonly limits?: Omit<SandboxOptions, 'kind'>;
+  readonly options?: PoolOptions;
 }[] = [
+  {
+    name: 'memory, by a heap of objects',
+    limit: 'memory',
+    run: () => fullHeap(),
+    reason: /^memory limit of 512 MiB \(memoryMb\)$/,
+    limits: { memoryMb: 512 },
+  },
+  {
+    name: 'memory, by the heap of the pool',
+    limit: 'memory',
+    run: () => fullHeap(),
+    reason: /^limit of 64 MiB for its heap \(maxHeapMb\)$/,
+    options: { maxHeapMb: 64 },
+  },
   {
     limit: 'memory',
     run: () => {
@@ -76,6 +93,11 @@ const ends: readonly {
   },
 ];
 
+function fullHeap(): never {
+  const all: object[] = [];
+  for (;;) all.push(new Array(1000).fill({}));
+}
+
 /** Sends a frame of this kind for its own call, and never ends. */
 function forged(kind: number): Promise<never> {
   forger().send(kind, 0, 0, Buffer.from([1]));
@@ -95,11 +117,11 @@ function tooManyProcesses(): Promise<never> {
 
 const quiet: PoolOptions = { onOutput: () => {}, graceMs: 50 };
 
-for (const { limit, run, reason, limits } of ends) {
-  test(`an end for the limit ${limit} is one event, and counted`, { skip }, async (t) => {
+for (const { limit, name = limit, run, reason, limits, options } of ends) {
+  test(`an end for the limit ${name} is one event, and counted`, { skip }, async (t) => {
     ownRuntime(t);
     const events = limitEvents(t);
-    const pool = sandboxPool(t, limits, quiet);
+    const pool = sandboxPool(t, limits, { ...quiet, ...options });
     await pool.warm();
     const [before] = pool.stats().workers;
     await assert.rejects(pool.run(run), (error) => codeOf(error) === 'WORKER_EXITED');
@@ -153,6 +175,17 @@ const others: readonly {
 }[] = [
   { name: 'a plain exit', run: () => process.exit(3) },
   { name: 'an uncaught error', run: () => setImmediate(() => JSON.parse('{')) && silence() },
+  {
+    name: 'an abort',
+    run: () => process.abort(),
+  },
+  {
+    name: 'an exit with the words of V8',
+    run: () => {
+      console.error('FATAL ERROR: JavaScript heap out of memory');
+      process.exit(3);
+    },
+  },
   { name: 'the end of its call', run: () => reportAndBlock(), isGivenUp: true },
   {
     name: 'the end of its call after processes were refused',

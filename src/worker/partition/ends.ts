@@ -3,13 +3,13 @@
 import { Socket } from 'node:net';
 import { type CodedError, hasCode } from '../../errors.js';
 import { messageOf, ownOf } from '../../lib/index.js';
-import { describeExit, isUnreadable } from '../parent/exit.js';
+import { describeExit, isCrash, isUnreadable } from '../parent/exit.js';
 import type { ReachedLimit, WorkerExit } from '../types.js';
 import { maxTasks } from './command-line.js';
 import { guestKernel, sandboxAround } from './guest.js';
 import { engineOf, guestTools, refusedByBubblewrap, unavailable } from './layers.js';
 import type { FilledPartition, FilledVm } from './options.js';
-import { printable } from './own-output.js';
+import { type CauseLine, printable } from './own-output.js';
 
 /** Exit code of `manycore-enter` for a step that failed. */
 const refusedExitCode = 125;
@@ -121,21 +121,25 @@ const passing =
 const guestIsOutOfMemory = 'manycore-enter: the guest is out of memory';
 
 /**
- * The limit of a kernel that has ended a partition. Memory ends by a kill. Tasks are refused, and what the code does
- * then is its own affair: they are the likely cause of an end that was no success. `status`: what `manycore-enter run`
- * wrote; `line`: the last on stderr.
+ * The limit that has ended a partition. Memory ends it by a kill, or by V8, whose heap is a part of it. Tasks are refused,
+ * which code may bear: they are the likely cause of an end that was no success. `status`: what `manycore-enter run`
+ * wrote; `maxHeapMb`: that of the pool's options, 0 without one.
  */
 export function limitOf(
   status: string,
   exitCode: number | null,
   partition: FilledPartition,
-  line: string,
+  cause: CauseLine,
+  maxHeapMb: number,
 ): ReachedLimit | undefined {
   if (exitCode === 0) return undefined;
   const words = status.split('\n');
-  const isOfGuest = partition.kind === 'vm' && line === guestIsOutOfMemory;
-  if (words.includes('memory') || isOfGuest) {
-    return { name: 'memory', reason: `memory limit of ${partition.memoryMb} MiB (memoryMb)` };
+  const isOfGuest = partition.kind === 'vm' && cause.text === guestIsOutOfMemory;
+  const ofMemory = `memory limit of ${partition.memoryMb} MiB (memoryMb)`;
+  if (words.includes('memory') || isOfGuest) return { name: 'memory', reason: ofMemory };
+  if (isCrash(exitCode) && cause.isHeapFull) {
+    const ofHeap = `limit of ${maxHeapMb} MiB for its heap (maxHeapMb)`;
+    return { name: 'memory', reason: maxHeapMb > 0 ? ofHeap : ofMemory };
   }
   if (!words.includes('tasks')) return undefined;
   const tasks = maxTasks(partition.kind === 'vm' ? sandboxAround(partition) : partition);

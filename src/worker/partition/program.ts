@@ -59,7 +59,7 @@ export async function runInPartition(
   try {
     const exitCode = await promise;
     const refusal = refusalOf(exitCode, cause.text);
-    const limit = limitOf(await status, exitCode, partition, cause.text);
+    const limit = limitOf(await status, exitCode, partition, cause, 0);
     if (partition.kind === 'vm' && input instanceof Socket && input.bytesRead === 0) {
       const exit = { exitCode, signal: null, error: refusal, limit, lastLine: cause.text };
       throw guestFailure(partition, exit, undefined).error; // it has not requested its input

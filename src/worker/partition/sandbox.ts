@@ -87,7 +87,7 @@ class SandboxHandle extends ChildHandle {
         void status.then((text) => {
           const ofKernel = this.#isUnwanted
             ? undefined
-            : limitOf(text, exitCode, partition, lastLine);
+            : limitOf(text, exitCode, partition, limit.cause, options.maxHeapMb);
           const reached = this.#excess ?? (refusal === undefined ? ofKernel : undefined);
           const ofGuest = hasPanicked && !this.#isUnwanted ? new Error(lastLine) : undefined;
           const error = reached === undefined ? (refusal ?? ofGuest) : new Error(reached.reason);
