@@ -133,6 +133,7 @@ function addSandbox(root: Command): void {
       wholeNumber,
     )
     .option('--file-mb <count>', 'size of its files in MiB (default: 64, vm: 32)', wholeNumber)
+    .option('--output-mb <count>', 'output that ends it, in MiB (default: 16)', wholeNumber)
     .addOption(
       new Option('--engine <which>', 'engine of vm (default: the first that is there)').choices([
         'auto',

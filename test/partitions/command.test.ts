@@ -33,7 +33,8 @@ function run(t: TestContext, text: string, flags: readonly string[], args: reado
   const file = join(folder(t), 'program.mjs');
   writeFileSync(file, text);
   const words = [command, 'sandbox', ...flags, '--', file, ...args];
-  const start = () => spawnSync(process.execPath, words, { encoding: 'utf8', input: 'typed' });
+  const options = { encoding: 'utf8', input: 'typed', maxBuffer: 2 ** 26 } as const;
+  const start = () => spawnSync(process.execPath, words, options);
   let ended = start();
   for (let more = 3; more > 0 && !hasOwnKernel && kernelFault.test(ended.stderr); more -= 1) {
     t.diagnostic("the fault of Debian's kernel (docs/design/partitions.md)");
@@ -227,6 +228,19 @@ test('a limit that ends it is named', { skip }, (t) => {
   assert.match(stderr, /the sandbox was ended: memory limit of 128 MiB/);
 });
 
+for (const [name, flags, skip] of ways) {
+  test(`${name}: more output than it may write ends it, by name`, { skip }, (t) => {
+    const text = `
+      import { writeSync } from 'node:fs';
+      for (;;) { try { writeSync(1, 'x'.repeat(2 ** 14)) } catch {} }
+    `;
+    const { status, stdout, stderr } = run(t, text, [...flags, '--output-mb', '1']);
+    assert.match(stderr, /was ended: it wrote more than 1 MiB of output \(outputMb\)/);
+    assert.ok(stdout.length > 2 ** 19 && stdout.length < 2 ** 21, `${stdout.length} bytes`);
+    assert.notEqual(status, 0);
+  });
+}
+
 test('a guest that does not start is no success', { skip: skipVm('uml') }, (t) => {
   const flags = ['--kind', 'vm', '--engine', 'uml', '--kernel', realpathSync('/bin/true')];
   const { status, stdout, stderr } = run(t, 'console.log("it ran")', flags);
@@ -238,6 +252,7 @@ test('a guest that does not start is no success', { skip: skipVm('uml') }, (t) =
 
 const wrong: readonly [flags: readonly string[], said: RegExp][] = [
   [['--memory-mb', '1'], /memoryMb is 1: .* \(OPTION_INVALID\)/],
+  [['--output-mb', '0'], /outputMb is 0: .* \(OPTION_INVALID\)/],
   [['--read', '/no/such/folder'], /read\[0\] .* \(OPTION_INVALID\)/],
   [['--env', 'NAME'], /--env is "NAME": it must be NAME=VALUE \(OPTION_INVALID\)/],
   [['--allow', 'all'], /allow\[0\] is "all"/],

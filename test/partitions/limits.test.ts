@@ -14,6 +14,7 @@ import {
 } from '../../src/public.js';
 import { linesOf, valuesOf } from '../observe/metrics/scrape.js';
 import { ownRuntime } from '../observe/runtime.js';
+import { waitFor } from '../support/index.js';
 import { codeOf, forger, sandboxPool, skip } from './support.js';
 
 /** Collects the events from now on. */
@@ -76,6 +77,16 @@ const ends: readonly {
     limits: { outputMb: 1 },
   },
   {
+    name: 'output, counted in bytes',
+    limit: 'output',
+    run: () => {
+      write(Buffer.from('\u20ac'.repeat(2 ** 19)));
+      return new Promise(() => {});
+    },
+    reason: /^it wrote more than 1 MiB of output \(outputMb\)$/,
+    limits: { outputMb: 1 },
+  },
+  {
     limit: 'result',
     run: () => Buffer.alloc(3 * 2 ** 20),
     reason: /^it sent a value of more than 2 MiB \(resultMb\): /,
@@ -96,6 +107,15 @@ const ends: readonly {
 function fullHeap(): never {
   const all: object[] = [];
   for (;;) all.push(new Array(1000).fill({}));
+}
+
+/** Writes it whole. */
+function write(bytes: Buffer): void {
+  for (let from = 0; from < bytes.length; ) {
+    try {
+      from += fs.writeSync(2, bytes, from);
+    } catch {} // the pipe is full
+  }
 }
 
 /** Sends a frame of this kind for its own call, and never ends. */
@@ -140,6 +160,18 @@ for (const { limit, name = limit, run, reason, limits, options } of ends) {
     assert.equal(events.length, 1);
   });
 }
+
+test('bytes that are no text count once', { skip }, async (t) => {
+  let chars = 0;
+  const onOutput = (text: string): void => {
+    chars += text.length;
+  };
+  const pool = sandboxPool(t, { outputMb: 1 }, { onOutput });
+  await pool.run(() => write(Buffer.alloc(2 ** 19, 0xff)));
+  await waitFor(() => chars === 2 ** 19);
+  assert.equal(await pool.run(() => 1), 1);
+  assert.equal(pool.stats().exitedWorkers, 0);
+});
 
 test('code that a partition sends as its result counts as data', { skip }, async (t) => {
   const events = limitEvents(t);

@@ -10,16 +10,16 @@ import { entryFile } from '../parent/entry-file.js';
 import { afterOutput, listenToOutput, type OutputListener } from '../parent/output.js';
 import { ChildHandle } from '../parent/process.js';
 import type { WorkerTicket } from '../protocol.js';
-import type { ReachedLimit, WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
+import type { WorkerExit, WorkerHandle, WorkerOptions } from '../types.js';
 import { firstChannelFd } from './command-line.js';
 import { limitOf, refusalOf, textOf } from './ends.js';
 import { workerFiles } from './files.js';
 import { unavailable } from './layers.js';
 import type { FilledPartition } from './options.js';
-import { CauseLine, passOn } from './own-output.js';
+import { OutputLimit } from './output-limit.js';
+import { passOn } from './own-output.js';
 import { partitionStart } from './start-line.js';
 
-const mib = 2 ** 20;
 /** Time in which `run` ends the partition and removes its groups, of which there may be three, in ms. */
 const killMs = 10_000;
 
@@ -49,52 +49,62 @@ export function startPartition(
   };
   const child = spawn(program, args, ownOf(spawnOptions));
   child.unref();
-  const handle = new SandboxHandle(child, ticket.workerId, options, partition);
+  const handle = new SandboxHandle(child, options.maxHeapMb, partition);
+  handle.follow(ticket.workerId, options.onOutput ?? passOn);
   void handle.exited.then(leave);
   return handle;
 }
 
 class SandboxHandle extends ChildHandle {
-  readonly exited: Promise<WorkerExit>;
-  #excess: ReachedLimit | undefined;
+  readonly #exit = defer<WorkerExit>();
+  readonly exited = this.#exit.promise;
+  readonly #process: ChildProcess;
+  readonly #maxHeapMb: number;
+  readonly #partition: FilledPartition;
+  readonly #output: OutputLimit;
   #isUnwanted = false;
   #killTimer: NodeJS.Timeout | undefined;
 
-  constructor(
-    child: ChildProcess,
-    worker: number,
-    options: WorkerOptions,
-    partition: FilledPartition,
-  ) {
+  constructor(child: ChildProcess, maxHeapMb: number, partition: FilledPartition) {
     super(child, firstChannelFd);
+    this.#process = child;
+    this.#maxHeapMb = maxHeapMb;
+    this.#partition = partition;
+    this.#output = new OutputLimit(partition.outputMb, () => this.kill());
+  }
+
+  /** Reads its output, and waits for its end. To be called once. `worker`: its number. */
+  follow(worker: number, onOutput: OutputListener): void {
+    const child = this.#process;
     const { stdout, stderr } = child; // without a descriptor left there are none
     const stdio: readonly unknown[] = Array.isArray(child.stdio) ? child.stdio : [];
     const status = textOf(stdio.at(-1));
-    const limit = new OutputLimit(partition.outputMb, () => this.#endFor(limit.reached));
-    const listener = limit.around(options.onOutput ?? passOn);
+    const listener = this.#output.around([stdout, stderr], onOutput);
     const output = listenToOutput(stdout ?? null, stderr ?? null, worker, listener);
-    const { promise, resolve } = defer<WorkerExit>();
-    this.exited = promise;
     child.once('error', (error) => {
-      if (child.pid !== undefined) return;
-      resolve({ exitCode: null, signal: null, error });
+      if (child.pid === undefined) this.#exit.resolve({ exitCode: null, signal: null, error });
     });
     child.once('exit', (exitCode, signal) => {
       clearTimeout(this.#killTimer);
       afterOutput(output, () => {
-        const { text: lastLine, hasPanicked } = limit.cause;
-        const refusal = refusalOf(exitCode, lastLine);
-        void status.then((text) => {
-          const ofKernel = this.#isUnwanted
-            ? undefined
-            : limitOf(text, exitCode, partition, limit.cause, options.maxHeapMb);
-          const reached = this.#excess ?? (refusal === undefined ? ofKernel : undefined);
-          const ofGuest = hasPanicked && !this.#isUnwanted ? new Error(lastLine) : undefined;
-          const error = reached === undefined ? (refusal ?? ofGuest) : new Error(reached.reason);
-          resolve({ exitCode, signal, error, limit: reached, lastLine });
-        });
+        void status.then((text) => this.#exit.resolve(this.#explain(exitCode, signal, text)));
       });
     });
+  }
+
+  /** Returns its end with the reason. `status`: what `manycore-enter run` has written. */
+  #explain(exitCode: number | null, signal: NodeJS.Signals | null, status: string): WorkerExit {
+    const { cause, reached } = this.#output;
+    const { text: lastLine, hasPanicked } = cause;
+    const refusal = refusalOf(exitCode, lastLine);
+    const isOwnEnd = refusal === undefined && !this.#isUnwanted;
+    const ofKernel = isOwnEnd
+      ? limitOf(status, exitCode, this.#partition, cause, this.#maxHeapMb)
+      : undefined;
+    const limit = reached ?? ofKernel;
+    const ofGuest = hasPanicked && !this.#isUnwanted ? new Error(lastLine) : undefined;
+    const error = limit === undefined ? (refusal ?? ofGuest) : new Error(limit.reason);
+    return { exitCode, signal, error, limit, lastLine };
   }
 
   override terminate(): void {
@@ -102,44 +112,10 @@ class SandboxHandle extends ChildHandle {
     super.terminate();
   }
 
-  /** Only the process outside can remove the groups: it is asked first, and does not wait for anything. */
+  /** Sends SIGTERM first: the process outside ends all others, and then removes the groups, which no other can. */
   override kill(): void {
     this.terminate();
     this.#killTimer ??= setTimeout(() => super.kill(), killMs);
     this.#killTimer.unref();
-  }
-
-  #endFor(reached: ReachedLimit): void {
-    this.#excess ??= reached;
-    this.kill();
-  }
-}
-
-/** Counts the output of a partition, and keeps the line that says why it has ended. */
-class OutputLimit {
-  readonly #limitMb: number;
-  readonly #onExcess: () => void;
-  #count = 0;
-  readonly cause = new CauseLine();
-
-  constructor(limitMb: number, onExcess: () => void) {
-    this.#limitMb = limitMb;
-    this.#onExcess = onExcess;
-  }
-
-  get reached(): ReachedLimit {
-    const reason = `it wrote more than ${this.#limitMb} MiB of output (outputMb)`;
-    return { name: 'output', reason };
-  }
-
-  around(listener: OutputListener): OutputListener {
-    return (text, from) => {
-      const before = this.#count;
-      this.#count += text.length;
-      if (before > this.#limitMb * mib) return;
-      if (from.stream === 'stderr') this.cause.add(text);
-      listener(text, from);
-      if (this.#count > this.#limitMb * mib) this.#onExcess();
-    };
   }
 }

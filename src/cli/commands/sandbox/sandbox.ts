@@ -17,7 +17,7 @@ import { programFile } from '../run/run.js';
 export interface SandboxFlags
   extends Pick<
       SandboxOptions,
-      'network' | 'memoryMb' | 'maxProcesses' | 'cpuPercent' | 'fileMb' | 'allow'
+      'network' | 'memoryMb' | 'maxProcesses' | 'cpuPercent' | 'fileMb' | 'outputMb' | 'allow'
     >,
     Pick<VmOptions, 'engine' | 'core'> {
   readonly kind?: 'sandbox' | 'vm';
