@@ -129,7 +129,7 @@ function addSandbox(root: Command): void {
     .option('--cpu-percent <count>', 'percent of one core (default: 100; not with vm)', wholeNumber)
     .option(
       '--max-processes <count>',
-      'processes that it may start (default: 0; not with vm)',
+      'processes of 64 threads for which it has room (default: 0, none; not with vm)',
       wholeNumber,
     )
     .option('--file-mb <count>', 'size of its files in MiB (default: 64, vm: 32)', wholeNumber)

@@ -235,14 +235,14 @@ test('partitions are a tree below their pool, with their limits', () => {
   const shown = lines.map((line) => textOf(line).trimEnd());
   const at = shown.indexOf('Partitions of pool 1');
   assert.deepEqual(shown.slice(at + 1, at + 11), [
-    '  PROCESS           PID   CPU    OF  MEM    OF  PROCESSES',
+    '  PROCESS           PID   CPU    OF  MEM    OF  MAX THREADS',
     '  pool 1              1     -          -',
-    '  |- sandbox 1       20  100%  150%  85M  256M        1+3',
+    '  |- sandbox 1       20  100%  150%  85M  256M          256',
     '  |  `- node         23   50%        40M',
     '  |     |- a?b       24   50%        40M',
     '  |     |  `- node   25   50%        40M',
     '  |     `- node      26   50%        40M',
-    '  `- sandbox 2       30  100%  150%  85M  256M        1+3',
+    '  `- sandbox 2       30  100%  150%  85M  256M          256',
     '     |- node         33   50%        40M',
     '     `- node         34   50%        40M',
   ]);

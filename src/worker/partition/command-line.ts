@@ -37,8 +37,8 @@ export function heapMb({ memoryMb }: FilledSandbox): number {
   return Math.floor(memoryMb * heapShare);
 }
 
-/** The limit of processes and threads in a sandbox. */
-export function maxTasks({ maxProcesses }: FilledSandbox): number {
+/** The limit of processes and threads in a sandbox: a process counts by its threads. */
+export function maxTasks({ maxProcesses }: Pick<FilledSandbox, 'maxProcesses'>): number {
   return threadsPerProcess * (1 + maxProcesses);
 }
 

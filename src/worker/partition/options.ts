@@ -31,7 +31,10 @@ export interface SandboxOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Memory, files in /tmp included, in MiB. Default 256. */
   readonly memoryMb?: number | undefined;
-  /** Processes that its code may start. Default 0. */
+  /**
+   * 0 (default): its code starts no process. A number: it may, with 64 threads for each and 64 for itself. The limit is
+   * that of all threads, so that many small processes are possible, too.
+   */
   readonly maxProcesses?: number | undefined;
   /** Processor time, in percent of one core. Default 100. */
   readonly cpuPercent?: number | undefined;

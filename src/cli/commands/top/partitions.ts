@@ -1,5 +1,5 @@
 // The partitions of a pool as a tree: the process of the pool, below it each partition with its limits, and in it the
-// processes of its code. All numbers are measured from outside: nothing that the code says counts.
+// processes of its code. All numbers are measured from outside, and none comes from the code.
 
 import {
   bytesText,
@@ -10,6 +10,7 @@ import {
   type ThreadView,
   type WorkerView,
 } from '../../../observe/index.js';
+import { maxTasks } from '../../../worker/index.js';
 import { type Column, type Line, tableLines } from './table.js';
 
 interface Row {
@@ -38,8 +39,8 @@ const columns: readonly Column<Row>[] = [
   },
   { head: 'of', text: ({ limits }) => (limits ? bytesText(limits.memoryBytes) : '') },
   {
-    head: 'processes',
-    text: ({ limits }) => (limits ? `1+${limits.maxProcesses}` : ''),
+    head: 'max threads',
+    text: ({ limits }) => (limits ? String(maxTasks(limits)) : ''),
     spare: 0,
   },
 ];
