@@ -62,6 +62,7 @@ export { maxTasks } from './partition/command-line.js';
 export { sandboxAround } from './partition/guest.js';
 export {
   engineOf,
+  type PartitionLayer,
   partitionLayers,
   partitionProblem,
   type VmProgram,

@@ -8,11 +8,13 @@ import {
   debuggingFinding,
   descriptorsFinding,
   memoryFinding,
+  partitionFindings,
   poolSizeFinding,
   traceFinding,
 } from '../../src/cli/commands/doctor/doctor-machine.js';
 import { groupsOf } from '../../src/cli/commands/doctor/doctor-quota.js';
 import { missingTraceRights } from '../../src/proc/index.js';
+import { partitionLayers, vmPrograms } from '../../src/worker/index.js';
 import { unwell } from './findings.js';
 
 const MiB = 1024 ** 2;
@@ -116,4 +118,39 @@ test('the groups of a process lead up to the mount, in version 1 and 2, also in 
   assert.deepEqual(groupsOf('0::/docker/x\n', v2), ['/sys/fs/cgroup']);
   assert.deepEqual(groupsOf('0::/docker/x/y\n', v2), ['/sys/fs/cgroup/y', '/sys/fs/cgroup']);
   assert.deepEqual(groupsOf('nonsense', 'more nonsense'), []);
+});
+
+test('each layer of a sandbox and each program of a virtual machine has a line', () => {
+  const layers = [
+    { what: 'bubblewrap', problem: undefined, detail: '/usr/bin/bwrap' },
+    { what: 'Landlock', problem: 'this kernel has none', detail: 'version 0' },
+  ];
+  const programs = {
+    kernel: { path: '/usr/bin/linux.uml' },
+    runsc: { problem: 'it is not there' },
+  };
+  assert.deepEqual(partitionFindings(layers, programs), [
+    { what: 'sandbox: bubblewrap', state: 'ok', detail: '/usr/bin/bwrap' },
+    { what: 'sandbox: Landlock', state: 'info', detail: 'this kernel has none' },
+    { what: 'vm: kernel', state: 'ok', detail: '/usr/bin/linux.uml' },
+    { what: 'vm: runsc', state: 'info', detail: 'it is not there' },
+  ]);
+  assert.deepEqual(partitionFindings([], programs), []);
+});
+
+test('a program of partitions that is missing is named with its package', {
+  skip: process.platform !== 'linux' && 'partitions need Linux',
+}, (t) => {
+  const path = process.env['PATH'];
+  process.env['PATH'] = '/nowhere';
+  t.after(() => {
+    process.env['PATH'] = path;
+  });
+  const findings = partitionFindings(partitionLayers(), vmPrograms());
+  assert.deepEqual(unwell(findings), []); // a program that needs no partition is well
+  const details = new Map(findings.map(({ what, detail }) => [what, detail]));
+  assert.match(details.get('sandbox: bubblewrap') ?? '', /install the package bubblewrap$/);
+  assert.match(details.get('vm: runsc') ?? '', /install the package runsc$/);
+  const kernel = process.arch === 'x64' ? /install the package user-mode-linux/ : /x64 machine/;
+  assert.match(details.get('vm: kernel') ?? '', kernel);
 });

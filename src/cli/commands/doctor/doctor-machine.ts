@@ -1,5 +1,5 @@
 // Findings about this machine: cores, and quotas that Node does not see; descriptors; sizes of thread pools
-// in the environment; rights of `manycore trace`. Each value comes from a file of the kernel; a missing file
+// in the environment; rights of `manycore trace`; parts of partitions. Each value comes from a file of the kernel; a missing file
 // leaves its line out.
 
 import { accessSync, constants, statfsSync } from 'node:fs';
@@ -11,7 +11,9 @@ import { hasOuterPids } from '../../../syscalls/index.js';
 import {
   type GrantedCores,
   grantedCores,
+  type PartitionLayer,
   partitionLayers,
+  type VmProgram,
   vmPrograms,
 } from '../../../worker/index.js';
 import { counted, type Finding } from './doctor-report.js';
@@ -28,7 +30,7 @@ export function machineFindings(): Finding[] {
     ...memoryFinding(process.constrainedMemory() ?? 0, getHeapStatistics().heap_size_limit),
     ...traceFinding(rightsHere()),
     ...debuggingFinding(textOf('/proc/sys/kernel/yama/ptrace_scope')),
-    ...sandboxes(),
+    ...partitionFindings(partitionLayers(), vmPrograms()),
   ];
 }
 
@@ -217,24 +219,25 @@ function isReadable(path: string): boolean {
   }
 }
 
-/** The programs of workers with `kind: 'vm'`; one of them is enough. */
-function virtualMachines(): Finding[] {
-  return Object.entries(vmPrograms()).map(([name, found]): Finding => {
-    const what = `vm: ${name}`;
-    return 'path' in found
-      ? { what, state: 'ok', detail: found.path }
-      : { what, state: 'info', detail: found.problem };
-  });
+/**
+ * The layers of sandboxes, then the programs of workers with `kind: 'vm'`, of which one is enough. Nothing is wrong
+ * without them: most programs need none. Empty on systems without any layer.
+ */
+export function partitionFindings(
+  layers: readonly PartitionLayer[],
+  programs: Readonly<Record<string, VmProgram>>,
+): Finding[] {
+  if (layers.length === 0) return [];
+  return [
+    ...layers.map(({ what, problem, detail }) => found(`sandbox: ${what}`, problem, detail)),
+    ...Object.entries(programs).map(([name, program]) =>
+      'path' in program
+        ? found(`vm: ${name}`, undefined, program.path)
+        : found(`vm: ${name}`, program.problem, ''),
+    ),
+  ];
 }
 
-/** The layers of sandboxes. Who needs none has no problem without them. */
-function sandboxes(): Finding[] {
-  const layers = partitionLayers().map(
-    ({ what, problem, detail }): Finding => ({
-      what: `sandbox: ${what}`,
-      state: problem === undefined ? 'ok' : 'info',
-      detail: problem ?? detail,
-    }),
-  );
-  return layers.length === 0 ? [] : [...layers, ...virtualMachines()];
+function found(what: string, problem: string | undefined, detail: string): Finding {
+  return { what, state: problem === undefined ? 'ok' : 'info', detail: problem ?? detail };
 }
