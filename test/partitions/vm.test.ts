@@ -233,6 +233,34 @@ for (const engine of engines) {
       },
     );
   });
+
+  test(`${engine}: a spare guest that is killed or used is replaced`, {
+    skip: skipVm(engine),
+  }, async (t) => {
+    const options = { size: { min: 0, max: 3 }, maxTasksPerWorker: 1, minSpareWorkers: 1 };
+    const pool = vmPool(t, { engine }, { ...options, graceMs: 50, startRetryMs: 0 });
+    const spares = (): number[] =>
+      pool
+        .stats()
+        .workers.filter(({ state, tasksInFlight }) => state === 'ready' && tasksInFlight === 0)
+        .flatMap(({ pid }) => pid ?? []);
+    const next = async (known: readonly number[]): Promise<number> => {
+      await waitFor(() => spares().some((pid) => !known.includes(pid)));
+      return spares().find((pid) => !known.includes(pid)) ?? 0;
+    };
+    const given = new AbortController();
+    const work = pool.with({ signal: given.signal }).run(() => new Promise(() => {}));
+    const first = await next([]);
+    killOne(readTree(first)[1] ?? 0, 'SIGKILL'); // bubblewrap, and so all of it
+    const second = await next([first]);
+    assert.equal(await pool.run(() => 1), 1);
+    await next([first, second]);
+    assert.equal(pool.stats().runningTasks, 1);
+    given.abort();
+    await assert.rejects(work);
+    await pool.destroy();
+    await waitFor(() => guestProcesses().length === 0);
+  });
 }
 
 test('guests on cores of their own compute at once', { skip: skipVm('uml') }, async (t) => {
