@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import fs from 'node:fs';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { metricsText } from '../../src/observe/metrics/public.js';
 import {
@@ -15,7 +16,7 @@ import {
 import { linesOf, valuesOf } from '../observe/metrics/scrape.js';
 import { ownRuntime } from '../observe/runtime.js';
 import { waitFor } from '../support/index.js';
-import { codeOf, forger, sandboxPool, skip } from './support.js';
+import { codeOf, forger, groups, sandboxPool, skip } from './support.js';
 
 /** Collects the events from now on. */
 function limitEvents(t: TestContext): unknown[] {
@@ -261,4 +262,39 @@ for (const { name, run, isGivenUp, limits } of others) {
     assert.deepEqual(events, []);
     assert.ok(Object.values(pool.stats().overLimit ?? { none: 1 }).every((count) => count === 0));
   });
+}
+
+test('code that computes is halted when it has used its processor time', { skip }, async (t) => {
+  const pool = sandboxPool(t, { cpuPercent: 20 }, quiet);
+  await pool.warm();
+  const given = new AbortController();
+  const work = pool.with({ signal: given.signal }).run(() => {
+    for (;;);
+  });
+  await waitFor(() => throttledPeriods() > 0);
+  given.abort();
+  await assert.rejects(work);
+});
+
+test('code that computes on one core is not halted where it may use more', { skip }, async (t) => {
+  const pool = sandboxPool(t, { cpuPercent: 10_000 }, quiet);
+  await pool.run(() => {
+    const end = performance.now() + 300;
+    while (performance.now() < end);
+  });
+  assert.equal(
+    groups().some((folder) => fs.existsSync(join(folder, 'cpu.stat'))),
+    true,
+  );
+  assert.equal(throttledPeriods(), 0);
+});
+
+/** Periods in which the kernel has halted a partition of this program. */
+function throttledPeriods(): number {
+  const counts = groups().map((folder) => {
+    const path = join(folder, 'cpu.stat');
+    const text = fs.existsSync(path) ? fs.readFileSync(path, 'utf8') : '';
+    return Number(/^nr_throttled (\d+)$/m.exec(text)?.[1] ?? 0);
+  });
+  return Math.max(0, ...counts);
 }
