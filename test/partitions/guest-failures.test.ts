@@ -3,14 +3,21 @@
 import assert from 'node:assert/strict';
 import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, totalmem } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { hasCode } from '../../src/errors.js';
 import { readTree } from '../../src/proc/index.js';
 import { Pool, type PoolOptions, type VmOptions } from '../../src/public.js';
 import { vmPrograms } from '../../src/worker/index.js';
 import { waitFor } from '../support/index.js';
-import { type Engine, guestProcesses, sandboxProcesses, skipVm, vmPool } from './support.js';
+import {
+  type Engine,
+  groups,
+  guestProcesses,
+  sandboxProcesses,
+  skipVm,
+  vmPool,
+} from './support.js';
 
 function folder(t: TestContext): string {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'manycore-vm-')));
@@ -122,13 +129,17 @@ for (const { name, message, cause, ...given } of cases) {
   });
 }
 
-test('a runsc that fails is refused with its own words', { skip: skipVm('gvisor') }, async (t) => {
-  const runsc = program(t, script('console.error("it is broken"); process.exit(128)'), 'runsc');
+/** Makes a program with this text the runsc of PATH. */
+function useRunsc(t: TestContext, text: string): void {
   const path = process.env['PATH'];
-  process.env['PATH'] = `${join(runsc, '..')}:${path}`;
+  process.env['PATH'] = `${dirname(program(t, script(text), 'runsc'))}:${path}`;
   t.after(() => {
     process.env['PATH'] = path;
   });
+}
+
+test('a runsc that fails is refused with its own words', { skip: skipVm('gvisor') }, async (t) => {
+  useRunsc(t, 'console.error("it is broken"); process.exit(128)');
   const { message, cause, startedWorkers } = await failureOf(t, { engine: 'gvisor' });
   assert.match(message, /a guest on gVisor did not start: runsc ended with exit code 128/);
   assert.match(message, /check the package runsc, or use engine 'uml'/);
@@ -136,16 +147,34 @@ test('a runsc that fails is refused with its own words', { skip: skipVm('gvisor'
   assert.ok(startedWorkers <= maxStarts, `${startedWorkers} starts`);
 });
 
-test('a kernel that never answers is ended at the limit, and nothing is left', {
-  skip: skipVm('uml'),
-}, async (t) => {
-  const kernel = program(t, script('console.error("it begins"); setInterval(() => {}, 1000)'));
-  const times = { startTimeoutMs: 500, startRetryMs: 0 };
-  const { message, cause } = await failureOf(t, { engine: 'uml', kernel }, times);
-  assert.match(message, /not ready after 500 ms: raise startTimeoutMs, or name another kernel/);
-  assert.equal(cause, 'it begins');
-  await waitFor(() => guestProcesses().length === 0 && sandboxProcesses().length === 0);
-});
+function useSilentRunsc(t: TestContext): object {
+  useRunsc(t, silent);
+  return {};
+}
+
+const silent = 'console.error("it begins"); setInterval(() => {}, 1000)';
+const unanswering: readonly (readonly [
+  what: string,
+  engine: Engine,
+  use: (t: TestContext) => Omit<VmOptions, 'kind'>,
+  wayOut: RegExp,
+])[] = [
+  ['kernel', 'uml', (t) => ({ kernel: program(t, script(silent)) }), /or name another kernel/],
+  ['runsc', 'gvisor', useSilentRunsc, /or check the package runsc/],
+];
+for (const [what, engine, use, wayOut] of unanswering) {
+  test(`a ${what} that never answers is ended at the limit, and nothing is left`, {
+    skip: skipVm(engine),
+  }, async (t) => {
+    const times = { startTimeoutMs: 2000, startRetryMs: 0 };
+    const { message, cause } = await failureOf(t, { engine, ...use(t) }, times);
+    assert.match(message, /not ready after 2000 ms: raise startTimeoutMs, /);
+    assert.match(message, wayOut);
+    assert.equal(cause, 'it begins');
+    await waitFor(() => guestProcesses().length === 0 && sandboxProcesses().length === 0);
+    await waitFor(() => groups().length === 0);
+  });
+}
 
 for (const engine of ['uml', 'gvisor'] satisfies Engine[]) {
   test(`${engine}: a guest of the least memory starts`, { skip: skipVm(engine) }, async (t) => {
