@@ -40,7 +40,7 @@ function outside(): unknown {
 }
 
 for (const { name, run, seen, limits } of attempts) {
-  test(name, { skip }, async (t) => {
+  test(`a sandbox has the answer of its table: ${name}`, { skip }, async (t) => {
     const before = outside();
     const pool = sandboxPool(t, limits);
     assert.deepEqual(await pool.run(run), seen);

@@ -1,5 +1,5 @@
 // Attempts of hostile code, with what each kind of partition answers. Sent into partitions (attempts.test.ts).
-// Not here: attempts by raw system calls (raw-attempts.ts), ends of partitions (ends.test.ts).
+// Not here: attempts by raw system calls (raw.test.ts), ends of partitions (ends.test.ts).
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -1,5 +1,6 @@
 // Folders that a partition may read or write: nothing around them is seen, and only plain files and folders stay in
-// them when it is gone. Links, which the program may follow, and files with the rights of their owner do not.
+// them when it is gone. Links, which the program may follow, and files with the rights of their owner do not. Each
+// attempt has the layer of a sandbox that refuses it.
 
 import assert from 'node:assert/strict';
 import fs, { lstatSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -21,32 +22,32 @@ for (const wall of walls) {
     const seen = await pool.run(
       async (from, to) => ({
         read: fs.readFileSync(`${from}/file`, 'utf8'),
-        changed: await outcome(() => fs.appendFileSync(`${from}/file`, 'x')),
-        made: await outcome(() => fs.writeFileSync(`${from}/new`, 'x')),
-        removed: await outcome(() => fs.unlinkSync(`${from}/file`)),
+        'mounts: changed': await outcome(() => fs.appendFileSync(`${from}/file`, 'x')),
+        'mounts: made': await outcome(() => fs.writeFileSync(`${from}/new`, 'x')),
+        'mounts: removed': await outcome(() => fs.unlinkSync(`${from}/file`)),
         written: await outcome(() => fs.writeFileSync(`${to}/new`, 'x')),
-        followed: await outcome(() => fs.readFileSync(`${to}/out/key`)),
-        followedFromRead: await outcome(() => fs.readFileSync(`${from}/out/key`)),
-        throughLink: await outcome(() => fs.writeFileSync(`${to}/out/new`, 'x')),
+        'mounts: followed': await outcome(() => fs.readFileSync(`${to}/out/key`)),
+        'mounts: followed from read': await outcome(() => fs.readFileSync(`${from}/out/key`)),
+        'mounts: through a link': await outcome(() => fs.writeFileSync(`${to}/out/new`, 'x')),
         above: await outcome(() => fs.readdirSync(`${to}/..`).length),
-        moved: await outcome(() => fs.renameSync(`${to}/new`, `${from}/moved`)),
-        aside: await outcome(() => fs.renameSync(`${to}/new`, `${to}/../${'aside'}`)),
+        'mounts: moved': await outcome(() => fs.renameSync(`${to}/new`, `${from}/moved`)),
+        'mounts: aside': await outcome(() => fs.renameSync(`${to}/new`, `${to}/../${'aside'}`)),
       }),
       read,
       write,
     );
     assert.deepEqual(seen, {
       read: 'given',
-      changed: 'EROFS',
-      made: 'EROFS',
-      removed: 'EROFS',
+      'mounts: changed': 'EROFS',
+      'mounts: made': 'EROFS',
+      'mounts: removed': 'EROFS',
       written: 'done',
-      followed: 'ENOENT',
-      followedFromRead: 'ENOENT',
-      throughLink: 'ENOENT',
+      'mounts: followed': 'ENOENT',
+      'mounts: followed from read': 'ENOENT',
+      'mounts: through a link': 'ENOENT',
       above: 'done',
-      moved: 'EXDEV',
-      aside: 'EXDEV',
+      'mounts: moved': 'EXDEV',
+      'mounts: aside': 'EXDEV',
     });
     await assertWell(pool);
     assert.deepEqual(readdirSync(read).sort(), ['file', 'out']);
@@ -64,8 +65,8 @@ for (const wall of walls) {
     const codes = await pool.run(async (to) => {
       fs.writeFileSync(`${to}/plain`, 'x');
       return {
-        link: await outcome(() => fs.symlinkSync('/etc/passwd', `${to}/link`)),
-        hardLink: await outcome(() => fs.linkSync(`${to}/plain`, `${to}/hard-link`)),
+        'seccomp: link': await outcome(() => fs.symlinkSync('/etc/passwd', `${to}/link`)),
+        'seccomp: hard link': await outcome(() => fs.linkSync(`${to}/plain`, `${to}/hard-link`)),
         // The answers to these may be those of the kernel inside: what counts is the mode outside.
         mode: await outcome(() => fs.chmodSync(`${to}/plain`, 0o6777)).then(() => 'tried'),
         made: await outcome(() => fs.closeSync(fs.openSync(`${to}/made`, 'w', 0o6777))).then(
@@ -80,8 +81,8 @@ for (const wall of walls) {
       };
     }, write);
     assert.deepEqual(codes, {
-      link: 'EPERM',
-      hardLink: 'EPERM',
+      'seccomp: link': 'EPERM',
+      'seccomp: hard link': 'EPERM',
       ...{ mode: 'tried', made: 'tried', folder: 'tried', own: 'tried', socket: 'tried' },
     });
     await assertWell(pool);

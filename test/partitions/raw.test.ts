@@ -160,8 +160,15 @@ function perfEvent(): Buffer {
   return made;
 }
 
+/** The layer of a partition that answers system calls. */
+const layers: Readonly<Record<Wall, string>> = {
+  sandbox: 'seccomp',
+  uml: 'the kernel of the guest',
+  gvisor: 'the kernel of gVisor',
+};
+
 for (const wall of walls) {
-  test(`${wall}: each system call is refused, or stays inside`, {
+  test(`${wall}: ${layers[wall]} refuses each system call, or it stays inside`, {
     skip: skipWall(wall) || skipRaw,
   }, async (t) => {
     const pool = wallPool(t, wall, { read: [attackAddon()] });
@@ -169,7 +176,7 @@ for (const wall of walls) {
     for (const attempt of attempts) {
       const seen = await calls.run((run, open, addon) => run(open(addon)), ...sent(attempt.run));
       const expected = attempt[wall] ?? 'EPERM';
-      if (expected !== 'any') assert.equal(seen, expected, attempt.name);
+      if (expected !== 'any') assert.equal(seen, expected, `${layers[wall]}: ${attempt.name}`);
     }
     assert.equal(pool.stats().exitedWorkers, 0);
     await assertWell(pool);
@@ -189,7 +196,7 @@ const more: readonly (readonly [Omit<SandboxOptions, 'kind'>, readonly string[]]
 ];
 for (const [limits, names] of more) {
   const options = Object.keys(limits).join() || 'no options';
-  test(`with ${options}: a sandbox refuses each system call that is not in its list`, {
+  test(`with ${options}: seccomp refuses each system call that is not in its list`, {
     skip: skip || skipRaw,
   }, async (t) => {
     const pool = sandboxPool(t, { read: [attackAddon()], ...limits });
@@ -228,7 +235,7 @@ for (const [limits, names] of more) {
   });
 }
 
-test('a sandbox refuses arguments of calls that it allows', {
+test('seccomp refuses arguments of calls that it allows', {
   skip: skip || skipRaw,
 }, async (t) => {
   const pool = sandboxPool(t, { read: [attackAddon()] });
@@ -257,7 +264,7 @@ test('a sandbox refuses arguments of calls that it allows', {
   await assertWell(pool);
 });
 
-test('a sandbox ends for a call by the gate of 32-bit programs', {
+test('seccomp ends a sandbox for a call by the gate of 32-bit programs', {
   skip: skip || skipRaw || (process.arch !== 'x64' && 'this processor has none'),
 }, async (t) => {
   const pool = sandboxPool(t, { read: [attackAddon()] });
@@ -314,7 +321,7 @@ async function endOf(
 }
 
 for (const wall of walls) {
-  test(`${wall}: processes that start processes`, {
+  test(`${wall}: the control group ends processes that start processes`, {
     skip: skipWall(wall) || skipRaw,
   }, async (t: TestContext) => {
     const { limits, full, bomb, bombMs } = bombs[wall];
@@ -335,7 +342,9 @@ for (const wall of walls) {
   });
 }
 
-test('a sandbox without processes starts none', { skip: skip || skipRaw }, async (t) => {
+test('seccomp refuses all processes of a sandbox without maxProcesses', {
+  skip: skip || skipRaw,
+}, async (t) => {
   const pool = sandboxPool(t, { read: [attackAddon()] });
   const attempt = ({ raw }: Calls): number[] => [raw.bomb(), raw.fill()];
   assert.deepEqual(

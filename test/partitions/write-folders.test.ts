@@ -32,7 +32,7 @@ const programs: readonly [name: string, kind: string, path: string, skip: string
   ['linux.uml', 'vm', 'path' in kernel ? kernel.path : '', skipVm('uml')],
 ];
 for (const [name, kind, path, skip] of programs) {
-  test(`a ${kind} may not write in the folder of ${name}, nor where a link leads to it`, {
+  test(`the options of a ${kind} may not name the folder of ${name} in write, nor where a link leads to it`, {
     skip,
   }, (t) => {
     const [own, away, links] = [folder(t), folder(t), folder(t)];
