@@ -71,8 +71,8 @@ export function sandboxed<A extends unknown[], R>(
 
 /**
  * Runs `source`, an expression or the body of an async function, in a sandbox or virtual machine that is used for
- * nothing else, and resolves with its result, which is data. Rejects with what it throws, and as `Pool.run`; `timeoutMs` is 5 s by
- * default. Throws `OPTION_INVALID`, `PARTITION_UNAVAILABLE`.
+ * nothing else, and resolves with its result, which is data. Rejects with what it throws, and as `Pool.run`;
+ * `timeoutMs` is 5 s by default. Throws `OPTION_INVALID`, `PARTITION_UNAVAILABLE`.
  */
 export async function runSource(source: string, options: SourceOptions = {}): Promise<unknown> {
   if (typeof source !== 'string') throw invalid('source', source, 'a text');

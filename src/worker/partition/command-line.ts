@@ -128,8 +128,8 @@ function rights(sandbox: FilledSandbox, bindings: readonly Binding[]): string[] 
 }
 
 /**
- * Binds what may be read beside own files: the paths of the options, and the files that say how modules in them are
- * written. Nothing below a folder of `write`, which shows it already: a link that a partition has left there would be
+ * Binds what may be read beside own files: the paths of the options, and the `package.json` files above them.
+ * Nothing below a folder of `write`, which shows it already: a link that a partition has left there would be
  * followed when the next one starts.
  */
 export function readable({ read, write }: FilledSandbox): Binding[] {

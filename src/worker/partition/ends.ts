@@ -121,9 +121,9 @@ const passing =
 const guestIsOutOfMemory = 'manycore-enter: the guest is out of memory';
 
 /**
- * The limit that has ended a partition. Memory ends it by a kill, or by V8, whose heap is a part of it. Tasks are refused,
- * which code may bear: they are the likely cause of an end that was no success. `status`: what `manycore-enter run`
- * wrote; `maxHeapMb`: that of the pool's options, 0 without one.
+ * The limit that has ended a partition. Memory ends it by a kill, or by V8, whose heap is a part of it. Tasks are
+ * refused, which code may handle: they are the likely cause of an end that was no success. `status`: what
+ * `manycore-enter run` wrote; `maxHeapMb`: that of the pool's options, 0 without one.
  */
 export function limitOf(
   status: string,

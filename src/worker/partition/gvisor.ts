@@ -15,8 +15,8 @@ const runsc = '/.manycore/runsc';
 const mib = 2 ** 20;
 
 /**
- * `fileMb`: that of the options. `hasChannel`: descriptors 0 and 1 are a channel. Returns the program to start, and its arguments. Throws
- * `PARTITION_UNAVAILABLE`.
+ * Returns the program to start, and its arguments. `fileMb`: that of the options. `hasChannel`: descriptors 0 and 1
+ * are a channel. Throws `PARTITION_UNAVAILABLE`.
  */
 export function gvisorLine(
   program: SandboxedProgram,

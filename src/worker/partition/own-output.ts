@@ -57,7 +57,7 @@ export class CauseLine {
     return (this.#panic ?? panicIn([this.#open])) !== undefined;
   }
 
-  /** True: V8 has written that its heap is full. Code that writes the same line deceives about its own end alone. */
+  /** True: V8 has written that its heap is full. Code can write the same line, about its own end alone. */
   get isHeapFull(): boolean {
     return this.#isHeapFull || fullHeap.test(this.#open);
   }

@@ -63,7 +63,7 @@ export class PartitionRules {
     this.distrust(new CodedError('WORKER_PROTOCOL', `${this.#worker.label()} ${what}`));
   }
 
-  /** False: it streams twice at one call, or sends items that nobody has asked for. */
+  /** False: it streams twice at one call, or sends items beyond those requested. */
   mayStream(kind: number, slot: number): boolean {
     const credit = this.#credits[slot];
     const isItem = kind === frame.item;
@@ -90,7 +90,7 @@ export class PartitionRules {
   unasked(): void {
     this.#unaskedFrames += 1;
     if (this.#unaskedFrames <= maxUnaskedFrames + this.#worker.sentCalls()) return;
-    this.#broken(`sent ${this.#unaskedFrames} frames that nobody had asked for`);
+    this.#broken(`sent ${this.#unaskedFrames} frames that answer nothing`);
   }
 
   /** Counts a report, which may be a call of a function of the program, until it is answered. */
