@@ -41,7 +41,7 @@ pub fn run() -> Result<i32, String> {
         return Err("guest is the command of a guest kernel alone".to_owned());
     }
     let code = serve().unwrap_or_else(|text| {
-        say(&text);
+        report(&text);
         REFUSED
     });
     let _ = fs::write(EXIT_CODE, format!("{code}\n"));
@@ -54,7 +54,7 @@ pub fn run() -> Result<i32, String> {
 fn serve() -> Result<i32, String> {
     let given = read_spec()?;
     mount("proc", "/proc", "")?;
-    // The kernel has mounted the devices, or its mount has failed: then this one says why.
+    // The kernel has mounted the devices, or its mount has failed: then this one has the reason.
     if !fs::exists(ERROR_CONSOLE).unwrap_or(false) {
         mount("devtmpfs", "/dev", "")?;
     }
@@ -131,20 +131,9 @@ fn start_and_wait(given: &Arguments) -> Result<i32, String> {
     let output = open_raw(OUTPUT_CONSOLE)?;
     let errors = open_raw(ERROR_CONSOLE)?;
     let channel = if given.has("channel") { Some(open_channel()?) } else { None };
-    let mut input_line = None;
+    let (input, input_line) = open_input(channel.is_some())?;
     let (output_end, output_start) = pipe()?;
     let (errors_end, errors_start) = pipe()?;
-    let input = match channel {
-        Some(_) => File::open("/dev/null").map_err(|error| format!("/dev/null: {error}"))?.into(),
-        None => {
-            let (input, writer) = pipe()?;
-            let mut line = open_raw(INPUT_CONSOLE)?;
-            request(&mut line)?;
-            input_line = Some((line, File::from(writer)));
-            input
-        }
-    };
-    let input = above_channel(input)?;
     let mut descriptors = vec![(input, 0), (output_start, 1), (errors_start, 2)];
     if let Some((segment, bell)) = channel {
         descriptors.extend([(segment, SEGMENT), (bell, BELL)]);
@@ -164,9 +153,21 @@ fn start_and_wait(given: &Arguments) -> Result<i32, String> {
     // Not `join`: User-mode Linux may end a wait with ENOSYS, at which the C library aborts.
     while pumped.recv().is_ok() {}
     if was_out_of_memory() {
-        say(OUT_OF_MEMORY);
+        report(OUT_OF_MEMORY);
     }
     Ok(code)
+}
+
+/// Returns the input of the program, and for one without a channel the line that it comes over, with its way on.
+fn open_input(has_channel: bool) -> Result<(OwnedFd, Option<(File, File)>), String> {
+    if has_channel {
+        let none = File::open("/dev/null").map_err(|error| format!("/dev/null: {error}"))?;
+        return Ok((above_channel(none.into())?, None));
+    }
+    let (input, writer) = pipe()?;
+    let mut line = open_raw(INPUT_CONSOLE)?;
+    request(&mut line)?;
+    Ok((input, Some((line, File::from(writer)))))
 }
 
 /// Starts the program with these descriptors at their places. Not `Command`: it reports errors over a socket, and
@@ -390,7 +391,7 @@ fn was_out_of_memory() -> bool {
 }
 
 /// Writes one line to the errors of the partition, as `main` does.
-fn say(text: &str) {
+fn report(text: &str) {
     let line = format!("manycore-enter: {text}\n");
     let _ = match open_raw(ERROR_CONSOLE) {
         Ok(mut to) => write_all(&mut to, line.as_bytes()),

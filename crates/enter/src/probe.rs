@@ -1,5 +1,5 @@
-//! Prints, as one line of JSON, the offers of this kernel to partitions: the version of Landlock, of control groups, and reasons
-//! where there is none.
+//! Prints, as one line of JSON, the offers of this kernel to partitions: the version of Landlock, of control groups,
+//! and reasons where there is none.
 
 use crate::groups::{Groups, Limits};
 
@@ -23,7 +23,7 @@ pub fn probe() {
 /// The version of Landlock's interface; 0: none.
 fn landlock_version() -> i64 {
     const ASK_FOR_VERSION: u32 = 1;
-    // SAFETY: asks for a number alone.
+    // SAFETY: requests a number alone.
     let answer = unsafe {
         libc::syscall(
             libc::SYS_landlock_create_ruleset,

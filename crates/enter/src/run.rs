@@ -1,5 +1,5 @@
 //! The process that stands outside of a partition for its life: it makes the control groups, starts the program in
-//! them, ends it when the starter ends or asks for it (SIGTERM), and removes the groups. On descriptor `--status` it
+//! them, ends it when the starter ends or sends SIGTERM, and removes the groups. On descriptor `--status` it
 //! writes why the kernel has ended something: `memory`, `tasks`. With `--input` it passes its own input on.
 
 use crate::arguments::Arguments;
@@ -65,13 +65,13 @@ fn die_with(parent: Option<i32>) -> Result<(), String> {
     }
 }
 
-/// Closes all descriptors above `last` where the program begins: it must not get what the starter left open for others.
+/// Closes all descriptors above `last` where the program begins: the starter may have left some open for others.
 fn keep_from_program(last: libc::c_uint) -> Result<(), String> {
     const CLOEXEC: libc::c_uint = 4;
     close_range(last + 1, libc::c_uint::MAX, CLOEXEC)
 }
 
-/// Closes the descriptors from `first` to `last`, or does to them what `flags` says.
+/// Closes the descriptors from `first` to `last`, or applies `flags` to them.
 fn close_range(first: libc::c_uint, last: libc::c_uint, flags: libc::c_uint) -> Result<(), String> {
     // SAFETY: numbers alone; no object of this process owns one that is closed now.
     if unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) } != 0 {
@@ -149,7 +149,7 @@ fn wait(child: &mut Child, groups: Option<&Groups>) -> Result<i32, String> {
         if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
             return Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
         }
-        // SAFETY: `signals` is live, and no information is asked for.
+        // SAFETY: `signals` is live, and no information is requested.
         let signal = unsafe { libc::sigwaitinfo(&signals, std::ptr::null_mut()) };
         if signal == libc::SIGTERM || signal == libc::SIGHUP {
             let _ = child.kill(); // it may have ended meanwhile

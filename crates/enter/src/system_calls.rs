@@ -1,4 +1,5 @@
-//! The system calls that a partition may make, by seccomp (<https://docs.kernel.org/userspace-api/seccomp_filter.html>).
+//! The system calls that a partition may make, by seccomp
+//! (<https://docs.kernel.org/userspace-api/seccomp_filter.html>).
 //! Node with worker threads needs no others; any other is refused with EPERM, so that code sees an error and goes on.
 
 use crate::call_lists::{KERNEL, NETWORK, OLDER, PLAIN};
@@ -52,7 +53,7 @@ const LEAVING_OLDER: &[i64] = &[];
 pub struct Wanted {
     pub may_fork: bool,
     pub has_network: bool,
-    /// It is a guest kernel.
+    /// True: the program is a guest kernel.
     pub is_kernel: bool,
 }
 
