@@ -53,6 +53,7 @@ export default defineConfig({
         text: 'Servers and units',
         items: [
           guide('Serving', 'serve'),
+          guide('Coming from PM2', 'from-pm2'),
           guide('Clients that stay with one loop', 'sticky'),
           guide('Units and the bus', 'units'),
           guide('Clusters', 'cluster'),
