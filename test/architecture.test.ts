@@ -222,6 +222,7 @@ test('the parts of a call take nothing that programs replace, but by src/lib', (
  */
 const loadsLate: Readonly<Record<string, string>> = {
   'src/agent/sources.ts': 'no agent starts in a context; figures are asked for by a call',
+  'src/cli/commands/init/pm2-file.ts': 'the command',
   'src/cli/main.ts': 'the command',
   'src/cluster/tasks/jetstream.ts': 'a call',
   'src/cluster/nats/nats.ts': 'a call',

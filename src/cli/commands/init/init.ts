@@ -1,12 +1,12 @@
 // `manycore init systemd` and `init docker`: files to copy, for a program that `manycore serve` runs.
 
-import { existsSync, realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import { dirname, join, relative, resolve, sep } from 'node:path';
+import { dirname, relative, resolve, sep } from 'node:path';
 import { CodedError } from '../../../errors.js';
-import { messageOf } from '../../../lib/index.js';
 import { nativeProblem } from '../../../native.js';
 import { checkName, nameOfProgram } from '../../../serve/index.js';
+import { type File, output } from './output.js';
 
 export interface InitFlags {
   readonly name?: string;
@@ -14,13 +14,6 @@ export interface InitFlags {
   readonly user?: boolean;
   /** Writes the file to this folder. */
   readonly write?: boolean;
-}
-
-interface File {
-  readonly name: string;
-  readonly text: string;
-  /** Commands that make use of it. */
-  readonly next: readonly string[];
 }
 
 /** Time for a drain (30 s), listeners of the program (5 s), and the end itself. */
@@ -128,21 +121,4 @@ function dockerfile(app: string, args: readonly string[]): File {
     `docker run -p 3000:3000 --stop-timeout ${stopSeconds} --tmpfs /tmp app`,
   ];
   return { name: 'Dockerfile', text: lines.join('\n'), next };
-}
-
-function output({ name, text, next }: File, isWritten: boolean): void {
-  if (!isWritten) {
-    process.stdout.write(text);
-    return;
-  }
-  try {
-    writeFileSync(name, text, { flag: 'wx' });
-  } catch (cause) {
-    const message =
-      Object(cause).code === 'EEXIST'
-        ? `there is a file ${join(process.cwd(), name)}: remove it first, or leave out --write`
-        : `${name} cannot be written: ${messageOf(cause)}`;
-    throw new CodedError('OPTION_INVALID', message, { cause });
-  }
-  console.log([`${name} is written. Then:`, ...next.map((line) => `  ${line}`)].join('\n'));
 }

@@ -179,12 +179,23 @@ function readConfig(
  */
 export function startConfig(path: string): StartConfig {
   const { content, folder, file = path } = readConfig(path, true);
+  checkAllOptions(content);
   const { apps = [], env = {}, nodeFlags = [], affinity = [], ...shared } = content;
-  for (const each of [{}, ...apps]) checkOptions(withoutLimit({ ...shared, ...each }));
   const programs = [shared, ...apps].map(({ app }) => app).filter((app) => app !== undefined);
   const { processes, loops } = shared;
   const names = programs.map((app) => resolve(folder, app));
   return { file, apps: names, env, nodeFlags, affinity, processes, loops };
+}
+
+/** Checks the content of a file. Throws `OPTION_INVALID` where `manycore serve` would, too. */
+export function checkContent(content: unknown): void {
+  checkConfig(content, 'a configuration', configKeys);
+  checkAllOptions(content);
+}
+
+function checkAllOptions(content: Config): void {
+  const { apps = [], env: _, nodeFlags: __, affinity: ___, ...shared } = content;
+  for (const each of [{}, ...apps]) checkOptions(withoutLimit({ ...shared, ...each }));
 }
 
 /** Checks the options without user, group and certificates, which only `serve` can check. */
