@@ -67,6 +67,7 @@ export default defineConfig({
           guide('top and dashboard', 'top'),
           guide('doctor', 'doctor'),
           guide('trace', 'trace'),
+          guide('profile', 'profile'),
           guide('tune', 'tune'),
           guide('Metrics', 'metrics'),
           guide('OpenTelemetry', 'opentelemetry'),

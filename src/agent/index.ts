@@ -1,5 +1,13 @@
 export { markAsBlocking, mayBlock, ownServers } from './own-thread.js';
-export { agentNameOf, agentSockets, parseSlice, parseStats } from './protocol.js';
+export {
+  agentNameOf,
+  agentSockets,
+  maxProfileSeconds,
+  parseProfileAnswer,
+  parseSlice,
+  parseStats,
+  profileQuestion,
+} from './protocol.js';
 export { addSource, ownStats } from './sources.js';
 export type {
   Bucket,

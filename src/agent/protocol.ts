@@ -1,6 +1,7 @@
 // The protocol of an agent: questions, one per line, and answers, one line of JSON each. Both ends may be of
 // different versions of manycore: a sampler leaves out missing stats.
 
+import type { ProfileAnswer } from './profile.js';
 import {
   hasShape,
   matching,
@@ -35,7 +36,7 @@ export function agentNameOf(path: string): AgentName {
 
 /**
  * `stats`: the present ones, once. `probedStats`: with the wait for libuv's pool, which costs one job.
- * `tasks`: slices of work from now on.
+ * `tasks`: slices of work from now on. Beside these there is `profileQuestion`.
  */
 export type Question = (typeof questions)[number];
 
@@ -46,6 +47,30 @@ export const maxQuestionChars = 64;
 
 export function parseQuestion(line: string): Question | undefined {
   return questions.find((question) => question === line);
+}
+
+/** Limit of a profile, in seconds: it is one line in memory. */
+export const maxProfileSeconds = 300;
+
+/** The question for a CPU profile of a thread. */
+export function profileQuestion(seconds: number): string {
+  return `profile ${seconds}`;
+}
+
+/** Returns the seconds of a `profileQuestion`; `undefined` for another line. */
+export function parseProfileQuestion(line: string): number | undefined {
+  const seconds = Number(/^profile (\d{1,3})$/.exec(line)?.[1] ?? 0);
+  return seconds >= 1 && seconds <= maxProfileSeconds ? seconds : undefined;
+}
+
+/** Parses a line of the answer to a `profileQuestion`; `undefined`: the text is not of an agent. */
+export function parseProfileAnswer(text: string): ProfileAnswer | undefined {
+  const value = parsed(text);
+  if (value === undefined) return undefined;
+  const { started, profile, problem }: ProfileAnswer = value;
+  if (started === true) return { started };
+  if (typeof problem === 'string') return { problem };
+  return isObject(profile) ? { profile } : undefined;
 }
 
 /** Parses stats; `undefined`: the text is not of an agent. Malformed parts of sources are left out. */
@@ -90,7 +115,7 @@ function isBucket(value: Bucket): boolean {
   return Array.isArray(value) && value.length === 2 && value.every(Number.isFinite);
 }
 
-function parsed(text: string): Partial<ThreadStats & TaskSlice> | undefined {
+function parsed(text: string): Partial<ThreadStats & TaskSlice & ProfileAnswer> | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : undefined;

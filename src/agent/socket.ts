@@ -7,7 +7,8 @@ import { createServer, type Socket } from 'node:net';
 import { threadId } from 'node:worker_threads';
 import { onLines, ownListening, socketPath } from '../lib/index.js';
 import { mayBlock, ownServers } from './own-thread.js';
-import { agentSocket, maxQuestionChars, parseQuestion } from './protocol.js';
+import { profileThread } from './profile.js';
+import { agentSocket, maxQuestionChars, parseProfileQuestion, parseQuestion } from './protocol.js';
 import { type SampleOptions, threadSampler } from './sampler.js';
 import type { SourceStats } from './stats.js';
 import { TaskFeed } from './task-feed.js';
@@ -60,8 +61,10 @@ function serve(
   connection.unref();
   connection.on('error', () => connection.destroy());
   let feed: TaskFeed | undefined;
+  let endProfile: (() => void) | undefined;
   connection.once('close', () => {
     feed?.end();
+    endProfile?.();
     sampler.release(connection);
   });
   const send = (answer: object): void => void connection.write(`${JSON.stringify(answer)}\n`);
@@ -73,10 +76,12 @@ function serve(
   const disconnect = (): void => void connection.destroy();
   onLines(connection, maxQuestionChars, (line) => {
     const question = parseQuestion(line);
+    const seconds = parseProfileQuestion(line);
     // A failure here is a defect of manycore: it must not end the observed program.
     if (question === 'stats') writeStats().catch(disconnect);
     else if (question === 'probedStats') writeStats({ probes: true }).catch(disconnect);
     else if (question === 'tasks') feed ??= new TaskFeed({ send, hasRoom, disconnect });
+    else if (seconds !== undefined) endProfile ??= profileThread(seconds, send);
     else connection.destroy();
   });
 }

@@ -12,6 +12,7 @@ import { addClusterFlags } from './cluster-flags.js';
 import type { DashboardFlags } from './commands/dashboard/dashboard.js';
 import { type DoctorOptions, doctor } from './commands/doctor/doctor.js';
 import { addInit } from './commands/init/init-flags.js';
+import type { ProfileFlags } from './commands/profile/profile.js';
 import { runFile } from './commands/run/run.js';
 import { hasUnitFlags, runUnit, takeUnitFlags } from './commands/run/run-unit.js';
 import type { SandboxFlags } from './commands/sandbox/sandbox.js';
@@ -52,6 +53,7 @@ function program(): Command {
   addDashboard(root);
   addDoctor(root);
   addTrace(root);
+  addProfile(root);
   addTuneCommand(root);
   return root;
 }
@@ -233,6 +235,24 @@ function addTrace(root: Command): void {
     .option('--folded-counts <file>', 'write counts of calls as folded stacks to a file')
     .showHelpAfterError('(manycore trace --help shows the flags; a command stands after --)')
     .action((target: string[], flags: TraceFlags) => traceProgram(target, flags));
+}
+
+function addProfile(root: Command): void {
+  root
+    .command('profile')
+    .description('write a CPU profile of each event loop of a running process')
+    .argument('<pid>', 'pid of the process, as in manycore status', wholeNumber)
+    .option('--seconds <count>', 'duration in seconds, at most 300 (default: 5)', wholeNumber)
+    .option(
+      '--thread <number>',
+      'number of one thread, 0 is the main thread (default: all)',
+      wholeNumber,
+    )
+    .option('--out <file>', 'file to write (default: manycore-PID.cpuprofile)')
+    .action(async (pid: number, flags: ProfileFlags) => {
+      const { profile } = await import('./commands/profile/profile.js');
+      await profile(pid, flags);
+    });
 }
 
 /** Flags of a unit stand before or after its file; those of a program only after it. */

@@ -3,6 +3,7 @@ export { bytesText, countText, msText, percentText, shortTitle } from './format.
 export { busyConcern, isBlockedFor, lagConcern } from './limits.js';
 export { type EndpointOptions, type MetricsEndpoint, serveMetrics } from './metrics/endpoint.js';
 export { memoriesOf } from './metrics/sources.js';
+export { type ProfileOptions, profileProcess, type ThreadProfile } from './profile.js';
 export { type PolledThread, ProcessThreads, type Program, Programs } from './programs.js';
 export { ProgramSampler } from './sampler.js';
 export { followTasks } from './task-slices.js';

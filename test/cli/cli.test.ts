@@ -145,7 +145,17 @@ test('--help names the commands, --version is that of the package', async (t) =>
   assert.equal(help.status, 0);
   const names = [...help.stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
   const run = ['run', 'serve', 'list', 'status', 'reload', 'scale', 'stop', 'logs', 'init'];
-  const others = ['worker', 'sandbox', 'top', 'dashboard', 'doctor', 'trace', 'tune', 'help'];
+  const others = [
+    'worker',
+    'sandbox',
+    'top',
+    'dashboard',
+    'doctor',
+    'trace',
+    'profile',
+    'tune',
+    'help',
+  ];
   assert.deepEqual(names, [...run, ...others]);
   for (const line of help.stdout.split('\n')) assert.ok(line.length <= 80, line);
   const { version } = JSON.parse(readRepositoryFile('package.json')) as { version: string };
