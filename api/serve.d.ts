@@ -1,3 +1,7 @@
+interface MetricsSource {
+    getMetricsAsJSON(): Promise<readonly object[]>;
+}
+declare function metricsFrom(registry: MetricsSource): void;
 type LoopState = "free" | "starting" | "ready" | "draining";
 interface LoopStatus {
     readonly process: number;
@@ -111,5 +115,5 @@ interface ServedApp extends AsyncDisposable {
     close(): Promise<void>;
 }
 declare function serve(app: string | URL, options?: ServeOptions): Promise<ServedApp>;
-export { onlyOne, self, serve, stickyId };
-export type { BoundAddress, LoopState, LoopStatus, OnlyOneFunction, OutputLine, Placement, Plan, Range, Self, ServeOptions, ServedApp, StatusAddress, Sticky, TlsOptions };
+export { metricsFrom, onlyOne, self, serve, stickyId };
+export type { BoundAddress, LoopState, LoopStatus, MetricsSource, OnlyOneFunction, OutputLine, Placement, Plan, Range, Self, ServeOptions, ServedApp, StatusAddress, Sticky, TlsOptions };

@@ -1,6 +1,9 @@
+export { appMetrics, type MetricsSource, metricsFrom } from './app-metrics.js';
 export { markAsBlocking, mayBlock, ownServers } from './own-thread.js';
 export {
+  type AgentName,
   agentNameOf,
+  agentSocket,
   agentSockets,
   maxProfileSeconds,
   parseProfileAnswer,

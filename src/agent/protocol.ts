@@ -36,11 +36,11 @@ export function agentNameOf(path: string): AgentName {
 
 /**
  * `stats`: the present ones, once. `probedStats`: with the wait for libuv's pool, which costs one job.
- * `tasks`: slices of work from now on. Beside these there is `profileQuestion`.
+ * `tasks`: slices of work from now on. `appMetrics`: those of the program, once. Beside these there is `profileQuestion`.
  */
 export type Question = (typeof questions)[number];
 
-const questions = ['stats', 'probedStats', 'tasks'] as const;
+const questions = ['stats', 'probedStats', 'tasks', 'appMetrics'] as const;
 
 /** Limit of the length of a question. */
 export const maxQuestionChars = 64;

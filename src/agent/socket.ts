@@ -6,6 +6,7 @@ import { rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { threadId } from 'node:worker_threads';
 import { onLines, ownListening, socketPath } from '../lib/index.js';
+import { appMetrics } from './app-metrics.js';
 import { mayBlock, ownServers } from './own-thread.js';
 import { profileThread } from './profile.js';
 import { agentSocket, maxQuestionChars, parseProfileQuestion, parseQuestion } from './protocol.js';
@@ -81,6 +82,7 @@ function serve(
     if (question === 'stats') writeStats().catch(disconnect);
     else if (question === 'probedStats') writeStats({ probes: true }).catch(disconnect);
     else if (question === 'tasks') feed ??= new TaskFeed({ send, hasRoom, disconnect });
+    else if (question === 'appMetrics') appMetrics().then(send, disconnect);
     else if (seconds !== undefined) endProfile ??= profileThread(seconds, send);
     else connection.destroy();
   });

@@ -6,6 +6,7 @@
  * @module manycore/serve
  */
 
+export { type MetricsSource, metricsFrom } from '../agent/index.js';
 export type { LoopStatus } from './control/status.js';
 export type { Placement, Plan, Range, ServeOptions, StatusAddress, TlsOptions } from './options.js';
 export type { OutputLine } from './output/lines.js';

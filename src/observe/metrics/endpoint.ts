@@ -4,7 +4,6 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
-import type { Registry } from 'prom-client';
 import { ownServers } from '../../agent/index.js';
 import { CodedError } from '../../errors.js';
 import { integer, messageOf, nodeHttp, ownOptions, string } from '../../lib/index.js';
@@ -37,13 +36,13 @@ export async function serveMetrics(options: EndpointOptions = {}): Promise<Metri
   const given = ownOptions('the options of serveMetrics', options, names);
   const port = integer('port', given.port ?? defaultPort, 0, 65_535);
   const host = string('host', given.host ?? '127.0.0.1', 'an address');
-  const { textRegistry } = await import('./prometheus.js');
-  const registry = textRegistry();
+  const { metricsText, textType } = await import('./prometheus.js');
+  const metrics = { contentType: textType, metrics: metricsText };
   const refusal = isLoopback(host) ? refusalAt(host) : undefined;
   const server = nodeHttp().createServer((request, response) => {
     if (refusal !== undefined && !isOurHost(request.headers.host, [])) {
       say(response, 403, plain, refusal);
-    } else void answer(request, response, registry);
+    } else void answer(request, response, metrics);
   });
   server.on('connection', (socket) => socket.unref());
   ownServers.add(server); // may listen in any thread, unlike servers of the program
@@ -73,17 +72,22 @@ function refusalAt(host: string): string {
   return `metrics at ${host} answer to localhost and to addresses, to no other name: ask by one of them, or give serveMetrics the host under which others may ask\n`;
 }
 
+interface Metrics {
+  readonly contentType: string;
+  readonly metrics: () => Promise<string>;
+}
+
 async function answer(
   { method, url = '/' }: IncomingMessage,
   response: ServerResponse,
-  registry: Pick<Registry, 'contentType' | 'metrics'>,
+  metrics: Metrics,
 ): Promise<void> {
   if (url.replace(/\?.*$/s, '') !== '/metrics') {
     say(response, 404, plain, 'metrics are at /metrics\n');
   } else if (method !== 'GET' && method !== 'HEAD') say(response, 405, plain, 'only GET\n');
   else {
     try {
-      say(response, 200, registry.contentType, await registry.metrics());
+      say(response, 200, metrics.contentType, await metrics.metrics());
     } catch (error) {
       say(response, 500, plain, `${messageOf(error)}\n`);
     }

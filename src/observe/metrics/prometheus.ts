@@ -12,6 +12,7 @@ import {
 } from 'prom-client';
 import { CodedError } from '../../errors.js';
 import { invalid, ownOptions, string } from '../../lib/index.js';
+import { AppMetrics } from './app-metrics.js';
 import { metricDefinitions, prometheusName } from './definitions.js';
 import { readProgram } from './reading.js';
 import type { DurationSample, MetricDefinition } from './scopes.js';
@@ -50,15 +51,24 @@ export function registerMetrics(registry: MetricsRegistry, options: MetricsOptio
 
 let ofText: Registry | undefined;
 
+const ofApp = new AppMetrics();
+
 /**
- * Returns all metrics of this program in the text format of Prometheus. Rejects with
- * `RUNTIME_FOLDER_REFUSED`.
+ * Returns all metrics of this program in the text format of Prometheus, and behind them those that it handed over
+ * (`metricsFrom`). Rejects with `RUNTIME_FOLDER_REFUSED`.
  */
 export async function metricsText(): Promise<string> {
-  return await textRegistry().metrics();
+  const registry = textRegistry();
+  const [own, { watched }] = await Promise.all([registry.metrics(), readProgram()]);
+  const isTaken = (name: string): boolean => registry.getSingleMetric(name) !== undefined;
+  const app = await ofApp.text(watched, isTaken);
+  return app === '' ? own : `${own}\n${app}`;
 }
 
-export function textRegistry(): Registry {
+/** Content type of `metricsText`. */
+export const textType: string = Registry.PROMETHEUS_CONTENT_TYPE;
+
+function textRegistry(): Registry {
   if (ofText === undefined) {
     ofText = new Registry();
     registerMetrics(ofText);
