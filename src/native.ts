@@ -180,6 +180,18 @@ export interface NativeLoopInbox {
   tryLeave(): boolean;
   /** True: no connection of a socket comes any more; for one that the row does not list. */
   isDoneWith(socket: number): boolean;
+  /** A thread of this process answers requests for files from now on. False: this server cannot. */
+  serveFiles(keepAliveSeconds: number): boolean;
+  /** Adds what was sent for a target; `fields`: `[name, value, …]`. `file` stays the caller's. */
+  addFile(
+    target: Buffer,
+    acceptEncoding: Buffer,
+    path: string,
+    file: number,
+    fields: readonly string[],
+  ): boolean;
+  /** Gives a connection back to that thread; after true the caller closes its own descriptor. */
+  takeBack(connection: number, bytesRead: number): boolean;
   /** Connections that were not taken go to other loops of this process. */
   close(): void;
 }

@@ -81,6 +81,7 @@ pub fn board_layout() -> Vec<u32> {
         word::DIRECT,
         word::TAKEN_AWAY,
         word::TAKEN_OVER,
+        word::FILES_SENT,
         word::STATE,
         word::LISTENS,
         word::LIMIT,

@@ -10,11 +10,13 @@
 
 use crate::acceptor::{acceptor_of, buffer_of};
 use crate::call::call_into_js;
+use crate::descriptors::borrow;
 use crate::error::{Result, refused, to_js};
 use crate::segment::external_buffer;
 use crate::uv::{self, Handle, PollCallback, Uv};
 use manycore_core::accept::acceptor::Acceptor;
 use manycore_core::accept::board::Board;
+use manycore_core::accept::files::{FileSource, Files};
 use manycore_core::accept::idle::WORDS_BYTES;
 use manycore_core::accept::loop_inbox::{AcceptedConnection, LoopInbox};
 use manycore_core::accept::rescue::LoopThread;
@@ -23,7 +25,7 @@ use manycore_core::sync::Ordering::Relaxed;
 use manycore_core::sys as core_sys;
 use manycore_core::wake::doorbell::Doorbell;
 use napi::JsValue;
-use napi::bindgen_prelude::{Env, Function, Unknown};
+use napi::bindgen_prelude::{Buffer, Env, Function, Unknown};
 use napi::sys;
 use napi_derive::napi;
 use std::cell::{Cell, RefCell};
@@ -50,6 +52,8 @@ struct Inner {
     /// `None` once it is closed.
     acceptor: RefCell<Option<Arc<Acceptor>>>,
     inbox: Arc<LoopInbox>,
+    /// Set by `serve_files`.
+    files: RefCell<Option<Arc<Files>>>,
     batch: Arc<Batch>,
     /// Polls the bell.
     poll: Cell<*mut Handle>,
@@ -102,6 +106,7 @@ impl NativeLoopInbox {
             deliver: deliver_ref,
             acceptor: RefCell::new(Some(acceptor)),
             inbox,
+            files: RefCell::new(None),
             batch: Arc::new(Batch { count: AtomicU32::new(0), entries: Default::default() }),
             poll: Cell::new(null_mut()),
             direct_poll: Cell::new(null_mut()),
@@ -220,6 +225,51 @@ impl NativeLoopInbox {
             },
             None => true,
         }
+    }
+
+    /// Answers requests for files in a thread of this process from now on (accept/files/mod.rs). Clients are
+    /// promised that an idle connection stays open for `keep_alive_s` seconds. False: this server cannot.
+    #[napi]
+    pub fn serve_files(&self, keep_alive_s: u32) -> Result<bool> {
+        let inner = self.inner.borrow();
+        let Some(inner) = &*inner else { return Ok(false) };
+        let served = match &*inner.acceptor.borrow() {
+            Some(acceptor) => acceptor.serve_files(keep_alive_s).map_err(to_js)?,
+            None => None,
+        };
+        let serves = served.is_some();
+        inner.files.replace(served);
+        Ok(serves)
+    }
+
+    /// Adds what this loop has sent for a target: the file of `path`, open as `file` (stays the caller's), with
+    /// fields as `[name, value, …]`. False: it is not kept, as it has just changed.
+    #[napi]
+    pub fn add_file(
+        &self,
+        target: Buffer,
+        accept_encoding: Buffer,
+        path: String,
+        file: i32,
+        fields: Vec<String>,
+    ) -> Result<bool> {
+        let inner = self.inner.borrow();
+        let files = inner.as_ref().and_then(|inner| inner.files.borrow().clone());
+        let Some(files) = files else { return Ok(false) };
+        let pair = |pair: &[String]| (pair[0].clone(), pair[1].clone());
+        let fields = fields.chunks_exact(2).map(pair).collect();
+        let source = FileSource { path: path.into(), file: borrow(file)?, fields };
+        Ok(files.add(&target, &accept_encoding, source))
+    }
+
+    /// Gives a connection back to the thread, which has handed it over for one request. False: more was read,
+    /// or it came otherwise; then it stays here. After true the caller closes its descriptor, and sends nothing.
+    #[napi]
+    pub fn take_back(&self, connection: i32, bytes_read: u32) -> Result<bool> {
+        let inner = self.inner.borrow();
+        let files = inner.as_ref().and_then(|inner| inner.files.borrow().clone());
+        let Some(files) = files else { return Ok(false) };
+        Ok(files.take_back(borrow(connection)?, bytes_read))
     }
 
     /// Closes the inbox: untaken connections go to other loops of this process.

@@ -77,14 +77,33 @@ interface Settings {
   readonly send: send.SendOptions;
 }
 
+/** A file that is about to be sent whole, with its fields set and not sent. */
+export interface SentFile {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly path: string;
+  /** Closed once the file is sent. */
+  readonly fd: number;
+}
+
 /**
  * A request listener for the files in `root`, also as middleware of Connect and Express. Throws
  * `OPTION_INVALID`. Ranges and conditions: RFC 9110.
  */
 export function serveStatic(root: string | URL, options: StaticOptions = {}): FolderListener {
+  return fileListener(root, options);
+}
+
+/** As `serveStatic`; `onWhole` is called before each answer with status 200 and the whole file. */
+export function fileListener(
+  root: string | URL,
+  options: StaticOptions = {},
+  onWhole?: (sent: SentFile) => void,
+): FolderListener {
   const settings = fill(root, options);
   return (request, response, next) => {
-    const exchange = { settings, request, response, next, vary: response.getHeader('vary') };
+    const vary = response.getHeader('vary');
+    const exchange = { settings, request, response, next, vary, onWhole };
     if (request.method === 'GET' || request.method === 'HEAD') {
       try {
         serve(exchange);
@@ -105,6 +124,7 @@ interface Exchange {
   readonly next: (() => void) | undefined;
   /** `Vary` before this listener. */
   readonly vary: OutgoingHttpHeader | undefined;
+  readonly onWhole: ((sent: SentFile) => void) | undefined;
 }
 
 function fill(root: string | URL, given: StaticOptions): Settings {
@@ -162,6 +182,7 @@ function serve(exchange: Exchange): void {
     // Called when the response has a body, with headers set and not sent.
     const transfer = (_file: string, { start = 0 }: { start?: number }): void => {
       isTaken = true;
+      if (response.statusCode === 200) exchange.onWhole?.({ request, response, path: file, fd });
       void sendBody(exchange, fd, start).catch(() => response.destroy());
     };
     Reflect.set(stream, 'stream', transfer);

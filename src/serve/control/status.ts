@@ -64,7 +64,7 @@ export function rowStatus(
     openConnections: row.get(boardAt.open),
     connections: row.get(boardAt.placed),
     requestsInFlight: row.get(boardAt.inFlight),
-    requests: row.get(boardAt.requests),
+    requests: row.get(boardAt.requests) + row.get(boardAt.filesSent),
     bytesWritten: row.get(boardAt.kibWritten) * 1024,
     acceptsItself: row.get(boardAt.direct) === 1,
     lagMs: row.get(boardAt.lagMs),

@@ -33,6 +33,32 @@ export interface Inbox {
   /** Closes the inbox, unless a connection waits in it (false); for a loop that drains. */
   tryLeave(): boolean;
   close(): void;
+  /** Where a thread of the process can answer requests for files. */
+  readonly files: FileThread | undefined;
+}
+
+/** The thread that answers requests for files (crates/core/src/accept/files/mod.rs), for the loops that fill its cache. */
+export interface FileThread {
+  /**
+   * Starts it. `keepAliveSeconds`: promised to clients for an idle connection. False: this server cannot have it.
+   */
+  serve(keepAliveSeconds: number): boolean;
+  /**
+   * Adds what was sent for the target of a request. `fd` is the open file of `path`, and stays the caller's;
+   * `fields`: `[name, value, …]`.
+   */
+  add(
+    target: string,
+    acceptEncoding: string,
+    path: string,
+    fd: number,
+    fields: readonly string[],
+  ): void;
+  /**
+   * Gives the connection with this descriptor back, of which the loop has read so many bytes. False: it stays.
+   * After true the caller closes it, and sends nothing.
+   */
+  takeBack(fd: number, bytesRead: number): boolean;
 }
 
 /** Called with each connection, and the number of its socket. It is counted as open in the row. */

@@ -105,6 +105,7 @@ export class Loop {
     this.#folder = new WorkingFolder(up);
     setProgramLoop({
       index,
+      files: this.#listening.inbox.files,
       join: (onMember) => this.#member.join(onMember),
       startThread: (entry, data) => this.#threads.start(entry.href, data),
       ready: () => this.#ready(),

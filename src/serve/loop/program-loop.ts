@@ -3,12 +3,15 @@
 
 import type { Server } from 'node:net';
 import type { OnMember } from '../supervisor/mesh.js';
+import type { FileThread } from './inbox.js';
 import type { ListenOwner } from './listen-handle.js';
 import type { SideThread } from './loop-threads.js';
 
 export interface ProgramLoop {
   /** Index of the loop in its process. */
   readonly index: number;
+  /** Where a thread of the process can answer requests for files. */
+  readonly files: FileThread | undefined;
   /** As `Member.join`. */
   join(onMember: OnMember): Promise<number>;
   /** Starts a thread beside this loop, with this program (`sideProgram`). */

@@ -2,7 +2,7 @@
 
 import { callNative, type NativeLoopInbox, requireNative } from '../../native.js';
 import { IdleConnections } from '../loop/idle-connections.js';
-import type { Inbox, OnClient } from '../loop/inbox.js';
+import type { FileThread, Inbox, OnClient } from '../loop/inbox.js';
 import { Row } from '../shared/board.js';
 
 const entryWords = 2;
@@ -10,6 +10,7 @@ const entryWords = 2;
 export class NativeInbox implements Inbox {
   readonly row: Row;
   readonly idle: IdleConnections;
+  readonly files: FileThread;
   readonly #native: NativeLoopInbox;
   readonly #batch: Uint32Array<ArrayBuffer>;
   readonly #onClient: OnClient;
@@ -21,6 +22,7 @@ export class NativeInbox implements Inbox {
     this.#native = callNative(() => new NativeLoopInbox(acceptorKey, index, this.#deliver));
     this.#batch = new Uint32Array(this.#native.batch());
     this.idle = new IdleConnections(this.#native.idleWords(), () => this.#native.wake());
+    this.files = fileThread(this.#native);
     this.row = new Row(this.#native.board(), process, index);
   }
 
@@ -62,5 +64,16 @@ export class NativeInbox implements Inbox {
       const [number = 0, fd = -1] = entries.subarray(at, at + entryWords);
       this.#onClient(number, fd);
     }
+  };
+}
+
+function fileThread(native: NativeLoopInbox): FileThread {
+  const bytes = (text: string): Buffer => Buffer.from(text, 'latin1'); // as Node has decoded it
+  return {
+    serve: (keepAliveSeconds) => callNative(() => native.serveFiles(keepAliveSeconds)),
+    add: (target, acceptEncoding, path, fd, fields) => {
+      callNative(() => native.addFile(bytes(target), bytes(acceptEncoding), path, fd, fields));
+    },
+    takeBack: (fd, bytesRead) => callNative(() => native.takeBack(fd, bytesRead)),
   };
 }

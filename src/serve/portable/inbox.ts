@@ -13,6 +13,7 @@ import { writeEveryMs } from './rows.js';
 import { createServerHandle } from './server-handle.js';
 
 export class PortableInbox implements Inbox {
+  readonly files = undefined;
   readonly row: Row;
   /** Connections stay here: no other thread may take them. */
   readonly idle = new IdleConnections(undefined, () => {});

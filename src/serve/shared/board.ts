@@ -18,6 +18,7 @@ export const boardAt = {
   direct: 32,
   takenAway: 40,
   takenOver: 44,
+  filesSent: 48,
   state: 128,
   listens: 132,
   limit: 136,

@@ -6,8 +6,10 @@
 //! Long (over 400 lines): most of it is tests of handle and thread together.
 
 use super::board::{Board, word};
+use super::files::{self, Files};
 use super::listener::Listener;
 use super::loop_inbox::{AcceptedConnection, IdleClock, LoopInbox};
+use super::placement::Policy;
 use super::rescue::{Handover, LoopThread};
 pub use super::shared::Settings;
 use super::shared::Shared;
@@ -16,7 +18,7 @@ use crate::error::{CoreError, Result};
 use crate::sync::Ordering::AcqRel;
 use crate::sys::fd::OwnedFd;
 use crate::wake::doorbell::Doorbell;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 /// A row has one bit for each listening socket.
@@ -27,6 +29,7 @@ const STACK_BYTES: usize = 128 * 1024;
 pub struct Acceptor {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    files_thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Acceptor {
@@ -43,8 +46,15 @@ impl Acceptor {
         if !is_sound {
             return Err(CoreError::Corrupt { what: "a process's number", value: process.into() });
         }
-        let shared =
-            Arc::new(Shared { board, process, settings, bells, handover, state: Mutex::default() });
+        let shared = Arc::new(Shared {
+            board,
+            process,
+            settings,
+            bells,
+            handover,
+            files: OnceLock::new(),
+            state: Mutex::default(),
+        });
         let thread = Listener::new(Arc::clone(&shared))?;
         let thread = std::thread::Builder::new()
             .name("manycore-accept".into())
@@ -54,7 +64,25 @@ impl Acceptor {
                 what: "a thread",
                 errno: error.raw_os_error().unwrap_or(0),
             })?;
-        Ok(Acceptor { shared, thread: Some(thread) })
+        Ok(Acceptor { shared, thread: Some(thread), files_thread: Mutex::default() })
+    }
+
+    /// Answers requests for files in a thread from now on (`files/mod.rs`), which also accepts. The first call of
+    /// a process decides. `None`: where a router chooses the loop of each connection.
+    pub fn serve_files(&self, keep_alive_s: u32) -> Result<Option<Arc<Files>>> {
+        if self.shared.settings.policy == Policy::Sticky {
+            return Ok(None);
+        }
+        let mut thread = self.files_thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(files) = self.shared.files.get() {
+            return Ok(Some(Arc::clone(files)));
+        }
+        let files = Arc::new(Files::new(keep_alive_s)?);
+        *thread = Some(files::start(Arc::clone(&self.shared), Arc::clone(&files))?);
+        let files = Arc::clone(self.shared.files.get_or_init(|| files));
+        drop(thread);
+        self.wake();
+        Ok(Some(files))
     }
 
     /// True: kept-alive connections leave loops that are blocked.
@@ -122,6 +150,11 @@ impl Acceptor {
         if inbox.is_any_untaken() {
             return false;
         }
+        // The last loop is needed for requests that the thread does not answer.
+        let is_last = state.inboxes.iter().all(|other| Arc::ptr_eq(other, inbox));
+        if is_last && self.shared.files.get().is_some_and(|files| files.held() > 0) {
+            return false;
+        }
         state.inboxes.retain(|other| !Arc::ptr_eq(other, inbox));
         inbox.make_direct(&[]);
         true
@@ -161,6 +194,9 @@ impl Acceptor {
     /// Makes the thread read the rows of this process again, to watch the sockets that are wanted now.
     pub fn wake(&self) {
         self.shared.ring(self.shared.process);
+        if let Some(files) = self.shared.files.get() {
+            files.wake();
+        }
     }
 }
 
@@ -168,7 +204,8 @@ impl Drop for Acceptor {
     fn drop(&mut self) {
         self.shared.lock().is_closing = true;
         self.wake();
-        if let Some(thread) = self.thread.take() {
+        let files = self.files_thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        for thread in [self.thread.take(), files].into_iter().flatten() {
             // A panic of the thread has been printed; there is nothing to do about it here.
             let _ = thread.join();
         }

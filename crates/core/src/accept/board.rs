@@ -68,6 +68,8 @@ pub mod word {
     pub const TAKEN_AWAY: usize = 40;
     /// Connections that the loop got which were taken from another one. Written by the listener thread.
     pub const TAKEN_OVER: usize = 44;
+    /// Requests that the process's thread for files has answered (`files/mod.rs`), in its first row.
+    pub const FILES_SENT: usize = 48;
     /// A `state`. Written by the loop; cleared by the supervisor.
     pub const STATE: usize = 128;
     /// One bit for each listening socket on which the loop accepts connections. Written by the loop.

@@ -166,7 +166,7 @@ impl Listener {
         if self.inboxes.iter().any(|inbox| inbox.is_any_untaken()) {
             return Some(Duration::from_millis(placement::SLOW_MS.into()));
         }
-        if self.direct.is_on() {
+        if self.direct.is_on() && self.shared.files.get().is_none() {
             return Some(Duration::from_millis(CHECK_MS));
         }
         if !self.turned_away.is_empty() {
@@ -194,7 +194,9 @@ impl Listener {
         self.sockets.clone_from(&state.sockets);
         self.inboxes.clone_from(&state.inboxes);
         let is_closing = state.is_closing;
-        let is_direct = self.direct.is_on();
+        // A thread of its own accepts where files are served.
+        let has_files = self.shared.files.get().is_some();
+        let is_direct = self.direct.is_on() && !has_files;
         let accepts_itself = |socket: &&Arc<Socket>| is_direct && !socket.is_control();
         let direct: Vec<_> = state.sockets.iter().filter(accepts_itself).cloned().collect();
         for inbox in &state.inboxes {
@@ -211,7 +213,8 @@ impl Listener {
         drop(state);
         let listened = self.listened();
         let is_wanted = |socket: &Socket| {
-            listened & (1 << socket.number()) != 0 && (socket.is_control() || !is_direct)
+            listened & (1 << socket.number()) != 0
+                && (socket.is_control() || !(is_direct || has_files))
         };
         let (poller, sockets) = (&self.poller, &self.sockets);
         self.watched.retain(|socket| {
@@ -241,7 +244,7 @@ impl Listener {
     /// Switches the mode in which loops accept by themselves.
     fn settle_direct(&mut self) {
         let now_ms = self.started_at.elapsed().as_millis() as u64;
-        if !self.direct.is_check_due(now_ms) {
+        if self.shared.files.get().is_some() || !self.direct.is_check_due(now_ms) {
             return;
         }
         let listened = self.listened();

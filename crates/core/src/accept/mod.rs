@@ -10,6 +10,7 @@
 pub mod acceptor;
 pub mod board;
 mod direct;
+pub mod files;
 pub mod idle;
 mod listener;
 pub mod loop_inbox;

@@ -1,13 +1,14 @@
 //! State that a listener thread and its handle share, and how they read the scoreboard.
 
 use super::board::{Board, word};
+use super::files::Files;
 use super::loop_inbox::{AcceptedConnection, LoopInbox, load_of, now_ms};
 use super::placement::{self, Policy, Turn};
 use super::rescue::Handover;
 use super::socket::Socket;
 use crate::sync::Ordering::Relaxed;
 use crate::wake::doorbell::Doorbell;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 #[derive(Default)]
@@ -33,6 +34,8 @@ pub struct Shared {
     pub bells: Vec<Doorbell>,
     /// `None`: connections stay at their loops.
     pub handover: Option<Handover>,
+    /// Set once the program serves files (`files/mod.rs`).
+    pub files: OnceLock<Arc<Files>>,
     pub state: Mutex<State>,
 }
 

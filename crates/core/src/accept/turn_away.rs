@@ -78,7 +78,7 @@ impl TurnedAway {
 }
 
 /// Reads input and drops it. True: the connection has ended.
-fn has_ended(stream: &mut TcpStream) -> bool {
+pub fn has_ended(stream: &mut TcpStream) -> bool {
     let mut buffer = [0; 4096];
     for _ in 0..MAX_READS {
         match stream.read(&mut buffer) {

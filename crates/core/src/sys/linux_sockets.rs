@@ -122,6 +122,15 @@ impl Poller {
         checked(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &raw mut event) }, "epoll")
     }
 
+    /// Watches `fd`, which was added with `Trigger::Level`, for room in its output, or again for input.
+    pub fn await_room(&self, fd: BorrowedFd<'_>, number: u64, for_room: bool) -> Result<()> {
+        let events = if for_room { libc::EPOLLOUT } else { libc::EPOLLIN };
+        let mut event = libc::epoll_event { events: events as u32, u64: number };
+        let (epoll, fd) = (self.epoll.as_raw_fd(), fd.as_raw_fd());
+        // SAFETY: `event` is live for the call.
+        checked(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_MOD, fd, &raw mut event) }, "epoll")
+    }
+
     pub fn remove(&self, fd: BorrowedFd<'_>) {
         let (epoll, fd) = (self.epoll.as_raw_fd(), fd.as_raw_fd());
         // SAFETY: a null event is allowed for DEL.

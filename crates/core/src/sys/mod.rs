@@ -8,6 +8,8 @@ mod linux_control_socket;
 #[cfg(target_os = "linux")]
 mod linux_ebpf;
 #[cfg(target_os = "linux")]
+mod linux_files;
+#[cfg(target_os = "linux")]
 mod linux_peek;
 #[cfg(target_os = "linux")]
 mod linux_raw_trace;
@@ -21,6 +23,8 @@ pub use linux::*;
 pub use linux_control_socket::*;
 #[cfg(target_os = "linux")]
 pub use linux_ebpf::*;
+#[cfg(target_os = "linux")]
+pub use linux_files::*;
 #[cfg(target_os = "linux")]
 pub use linux_peek::*;
 #[cfg(target_os = "linux")]

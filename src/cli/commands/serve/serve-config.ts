@@ -4,11 +4,11 @@
 import { existsSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { CodedError } from '../../../errors.js';
-import { foldersApp } from '../../../http-apps/index.js';
 import { integer, invalid, messageOf, ownOptions, string, strings } from '../../../lib/index.js';
 import type { EndpointOptions } from '../../../observe/index.js';
 import {
   fillServeOptions,
+  foldersApp,
   nameOfProgram,
   type ServeOptions,
   serveOptionNames,
@@ -55,6 +55,8 @@ interface AppConfig extends Omit<ServeOptions, 'onOutput'> {
   readonly log?: LogOptions;
   /** Folder of files to serve instead of a program. */
   readonly static?: string;
+  /** False: loops answer all requests for files of `static`. */
+  readonly fileThread?: boolean;
   /** Folder of CGI programs to run under /cgi-bin/. */
   readonly cgi?: string;
 }
@@ -83,6 +85,7 @@ interface Config extends AppConfig, Omit<ServeSettings, 'envFiles'> {
 const appOnlyKeys: Readonly<Record<Exclude<keyof AppConfig, keyof ServeOptions>, true>> = {
   app: true,
   static: true,
+  fileThread: true,
   cgi: true,
   log: true,
 };
@@ -112,7 +115,7 @@ export function servePlan(
   const { config: configPath, tlsCert, tlsKey, http2, ...others } = flags;
   const { log: logFile, logFormat, logMaxMb, logKeep, ...rest } = others;
   const { pidFile: ownPidFile, reloadOnChange: ownReload, metrics: ownMetrics, ...other } = rest;
-  const { envFile: ownEnvFiles = [], rescue, ...given } = other;
+  const { envFile: ownEnvFiles = [], rescue, fileThread, ...given } = other;
   const isNamed = app !== undefined || given.static !== undefined || given.cgi !== undefined;
   const config = readConfig(configPath, isNamed);
   const { apps = [{}], pidFile, reloadOnChange, metrics, reasons: _, ...settings } = config.content;
@@ -131,8 +134,9 @@ export function servePlan(
     ...(app !== undefined && { app, args }),
     ...(tls !== undefined && { tls }),
     ...(log !== undefined && { log }),
-    // The flag can only say no: without it, the file decides.
+    // These flags can only say no: without one, the file decides.
     ...(rescue === false && { rescue }),
+    ...(fileThread === false && { fileThread }),
   };
   return {
     apps: apps.map((each) => {
@@ -200,7 +204,7 @@ function checkAllOptions(content: Config): void {
 
 /** Checks the options without user, group and certificates, which only `serve` can check. */
 function checkOptions(config: Omit<Config, 'apps' | keyof ProcessSettings>): void {
-  const { app, static: files, cgi, log, envFile, ...others } = config;
+  const { app, static: files, fileThread, cgi, log, envFile, ...others } = config;
   const { pidFile, reloadOnChange, metrics, reasons, ...options } = others;
   fillServeOptions({ ...options, tls: undefined, user: undefined, group: undefined });
 }
@@ -222,6 +226,8 @@ function checkConfig(
   for (const [name, value] of Object.entries({ ...tls, ...content })) {
     if (paths.includes(name)) string(name, value, 'a path');
   }
+  const { fileThread = true } = content;
+  if (typeof fileThread !== 'boolean') throw invalid('fileThread', fileThread, 'true or false');
   if (typeof reloadOnChange !== 'boolean') {
     throw invalid('reloadOnChange', reloadOnChange, 'true or false');
   }
@@ -329,7 +335,7 @@ function nothingToServe(file: string | undefined): CodedError {
 }
 
 function appOf(
-  { app, static: files, cgi, log, ...options }: AppConfig,
+  { app, static: files, fileThread = true, cgi, log, ...options }: AppConfig,
   file: string | undefined,
 ): ServedApp {
   if (app === undefined) {
@@ -337,6 +343,8 @@ function appOf(
     const folders = {
       ...(files !== undefined && { static: folderFor('static', files) }),
       ...(cgi !== undefined && { cgi: folderFor('cgi', cgi) }),
+      // Over TLS its thread can read no request.
+      fileThread: fileThread && options.tls === undefined,
     };
     const name = options.name ?? nameOfProgram(join(folders.static ?? folders.cgi ?? '', 'index'));
     return {

@@ -61,6 +61,7 @@ export function addServe(root: Command): void {
     .option('--name <text>', 'name for list, status, reload, scale and stop (default: of its file)')
     .option('--host <address>', 'address to bind (default: all addresses)')
     .option('--unix <path>', 'Unix socket to bind instead of a port')
+    .option('--no-file-thread', 'let the loops answer all requests for files of --static')
     .option('--no-rescue', 'leave kept-alive connections at a loop that is blocked')
     .option('--status <address>', 'serve a status page at PORT or HOST:PORT', hostAndPort)
     .option('--metrics <address>', 'serve metrics for Prometheus at PORT or HOST:PORT', hostAndPort)
