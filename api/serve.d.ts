@@ -67,6 +67,8 @@ interface ServeOptions {
     readonly args?: readonly string[] | undefined;
     readonly maxConnections?: number | undefined;
     readonly maxConnectionsPerProcess?: number | undefined;
+    readonly maxRequestsPerProcess?: number | undefined;
+    readonly maxAgeMs?: number | undefined;
     readonly maxRssBytes?: number | undefined;
     readonly maxFailures?: number | undefined;
     readonly startTimeoutMs?: number | undefined;

@@ -106,10 +106,14 @@ export interface ServeOptions {
   /** Maximum of open connections of one loop. Default: 16,384. */
   readonly maxConnections?: number | undefined;
   /**
-   * A process is replaced after this number of connections, as under Apache's MaxConnectionsPerChild: up to a
-   * tenth more or less, so that not all are replaced at once. Default: never.
+   * A process is replaced after this number of connections, as under Apache's MaxConnectionsPerChild, or up to a
+   * tenth earlier, by chance: so that not all are replaced at once. Default: never.
    */
   readonly maxConnectionsPerProcess?: number | undefined;
+  /** The same after this number of answered HTTP requests. Default: never. */
+  readonly maxRequestsPerProcess?: number | undefined;
+  /** The same at this age of a process, in ms. Default: never. */
+  readonly maxAgeMs?: number | undefined;
   /** Memory limit in bytes: processes and workers above it are replaced. Default: none. */
   readonly maxRssBytes?: number | undefined;
   /**
@@ -168,6 +172,8 @@ const maxProcessCount = 128;
 const maxLoopCount = 256;
 const maxConnectionCount = 2 ** 20;
 const maxTimeMs = 2 ** 31 - 1;
+/** A process that lived shorter would be replaced as soon as it serves. */
+const minAgeMs = 1000;
 const minSpareOption = integerOption(1, 0, maxProcessCount);
 
 const serveReaders = {
@@ -200,8 +206,10 @@ const serveReaders = {
   group: () => undefined,
   args: (name, args = []) => strings(name, args),
   maxConnections: integerOption(16_384, 1, maxConnectionCount),
-  maxConnectionsPerProcess: orNever,
-  maxRssBytes: orNever,
+  maxConnectionsPerProcess: (name, value) => orNever(name, value),
+  maxRequestsPerProcess: (name, value) => orNever(name, value),
+  maxAgeMs: (name, value) => orNever(name, value, minAgeMs),
+  maxRssBytes: (name, value) => orNever(name, value),
   maxFailures: (name, value = restartDefaults.maxFailures) =>
     value === Infinity ? value : integer(name, value, 1, Number.MAX_SAFE_INTEGER),
   startTimeoutMs: integerOption(30_000, 1, maxTimeMs),
@@ -275,8 +283,8 @@ function statusAddress(options: number | StatusAddress): StatusAddress {
   return { host, port: integer('status.port', given.port, 0, 65_535) };
 }
 
-function orNever(name: string, value: number | undefined): number {
-  return value === undefined ? Infinity : integer(name, value, 1, Number.MAX_SAFE_INTEGER);
+function orNever(name: string, value: number | undefined, min = 1): number {
+  return value === undefined ? Infinity : integer(name, value, min, Number.MAX_SAFE_INTEGER);
 }
 
 function sizes(given: ServeOptions): { processes: Range; loops: Range } {

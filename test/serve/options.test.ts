@@ -29,6 +29,24 @@ test('maxFailures is a number, or endless', () => {
   }
 });
 
+for (const [name, right] of [
+  ['maxConnectionsPerProcess', 1],
+  ['maxRequestsPerProcess', 1],
+  ['maxAgeMs', 1000],
+  ['maxRssBytes', 1],
+] as const) {
+  test(`${name} is a whole number, or never`, () => {
+    assert.equal(fillServeOptions({ [name]: right })[name], right);
+    assert.equal(fillServeOptions()[name], Infinity);
+    for (const wrong of [0, right - 1, -1, right + 0.5, Number.NaN, '5', null, [], {}]) {
+      assert.throws(
+        () => Reflect.apply(fillServeOptions, undefined, [{ [name]: wrong }]),
+        (error) => hasCode(error, 'OPTION_INVALID') && error.message.startsWith(`${name} is `),
+      );
+    }
+  });
+}
+
 test('names of servers are as clients write them, also addresses', () => {
   const { serverNames } = fillServeOptions({
     serverNames: ['A.example.', '::1', '[::2]', '10.0.0.1'],

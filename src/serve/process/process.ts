@@ -410,8 +410,11 @@ export class ServeProcess {
   #threadEnded(loop: LoopEnd, error: unknown): void {
     const row = this.#rowOf(loop.index);
     const placed = row.get(boardAt.placed);
+    const requests = row.get(boardAt.requests);
     row.clear();
-    row.set(boardAt.placed, placed); // the supervisor reads whether this process has served
+    // The supervisor reads how much this process has served.
+    row.set(boardAt.placed, placed);
+    row.set(boardAt.requests, requests);
     this.#loops.delete(loop);
     this.#threads.loopEnded(loop);
     this.#dropLink(loop.serial);

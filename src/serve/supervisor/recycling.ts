@@ -1,38 +1,48 @@
 // Recycling: processes that serve well are replaced after a number of connections (Apache's
-// MaxConnectionsPerChild), or above a memory limit. Both contain leaks of programs that cannot be fixed.
+// MaxConnectionsPerChild) or requests, at an age, or above a memory limit. All of them contain leaks of programs
+// that cannot be fixed.
 
 import { rssBytesOf } from '../../proc/index.js';
 import type { FilledServeOptions } from '../options.js';
 import { boardAt, type Row } from '../shared/board.js';
 import type { ServerProcess } from './server-process.js';
 
-/** Spreads the limit, so that processes which started together are not replaced together. */
+/** Largest share of a limit that a process does without, so that those of one start do not end together. */
 const jitter = 0.1;
 
-type RecycledProcess = Pick<ServerProcess, 'state' | 'pid'>;
+type RecycledProcess = Pick<ServerProcess, 'state' | 'pid' | 'ageMs'>;
+type Limits = Pick<
+  FilledServeOptions,
+  'maxConnectionsPerProcess' | 'maxRequestsPerProcess' | 'maxAgeMs' | 'maxRssBytes'
+>;
 
 export class Recycling {
-  readonly #options: Pick<FilledServeOptions, 'maxConnectionsPerProcess' | 'maxRssBytes'>;
-  readonly #maxConnections = new WeakMap<RecycledProcess, number>();
+  readonly #limits: Limits;
+  /** Share of each limit but that of memory, by process. */
+  readonly #shares = new WeakMap<RecycledProcess, number>();
 
-  constructor(options: Pick<FilledServeOptions, 'maxConnectionsPerProcess' | 'maxRssBytes'>) {
-    this.#options = options;
+  constructor(limits: Limits) {
+    this.#limits = limits;
   }
 
   shouldRecycle(process: RecycledProcess, rows: readonly Row[]): boolean {
     if (process.state !== 'ready') return false;
-    const { maxRssBytes } = this.#options;
+    const { maxConnectionsPerProcess, maxRequestsPerProcess, maxAgeMs, maxRssBytes } = this.#limits;
     if (maxRssBytes !== Infinity && rssBytesOf(process.pid) > maxRssBytes) return true;
-    const connections = rows.reduce((sum, row) => sum + row.get(boardAt.placed), 0);
-    return connections > this.#maxConnectionsOf(process);
+    const sum = (word: number): number => rows.reduce((total, row) => total + row.get(word), 0);
+    const share = this.#shareOf(process);
+    return (
+      sum(boardAt.placed) >= maxConnectionsPerProcess * share ||
+      sum(boardAt.requests) >= maxRequestsPerProcess * share ||
+      process.ageMs >= maxAgeMs * share
+    );
   }
 
-  #maxConnectionsOf(process: RecycledProcess): number {
-    const known = this.#maxConnections.get(process);
+  #shareOf(process: RecycledProcess): number {
+    const known = this.#shares.get(process);
     if (known !== undefined) return known;
-    const share = 1 - jitter + 2 * jitter * Math.random();
-    const max = Math.round(this.#options.maxConnectionsPerProcess * share);
-    this.#maxConnections.set(process, max);
-    return max;
+    const share = 1 - jitter * Math.random();
+    this.#shares.set(process, share);
+    return share;
   }
 }

@@ -1,4 +1,4 @@
-// Recycling of processes after connections, or above a memory limit, on made-up rows.
+// Recycling of processes after connections or requests, at an age, or above a memory limit, on made-up rows.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,48 +6,71 @@ import fc from 'fast-check';
 import { boardAt, Row } from '../../../src/serve/shared/board.js';
 import { Recycling } from '../../../src/serve/supervisor/recycling.js';
 
-function rowWith(placed: number): Row {
+const never = {
+  maxConnectionsPerProcess: Infinity,
+  maxRequestsPerProcess: Infinity,
+  maxAgeMs: Infinity,
+  maxRssBytes: Infinity,
+};
+
+/** Words that grow until a process is recycled, by the option that limits them. */
+const growing = {
+  maxConnectionsPerProcess: boardAt.placed,
+  maxRequestsPerProcess: boardAt.requests,
+  maxAgeMs: undefined,
+} as const;
+
+function rowWith(word: number, count: number): Row {
   const row = new Row(new ArrayBuffer(boardAt.headerBytes + boardAt.rowBytes), 0, 0);
-  row.set(boardAt.placed, placed);
+  row.set(word, count);
   return row;
 }
 
-const ready = () => ({ state: 'ready', pid: process.pid }) as const;
+const ready = () => ({ state: 'ready' as const, pid: process.pid, ageMs: 0 });
 
-/** The first number of connections at which a process is recycled. */
-function maxOf(recycling: Recycling): number {
-  const one = ready();
-  let count = 0;
-  while (!recycling.shouldRecycle(one, [rowWith(count)])) count += 1;
-  return count;
+for (const [option, word] of Object.entries(growing)) {
+  /** The first count at which a process is recycled. */
+  const limitOf = (recycling: Recycling): number => {
+    const one = ready();
+    let count = 0;
+    const isDue = (): boolean => {
+      if (word !== undefined) return recycling.shouldRecycle(one, [rowWith(word, count)]);
+      return recycling.shouldRecycle(Object.assign(one, { ageMs: count }), []);
+    };
+    while (!isDue()) count += 1;
+    return count;
+  };
+
+  test(`${option}: processes that begin together end apart, none later or a tenth too early`, () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 100, max: 500 }), (max) => {
+        const recycling = new Recycling({ ...never, [option]: max });
+        const limits = Array.from({ length: 20 }, () => limitOf(recycling));
+        assert.ok(new Set(limits).size > 1);
+        for (const limit of limits) assert.ok(limit <= max && limit >= max * 0.9, `${limit}`);
+      }),
+      { numRuns: 20 },
+    );
+  });
 }
 
-test('processes that begin together are not recycled together, and none a tenth too early or late', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 100, max: 500 }), (maxConnectionsPerProcess) => {
-      const recycling = new Recycling({ maxConnectionsPerProcess, maxRssBytes: Infinity });
-      const limits = Array.from({ length: 20 }, () => maxOf(recycling));
-      assert.ok(new Set(limits).size > 1);
-      for (const limit of limits) {
-        assert.ok(
-          Math.abs(limit - 1 - maxConnectionsPerProcess) <= maxConnectionsPerProcess * 0.1 + 1,
-        );
-      }
-    }),
-    { numRuns: 20 },
-  );
+test('connections and requests of all loops count, and only ready processes are recycled', () => {
+  for (const [option, word] of [
+    ['maxConnectionsPerProcess', boardAt.placed],
+    ['maxRequestsPerProcess', boardAt.requests],
+  ] as const) {
+    const recycling = new Recycling({ ...never, [option]: 100 });
+    assert.ok(recycling.shouldRecycle(ready(), [rowWith(word, 60), rowWith(word, 60)]));
+    assert.ok(!recycling.shouldRecycle(ready(), [rowWith(word, 40), rowWith(word, 40)]));
+    const draining = { ...ready(), state: 'draining' as const };
+    assert.ok(!recycling.shouldRecycle(draining, [rowWith(word, 1000)]));
+  }
 });
 
-test('the connections of all loops count, and only ready processes are recycled', () => {
-  const recycling = new Recycling({ maxConnectionsPerProcess: 100, maxRssBytes: Infinity });
-  assert.ok(recycling.shouldRecycle(ready(), [rowWith(60), rowWith(60)]));
-  assert.ok(!recycling.shouldRecycle(ready(), [rowWith(40), rowWith(40)]));
-  assert.ok(!recycling.shouldRecycle({ state: 'draining', pid: process.pid }, [rowWith(1000)]));
-});
-
-test('memory counts only where it is limited', () => {
-  const limited = new Recycling({ maxConnectionsPerProcess: Infinity, maxRssBytes: 1 });
-  const free = new Recycling({ maxConnectionsPerProcess: Infinity, maxRssBytes: Infinity });
+test('each limit counts only where it is given', () => {
+  const limited = new Recycling({ ...never, maxRssBytes: 1 });
   assert.ok(limited.shouldRecycle(ready(), []));
-  assert.ok(!free.shouldRecycle(ready(), []));
+  const old = { ...ready(), ageMs: 1e12 };
+  const busy = [rowWith(boardAt.placed, 1e9), rowWith(boardAt.requests, 1e9)];
+  assert.ok(!new Recycling(never).shouldRecycle(old, busy));
 });

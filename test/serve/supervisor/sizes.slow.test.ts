@@ -125,13 +125,20 @@ test('a size that was set stays, and a range follows the load again', async (t) 
   assert.deepEqual((await load.stop()).failures, []);
 });
 
-test('a process is replaced after so many connections, and no request is lost', async (t) => {
-  const server = await open(t, listens, { processes: 1, loops: 1, maxConnectionsPerProcess: 50 });
-  const [first = 0] = server.pids;
-  const load = keepBusy(portOf(server), 4, false);
-  await waitFor(() => server.pids.length === 1 && !server.pids.includes(first), 20_000);
-  assert.deepEqual((await load.stop()).failures, []);
-});
+for (const [limit, isKeptAlive] of [
+  [{ maxConnectionsPerProcess: 50 }, false],
+  [{ maxRequestsPerProcess: 50 }, true],
+  [{ maxAgeMs: 2000 }, true],
+] as const) {
+  test(`a process is replaced at ${Object.keys(limit)}, and no request is lost`, async (t) => {
+    const server = await open(t, listens, { processes: 1, loops: 1, ...limit });
+    const [first = 0] = server.pids;
+    const load = keepBusy(portOf(server), 4, isKeptAlive);
+    await waitFor(() => server.pids.length === 1 && !server.pids.includes(first), 20_000);
+    assert.deepEqual((await load.stop()).failures, []);
+    assert.equal(server.status().at(0)?.generation, 0);
+  });
+}
 
 test('a process that takes too much memory is replaced', async (t) => {
   const app = program(
