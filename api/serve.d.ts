@@ -79,6 +79,7 @@ interface ServeOptions {
     readonly rescue?: boolean | undefined;
     readonly control?: boolean | undefined;
     readonly status?: number | StatusAddress | undefined;
+    readonly health?: number | StatusAddress | undefined;
 }
 interface TlsOptions {
     readonly cert: string;
@@ -102,14 +103,17 @@ interface Self {
     readonly generation: number | undefined;
 }
 type OnlyOneFunction = (signal: AbortSignal) => unknown;
+type ReadinessCheck = () => boolean | Promise<boolean>;
 declare const self: Self;
 declare function onlyOne(fn: OnlyOneFunction): void;
+declare function readiness(check: ReadinessCheck): void;
 declare function stickyId(): string;
 interface ServedApp extends AsyncDisposable {
     readonly name: string;
     readonly addresses: readonly BoundAddress[];
     readonly pids: readonly number[];
     readonly statusPort: number | undefined;
+    readonly healthPort: number | undefined;
     status(): LoopStatus[];
     reload(): Promise<void>;
     scale(processes: number | Range): Promise<void>;
@@ -117,5 +121,5 @@ interface ServedApp extends AsyncDisposable {
     close(): Promise<void>;
 }
 declare function serve(app: string | URL, options?: ServeOptions): Promise<ServedApp>;
-export { metricsFrom, onlyOne, self, serve, stickyId };
-export type { BoundAddress, LoopState, LoopStatus, MetricsSource, OnlyOneFunction, OutputLine, Placement, Plan, Range, Self, ServeOptions, ServedApp, StatusAddress, Sticky, TlsOptions };
+export { metricsFrom, onlyOne, readiness, self, serve, stickyId };
+export type { BoundAddress, LoopState, LoopStatus, MetricsSource, OnlyOneFunction, OutputLine, Placement, Plan, Range, ReadinessCheck, Self, ServedApp, ServeOptions, StatusAddress, Sticky, TlsOptions };

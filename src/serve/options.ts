@@ -150,6 +150,12 @@ export interface ServeOptions {
   readonly control?: boolean | undefined;
   /** Address of the status page and of `/status.json`; a port alone is on loopback. Default: none. */
   readonly status?: number | StatusAddress | undefined;
+  /**
+   * Address for the probes of load balancers and orchestrators; a port alone is on loopback. The supervisor answers
+   * `/livez` with 200, and `/readyz` with 200 while all wanted processes serve and no `readiness` of the program
+   * says no, else with 503. Default: none.
+   */
+  readonly health?: number | StatusAddress | undefined;
 }
 
 export interface TlsOptions {
@@ -224,7 +230,8 @@ const serveReaders = {
     return boolean(name, rescue ?? sticky === undefined);
   },
   control: booleanOption(false),
-  status: (_, status) => (status === undefined ? undefined : statusAddress(status)),
+  status: optionalAddress,
+  health: optionalAddress,
 } satisfies Readers<ServeOptions>;
 
 /** Names of all options. */
@@ -275,12 +282,20 @@ function tlsFiles(options: TlsOptions): TlsFiles {
   return { ...files, http2 };
 }
 
-function statusAddress(options: number | StatusAddress): StatusAddress {
-  if (typeof options === 'number') return statusAddress({ host: '127.0.0.1', port: options });
-  if (typeof options !== 'object') throw invalid('status', options, 'a port, or { host, port }');
-  const given = ownOptions('status', options, new Set(['host', 'port']));
-  const host = string('status.host', given.host, 'an address');
-  return { host, port: integer('status.port', given.port, 0, 65_535) };
+function optionalAddress(
+  name: string,
+  options: number | StatusAddress | undefined,
+): StatusAddress | undefined {
+  if (options === undefined) return undefined;
+  if (typeof options === 'number') return { host: '127.0.0.1', port: portIn(name, options) };
+  if (typeof options !== 'object') throw invalid(name, options, 'a port, or { host, port }');
+  const given = ownOptions(name, options, new Set(['host', 'port']));
+  const host = string(`${name}.host`, given.host, 'an address');
+  return { host, port: portIn(`${name}.port`, given.port) };
+}
+
+function portIn(name: string, port: number): number {
+  return integer(name, port, 0, 65_535);
 }
 
 function orNever(name: string, value: number | undefined, min = 1): number {

@@ -77,6 +77,8 @@ const kinds = {
     stand: {},
     /** Ends this: the loop runs no such function any more. */
     resign: {},
+    /** Reports why the program is not ready for clients, or that it is. */
+    readiness: { obstacle: optionalTextOf },
     /** Joins the mesh: the loop gets a channel to each other member. */
     join: {},
     /** Offers a channel to the member `to`. */

@@ -11,7 +11,15 @@ export type { LoopStatus } from './control/status.js';
 export type { Placement, Plan, Range, ServeOptions, StatusAddress, TlsOptions } from './options.js';
 export type { OutputLine } from './output/lines.js';
 export type { BoundAddress } from './protocol.js';
-export { type OnlyOneFunction, onlyOne, type Self, self, stickyId } from './self.js';
+export {
+  type OnlyOneFunction,
+  onlyOne,
+  type ReadinessCheck,
+  readiness,
+  type Self,
+  self,
+  stickyId,
+} from './self.js';
 export { type ServedApp, serve } from './serve.js';
 export type { LoopState } from './shared/board.js';
 export type { Sticky } from './sticky.js';

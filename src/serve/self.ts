@@ -1,5 +1,5 @@
-// The loop that runs a program, as the program sees it: `self`, and `onlyOne` for work that exactly one loop of a
-// server does. The loop is found on the global object: the command and the program may have different copies of
+// The loop that runs a program, as the program sees it: `self`, `onlyOne` for work that exactly one loop of a
+// server does, and `readiness`. The loop is found on the global object: the command and the program may have different copies of
 // manycore, so names and types there stay.
 // Not here: which loop it is (supervisor/leadership.ts), and when its functions end (loop/candidate.ts).
 
@@ -26,11 +26,15 @@ export interface Self {
 /** Work for one loop of a server. The signal aborts when another loop is to take it over. */
 export type OnlyOneFunction = (signal: AbortSignal) => unknown;
 
+/** A check of the program: false, and an error, say that it is not ready for clients. */
+export type ReadinessCheck = () => boolean | Promise<boolean>;
+
 /** The loop that runs the program, for all copies of manycore in its thread. */
 export interface LoopFacade extends Readonly<Record<keyof Self, unknown>> {
   /** Number of the loop in the scoreboard, across all processes. */
   readonly row: number;
   onlyOne(fn: OnlyOneFunction): void;
+  readiness(check: ReadinessCheck): void;
 }
 
 const name = Symbol.for('manycore.loop');
@@ -79,6 +83,18 @@ export function onlyOne(fn: OnlyOneFunction): void {
   const { onlyOne: runInOne } = facade();
   if (typeof runInOne === 'function') runInOne(fn);
   else if (!isInsideWorker()) void runUntil(new AbortController().signal, fn);
+}
+
+/**
+ * Lets the program say whether it is ready for clients: `check` is called in this loop, once a second. While it returns
+ * false, throws, or has not answered for 5 s, `/readyz` of the server (option `health`) answers 503, with the
+ * message of the error. Clients that connect nevertheless are served. Outside of a server it does nothing.
+ * Throws `OPTION_INVALID`.
+ */
+export function readiness(check: ReadinessCheck): void {
+  if (typeof check !== 'function') throw invalid('the argument of readiness', check, 'a function');
+  const { readiness: add } = facade();
+  if (typeof add === 'function') add(check);
 }
 
 /**

@@ -29,6 +29,8 @@ export interface ServedApp extends AsyncDisposable {
   readonly pids: readonly number[];
   /** Port of the status page; `undefined` without the option `status`. */
   readonly statusPort: number | undefined;
+  /** Port for probes; `undefined` without the option `health`. */
+  readonly healthPort: number | undefined;
   /** State of each loop, from the scoreboard. */
   status(): LoopStatus[];
   /** Starts every process anew; no request is lost. Rejects when the new ones fail: the old ones stay. */
@@ -136,6 +138,7 @@ function startProgram(
       addresses: supervisor.addresses,
       loops: status(),
     }),
+    obstacles: () => supervisor.obstacles,
     reload,
     scale,
     stop: () => close(),
@@ -151,11 +154,13 @@ function startProgram(
     await supervisor.close();
   };
   let statusPort: number | undefined;
+  let healthPort: number | undefined;
   const start = async (): Promise<void> => {
     try {
       // First, so that no process has to be ended when it fails.
       if (filled.control) await control.listenForUser();
       if (filled.status !== undefined) statusPort = await control.listenForStatus(filled.status);
+      if (filled.health !== undefined) healthPort = await control.listenForHealth(filled.health);
       await supervisor.start();
     } catch (error) {
       await close();
@@ -177,6 +182,9 @@ function startProgram(
     },
     get statusPort() {
       return statusPort;
+    },
+    get healthPort() {
+      return healthPort;
     },
     status,
     reload,

@@ -82,3 +82,24 @@ test('--no-rescue overrides the file, and without it the file decides', (t) => {
   assert.equal(rescueOf({ rescue: false }, { rescue: true }), false);
   assert.equal(rescueOf({ rescue: true }, { rescue: false }), false);
 });
+
+for (const name of ['status', 'health'] as const) {
+  test(`${name} is one of each app, in the file and as a flag`, (t) => {
+    const several = configWith(t, {
+      apps: [
+        { app: 'app.js', [name]: 1 },
+        { app: 'app.js', [name]: 2 },
+      ],
+    });
+    const { apps } = servePlan(undefined, [], { config: several });
+    assert.deepEqual(
+      apps.map(({ options }) => options[name]),
+      [1, 2],
+    );
+    const refused = { code: 'OPTION_INVALID', message: new RegExp(`has a ${name} of its own`) };
+    const withFlag = { config: several, [name]: 3 };
+    assert.throws(() => servePlan(undefined, [], withFlag), refused);
+    const shared = configWith(t, { [name]: 1, apps: [{ app: 'app.js' }, { app: 'app.js' }] });
+    assert.throws(() => servePlan(undefined, [], { config: shared }), refused);
+  });
+}

@@ -47,6 +47,31 @@ for (const [name, right] of [
   });
 }
 
+for (const name of ['status', 'health'] as const) {
+  test(`${name} is a port, or host and port`, () => {
+    assert.deepEqual(fillServeOptions({ [name]: 80 })[name], { host: '127.0.0.1', port: 80 });
+    const address = { host: '::', port: 0 };
+    assert.deepEqual(fillServeOptions({ [name]: address })[name], address);
+    assert.equal(fillServeOptions()[name], undefined);
+    for (const wrong of [
+      -1,
+      65_536,
+      1.5,
+      '80',
+      null,
+      true,
+      {},
+      { port: 80 },
+      { host: 5, port: 80 },
+    ]) {
+      assert.throws(
+        () => Reflect.apply(fillServeOptions, undefined, [{ [name]: wrong }]),
+        (error) => hasCode(error, 'OPTION_INVALID') && error.message.startsWith(name),
+      );
+    }
+  });
+}
+
 test('names of servers are as clients write them, also addresses', () => {
   const { serverNames } = fillServeOptions({
     serverNames: ['A.example.', '::1', '[::2]', '10.0.0.1'],

@@ -1,6 +1,6 @@
 // Control of a running server: HTTP over a Unix socket in a private folder, for the same user's
-// `manycore status`, `reload` and `scale`; and, if enabled, the status alone as a page over TCP. remote.ts is
-// the client of the socket.
+// `manycore status`, `reload` and `scale`; and, if enabled, the status alone as a page over TCP, and the answers
+// to probes (health.ts). remote.ts is the client of the socket.
 
 import { rmSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -12,6 +12,7 @@ import type { OutputLine } from '../output/lines.js';
 import type { RecentLines } from '../output/recent-lines.js';
 import { programStack } from '../process/program-stack.js';
 import type { BoundAddress } from '../protocol.js';
+import { healthAnswer } from './health.js';
 import type { LoopStatus } from './status.js';
 import { statusPage } from './status-page.js';
 
@@ -31,6 +32,8 @@ export interface ServerStatus {
 
 export interface Controlled {
   readonly status: () => ServerStatus;
+  /** Reasons why the server should get no clients; none: it is ready. */
+  readonly obstacles: () => readonly string[];
   readonly reload: () => Promise<void>;
   readonly scale: (processes: number | Range) => Promise<void>;
   /** Resolves when it has finished its requests and is closed. */
@@ -57,6 +60,8 @@ function nextControlPath(): string {
 export class Control {
   readonly #server: Controlled;
   readonly #open: Server[] = [];
+  /** Answers probes until the server has ended. */
+  #health: Server | undefined;
   /** Answers that end with the server. */
   readonly #stops = new Set<ServerResponse>();
   #path: string | undefined;
@@ -69,40 +74,39 @@ export class Control {
   async listenForUser(): Promise<void> {
     const path = nextControlPath();
     rmSync(path, { force: true }); // left by an earlier process with this pid
-    await this.#listen(
-      nodeHttp().createServer((request, response) => void this.#answer(request, response)),
-      { path },
-    );
+    const server = nodeHttp().createServer((request, response) => {
+      void this.#answer(request, response);
+    });
+    await listen(server, { path }, 'the status');
+    this.#open.push(server);
     this.#path = path;
   }
 
   /** Serves the status page; resolves with its port. Rejects with `SERVE_CONTROL_FAILED`. */
   async listenForStatus({ host, port }: StatusAddress): Promise<number> {
     const server = nodeHttp().createServer((request, response) => this.#show(request, response));
-    await this.#listen(server, { host, port });
-    const address = server.address();
-    return typeof address === 'object' && address !== null ? address.port : port;
+    await listen(server, { host, port }, 'the status');
+    this.#open.push(server);
+    return portOf(server, port);
   }
 
-  async #listen(server: Server, at: { path: string } | StatusAddress): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', (cause) => {
-        const where = 'path' in at ? at.path : `${at.host}:${at.port}`;
-        const message = `cannot serve the status at ${where}: ${messageOf(cause)}`;
-        reject(new CodedError('SERVE_CONTROL_FAILED', message, { cause }));
-      });
-      server.listen(ownListening(at), resolve);
+  /** Answers probes from now on; resolves with the port. Rejects with `SERVE_CONTROL_FAILED`. */
+  async listenForHealth({ host, port }: StatusAddress): Promise<number> {
+    const server = nodeHttp().createServer((request, response) => {
+      if (!isRead(request, response)) return;
+      const { status, body } = healthAnswer(pathOf(request), this.#server.obstacles);
+      reply(response, status, body);
     });
-    server.unref();
-    this.#open.push(server);
+    await listen(server, { host, port }, 'the health');
+    this.#health = server;
+    return portOf(server, port);
   }
 
   /** Answers with the status; changes nothing. */
   #show(request: IncomingMessage, response: ServerResponse): void {
     const path = pathOf(request);
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      reply(response, 405, { message: 'only GET' });
-    } else if (path === '/status' || path === '/status.json') {
+    if (!isRead(request, response)) return;
+    if (path === '/status' || path === '/status.json') {
       reply(response, 200, this.#server.status());
     } else if (path === '/') {
       response.setHeader('Content-Type', 'text/html; charset=utf-8');
@@ -182,10 +186,40 @@ export class Control {
     this.close();
     for (const response of this.#stops) response.end();
     this.#stops.clear();
+    this.#health?.close();
     setImmediate(() => {
       for (const server of this.#open) server.closeAllConnections();
+      this.#health?.closeAllConnections();
     });
   }
+}
+
+async function listen(
+  server: Server,
+  at: { path: string } | StatusAddress,
+  what: string,
+): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause) => {
+      const where = 'path' in at ? at.path : `${at.host}:${at.port}`;
+      const message = `cannot serve ${what} at ${where}: ${messageOf(cause)}`;
+      reject(new CodedError('SERVE_CONTROL_FAILED', message, { cause }));
+    });
+    server.listen(ownListening(at), resolve);
+  });
+  server.unref();
+}
+
+function portOf(server: Server, given: number): number {
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : given;
+}
+
+/** Answers a request that would change something with 405, and returns false. */
+function isRead({ method }: IncomingMessage, response: ServerResponse): boolean {
+  if (method === 'GET' || method === 'HEAD') return true;
+  reply(response, 405, { message: 'only GET' });
+  return false;
 }
 
 function pathOf(request: IncomingMessage): string {

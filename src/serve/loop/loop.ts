@@ -21,6 +21,7 @@ import { LoopThreads } from './loop-threads.js';
 import { Member } from './member.js';
 import { refuseMisdirected } from './misdirected.js';
 import { type LoopProgram, setProgramLoop } from './program-loop.js';
+import { Readiness } from './readiness.js';
 import { setStickyCookie } from './sticky-cookie.js';
 import { WorkingFolder } from './working-folder.js';
 
@@ -99,6 +100,7 @@ export class Loop {
       name: app.name,
       generation: place.generation,
       onlyOne: this.#candidate.add,
+      readiness: new Readiness(up).add,
     });
     process.env['NODE_APP_INSTANCE'] = String(instance); // a thread has a copy of its own
     this.#threads = new LoopThreads(up);

@@ -88,6 +88,8 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
   readonly #mesh: Mesh | undefined;
   readonly #leadership: Leadership;
   readonly #events: ServerProcessEvents;
+  /** Reasons why programs are not ready for clients, by loop. */
+  readonly #obstacles = new Map<number, string>();
   /** Pending stack requests, by loop. */
   readonly #stacks = new Map<number, (stack: string | undefined) => void>();
   readonly #started = defer<void>();
@@ -176,6 +178,11 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
     return this.#readyAtMs === undefined ? 0 : performance.now() - this.#readyAtMs;
   }
 
+  /** Reasons why its programs are not ready for clients, each once. */
+  get obstacles(): readonly string[] {
+    return [...new Set(this.#obstacles.values())];
+  }
+
   get state(): State {
     return this.#life.state;
   }
@@ -221,6 +228,10 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
       case 'resign':
         this.#leadership.leave(this, loop);
         break;
+      case 'readiness':
+        if (message.obstacle === undefined) this.#obstacles.delete(loop);
+        else this.#obstacles.set(loop, message.obstacle);
+        break;
       case 'join':
         this.#mesh?.join(this, loop);
         break;
@@ -252,6 +263,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
         break;
       case 'loopEnded':
         this.sockets.unlisten(message.ended);
+        this.#obstacles.delete(message.ended);
         this.#loopsEnded(message.ended);
         break;
       case 'leaving':

@@ -78,6 +78,8 @@ export class Supervisor {
   /** True: the processes of the start serve. */
   #hasStarted = false;
   #isClosing = false;
+  /** Processes that serve by the last size that was reached. */
+  #settled = 0;
   /** One reload or change of size at a time. */
   #change: Promise<void> = Promise.resolve();
   #changes = 0;
@@ -124,6 +126,19 @@ export class Supervisor {
     return this.#lostProcesses;
   }
 
+  /** Reasons why the server should get no clients; none: it is ready. */
+  get obstacles(): readonly string[] {
+    if (this.#isClosing) return ['the server ends'];
+    if (!this.#hasStarted) return ['the server starts'];
+    const ready = this.#serving.filter(({ state }) => state === 'ready');
+    const wanted = Math.min(this.#settled, this.#sizer.processes.min);
+    const missing = ready.length < wanted ? [`${ready.length} of ${wanted} processes serve`] : [];
+    const ofPrograms = ready.flatMap(({ number, obstacles }) =>
+      obstacles.map((obstacle) => `process ${number}: ${obstacle}`),
+    );
+    return [...missing, ...ofPrograms];
+  }
+
   /** Processes that serve or start. */
   get #serving(): ServerProcess[] {
     return this.#processes.filter(
@@ -166,6 +181,7 @@ export class Supervisor {
         await this.#sockets.inherit(this.#options.listenFds);
         const started = Array.from({ length: this.#options.processes.min }, () => this.#startOne());
         await Promise.all(started.map(({ ready }) => ready));
+        this.#settled = this.#options.processes.min;
         this.#hasStarted = true;
         this.#watchTimer = setInterval(this.#watch, watchEveryMs).unref();
       } catch (error) {
@@ -453,6 +469,7 @@ export class Supervisor {
         this.#sizer.processes = before;
         throw error;
       }
+      this.#settled = processes.min;
       announcements.serverScaled.publish({ app: this.#app.path, pids: this.pids });
     });
   }

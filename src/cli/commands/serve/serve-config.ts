@@ -121,10 +121,11 @@ export function servePlan(
   const { apps = [{}], pidFile, reloadOnChange, metrics, reasons: _, ...settings } = config.content;
   const { envFile, env, nodeFlags, affinity, ...shared } = settings;
   if (apps.length === 0) throw nothingToServe(config.file);
-  if (apps.length > 1 && (shared.status ?? given.status) !== undefined) {
+  for (const name of ['status', 'health'] as const) {
+    if (apps.length < 2 || (shared[name] ?? given[name]) === undefined) continue;
     throw new CodedError(
       'OPTION_INVALID',
-      'each of several apps has a status of its own: give each a port in apps',
+      `each of several apps has a ${name} of its own: give each a port in apps`,
     );
   }
   const tls = tlsOf(tlsCert, tlsKey, http2);

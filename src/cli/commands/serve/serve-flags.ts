@@ -64,6 +64,7 @@ export function addServe(root: Command): void {
     .option('--no-file-thread', 'let the loops answer all requests for files of --static')
     .option('--no-rescue', 'leave kept-alive connections at a loop that is blocked')
     .option('--status <address>', 'serve a status page at PORT or HOST:PORT', hostAndPort)
+    .option('--health <address>', 'answer /livez and /readyz at PORT or HOST:PORT', hostAndPort)
     .option('--metrics <address>', 'serve metrics for Prometheus at PORT or HOST:PORT', hostAndPort)
     .option('--tls-cert <file>', 'TLS certificate (PEM), for an exported app')
     .option('--tls-key <file>', 'TLS private key (PEM)')

@@ -128,15 +128,16 @@ class ServeCommand {
     throw new CodedError(error.code, `${app}: ${error.message}`, { cause: error.cause });
   }
 
-  #printAddresses(server: Server, { serverNames: names = [], status }: ServeOptions): void {
+  #printAddresses(server: Server, { serverNames: names = [], status, health }: ServeOptions): void {
     const whose = names.length === 0 ? '' : ` for ${names.join(' ')}`;
     for (const address of server.addresses) {
       console.log(`listening on ${addressText(address)}${whose}`);
     }
     if (server.statusPort !== undefined) {
-      const host = typeof status === 'object' ? status.host : '127.0.0.1';
-      const name = isIPv6(host) ? `[${host}]` : host;
-      console.log(`status at http://${name}:${server.statusPort}/`);
+      console.log(`status at http://${hostOf(status)}:${server.statusPort}/`);
+    }
+    if (server.healthPort !== undefined) {
+      console.log(`health at http://${hostOf(health)}:${server.healthPort}/readyz`);
     }
     server.closed.catch((error: unknown) => {
       console.error(`manycore: ${messageOf(error)} (SERVE_FAILED)`);
@@ -260,6 +261,12 @@ class ServeCommand {
     watcher.beginLoad();
     this.#watcher = watcher;
   }
+}
+
+/** Host of an address that is served, as in a URL. */
+function hostOf(address: ServeOptions['status']): string {
+  const host = typeof address === 'object' ? address.host : '127.0.0.1';
+  return isIPv6(host) ? `[${host}]` : host;
 }
 
 /** Removes a file, or empties it when the folder is not writable. */
