@@ -32,6 +32,7 @@ type Sticky = "address" | {
 } | {
     readonly query: string;
 };
+type AccessFormat = "common" | "json";
 interface OutputLine {
     readonly timeMs: number;
     readonly name: string;
@@ -76,10 +77,15 @@ interface ServeOptions {
     readonly drainTimeoutMs?: number | undefined;
     readonly overloadMs?: number | undefined;
     readonly onOutput?: ((line: OutputLine) => void) | undefined;
+    readonly accessLog?: AccessLogOptions | undefined;
     readonly rescue?: boolean | undefined;
     readonly control?: boolean | undefined;
     readonly status?: number | StatusAddress | undefined;
     readonly health?: number | StatusAddress | undefined;
+}
+interface AccessLogOptions {
+    readonly format?: AccessFormat | undefined;
+    readonly onLines: (lines: string) => void;
 }
 interface TlsOptions {
     readonly cert: string;
@@ -122,4 +128,4 @@ interface ServedApp extends AsyncDisposable {
 }
 declare function serve(app: string | URL, options?: ServeOptions): Promise<ServedApp>;
 export { metricsFrom, onlyOne, readiness, self, serve, stickyId };
-export type { BoundAddress, LoopState, LoopStatus, MetricsSource, OnlyOneFunction, OutputLine, Placement, Plan, Range, ReadinessCheck, Self, ServedApp, ServeOptions, StatusAddress, Sticky, TlsOptions };
+export type { AccessFormat, AccessLogOptions, BoundAddress, LoopState, LoopStatus, MetricsSource, OnlyOneFunction, OutputLine, Placement, Plan, Range, ReadinessCheck, Self, ServedApp, ServeOptions, StatusAddress, Sticky, TlsOptions };

@@ -24,6 +24,7 @@ export {
   serveOptionNames,
   type TlsOptions,
 } from './options.js';
+export { type AccessFormat, accessFormats } from './output/access-line.js';
 export { LineSplitter, type OutputLine } from './output/lines.js';
 export { programStack } from './process/program-stack.js';
 export type { BoundAddress } from './protocol.js';

@@ -23,6 +23,7 @@ import {
 } from '../lib/index.js';
 import { grantedCores } from '../worker/index.js';
 import { checkName } from './name.js';
+import { type AccessFormat, accessFormats } from './output/access-line.js';
 import type { OutputLine } from './output/lines.js';
 import { portOfEnvironment } from './shared/port-of-environment.js';
 import { type Sticky, stickyKey } from './sticky.js';
@@ -137,6 +138,8 @@ export interface ServeOptions {
    * An error that it throws is an uncaught exception of the program. Default: the program's stdout and stderr.
    */
   readonly onOutput?: ((line: OutputLine) => void) | undefined;
+  /** A line for each request, for a log. Default: none. */
+  readonly accessLog?: AccessLogOptions | undefined;
   /**
    * True: a kept-alive HTTP/1 connection without TLS leaves a loop that is blocked, between two requests, and
    * another one serves it. State that the program keeps on its sockets does not go along.
@@ -156,6 +159,16 @@ export interface ServeOptions {
    * says no, else with 503. Default: none.
    */
   readonly health?: number | StatusAddress | undefined;
+}
+
+export interface AccessLogOptions {
+  /** `common`: as Apache and nginx; `json`: an object a line. Default: `common`. */
+  readonly format?: AccessFormat | undefined;
+  /**
+   * Called with one or more lines and their ends, at most a tenth of a second after the answers. An error that it
+   * throws is an uncaught exception of the program.
+   */
+  readonly onLines: (lines: string) => void;
 }
 
 export interface TlsOptions {
@@ -223,6 +236,7 @@ const serveReaders = {
   drainTimeoutMs: integerOption(30_000, 0, maxTimeMs),
   overloadMs: integerOption(5000, 0, maxTimeMs),
   onOutput: functionOption<(line: OutputLine) => void>,
+  accessLog: (_, given) => (given === undefined ? undefined : accessLogFor(given)),
   rescue: (name, rescue, { sticky }) => {
     if (rescue === true && sticky !== undefined) {
       throw invalid(name, rescue, 'false beside sticky: its clients stay with their loop');
@@ -268,6 +282,19 @@ function stickyFor(given: Sticky, { placement, tls, unix }: ServeOptions) {
     throw invalid('sticky', given, "'address' beside tls: requests cannot be read before the loop");
   }
   return key;
+}
+
+function accessLogFor(options: AccessLogOptions) {
+  const { format = 'common', onLines } = ownOptions(
+    'accessLog',
+    options,
+    new Set(['format', 'onLines']),
+  );
+  if (!accessFormats.includes(format)) {
+    throw invalid('accessLog.format', format, accessFormats.join(' or '));
+  }
+  if (typeof onLines !== 'function') throw invalid('accessLog.onLines', onLines, 'a function');
+  return { format, onLines };
 }
 
 function tlsFiles(options: TlsOptions): TlsFiles {

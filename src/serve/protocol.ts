@@ -79,6 +79,8 @@ const kinds = {
     resign: {},
     /** Reports why the program is not ready for clients, or that it is. */
     readiness: { obstacle: optionalTextOf },
+    /** Lines for the access log. */
+    access: { lines: textOf },
     /** Joins the mesh: the loop gets a channel to each other member. */
     join: {},
     /** Offers a channel to the member `to`. */

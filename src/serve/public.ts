@@ -8,7 +8,16 @@
 
 export { type MetricsSource, metricsFrom } from '../agent/index.js';
 export type { LoopStatus } from './control/status.js';
-export type { Placement, Plan, Range, ServeOptions, StatusAddress, TlsOptions } from './options.js';
+export type {
+  AccessLogOptions,
+  Placement,
+  Plan,
+  Range,
+  ServeOptions,
+  StatusAddress,
+  TlsOptions,
+} from './options.js';
+export type { AccessFormat } from './output/access-line.js';
 export type { OutputLine } from './output/lines.js';
 export type { BoundAddress } from './protocol.js';
 export {

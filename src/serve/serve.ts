@@ -113,7 +113,8 @@ function startProgram(
   const listening = { port, isPortGiven, host, unix, serverNames, tls };
   const name = filled.name ?? nameOfProgram(title);
   const stickyCookie = filled.sticky?.kind === 'cookie' ? filled.sticky.name : undefined;
-  const settings = { name, path, args, ...listening, stickyCookie, maxConnections };
+  const accessFormat = filled.accessLog?.format;
+  const settings = { name, path, args, ...listening, stickyCookie, maxConnections, accessFormat };
   const coresPerLoop = shareOf(filled);
   const workers = grantedCores().count;
   const recent = filled.onOutput === undefined ? undefined : new RecentLines();

@@ -2,6 +2,7 @@
 
 import { CodedError } from '../errors.js';
 import type { FilledServeOptions, Placement, Range } from './options.js';
+import type { AccessFormat } from './output/access-line.js';
 
 /** Paths of PEM files. */
 export interface TlsFiles {
@@ -33,6 +34,8 @@ export interface AppSettings {
   /** Maximum number of shared workers, for all loops of the server. */
   readonly workers: number;
   readonly tls: TlsFiles | undefined;
+  /** `undefined`: there is no access log. */
+  readonly accessFormat: AccessFormat | undefined;
 }
 
 /** Numbers that the loops of a process report as their own (`self`). */

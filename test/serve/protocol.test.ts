@@ -29,6 +29,7 @@ const ofLoop: [Envelope, string[]][] = [
   [{ loop: 2, body: { type: 'unlisten', number: 3 } }, ['number']],
   [{ loop: 2, id: 1, body: { type: 'acquire' }, fds: [1, 2, 3, 4] }, []],
   [{ loop: 2, id: 1, body: { type: 'release' } }, []],
+  [{ loop: 2, body: { type: 'access', lines: 'GET /' } }, ['lines']],
   [{ loop: 2, body: { type: 'readiness', obstacle: 'the database is down' } }, []],
   [{ loop: 2, body: { type: 'join' } }, []],
   [{ loop: 2, body: { type: 'offer', to: 4 }, fds: [1, 2, 3] }, ['to']],

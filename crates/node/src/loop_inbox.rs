@@ -38,11 +38,19 @@ use std::sync::Arc;
 /// Connections in one call: the remaining ones may still go to another loop.
 const MAX_BATCH: usize = 8;
 
-/// The count, then a socket's number and a connection's descriptor for each connection.
+/// The count, then three words for each connection: the number of its socket, its descriptor, and the time
+/// since which it waits for a loop of this process, by `sys::now_ms` (0: this loop has accepted it).
 #[repr(C)]
 struct Batch {
     count: AtomicU32,
-    entries: [[AtomicU32; 2]; MAX_BATCH],
+    entries: [[AtomicU32; 3]; MAX_BATCH],
+}
+
+/// A connection that this loop gets, as in `Batch`.
+struct Entry {
+    socket: u32,
+    fd: OwnedFd,
+    since_ms: u32,
 }
 
 struct Inner {
@@ -303,8 +311,8 @@ impl Inner {
     /// Delivers the connections that were put into this loop's inbox.
     fn deliver(&self) {
         self.deliver_from(|| {
-            self.inbox.take().map(|AcceptedConnection { socket, fd, taken_at_ms, .. }| {
-                self.enter(socket, fd, taken_at_ms)
+            self.inbox.take().map(|AcceptedConnection { socket, fd, at_ms, taken_at_ms }| {
+                self.enter(Entry { socket, fd, since_ms: at_ms }, taken_at_ms)
             })
         });
         if self.inbox.is_any_untaken() {
@@ -313,21 +321,22 @@ impl Inner {
     }
 
     /// Notes a connection that this loop gets.
-    fn enter(&self, socket: u32, fd: OwnedFd, taken_at_ms: u32) -> (u32, OwnedFd) {
+    fn enter(&self, entry: Entry, taken_at_ms: u32) -> Entry {
         if let Some(thread) = self.inbox.thread() {
-            thread.idle().enter(fd.as_raw_fd(), socket, taken_at_ms);
+            thread.idle().enter(entry.fd.as_raw_fd(), entry.socket, taken_at_ms);
         }
-        (socket, fd)
+        entry
     }
 
     /// Delivers connections from `next`, at most one batch.
-    fn deliver_from(&self, next: impl Fn() -> Option<(u32, OwnedFd)>) {
+    fn deliver_from(&self, next: impl Fn() -> Option<Entry>) {
         let mut count = 0;
-        for entry in &self.batch.entries {
-            let Some((socket, fd)) = next() else { break };
+        for words in &self.batch.entries {
+            let Some(Entry { socket, fd, since_ms }) = next() else { break };
             // Relaxed: this thread alone uses the batch.
-            entry[0].store(socket, Relaxed);
-            entry[1].store(fd.into_raw_fd() as u32, Relaxed);
+            words[0].store(socket, Relaxed);
+            words[1].store(fd.into_raw_fd() as u32, Relaxed);
+            words[2].store(since_ms, Relaxed);
             count += 1;
         }
         if count == 0 {
@@ -336,7 +345,7 @@ impl Inner {
         self.batch.count.store(count, Relaxed);
         call_into_js(self.env, self.deliver);
         let left = self.batch.count.swap(0, Relaxed) as usize;
-        for [socket, fd] in self.batch.entries.iter().take(left) {
+        for [socket, fd, _] in self.batch.entries.iter().take(left) {
             let Ok(fd) = core_sys::adopt(fd.load(Relaxed) as i32) else { continue };
             if let Some(acceptor) = &*self.acceptor.borrow() {
                 acceptor.reassign(&self.inbox, socket.load(Relaxed), fd);
@@ -368,7 +377,10 @@ unsafe extern "C" fn on_ring(handle: *mut Handle, _status: c_int, _events: c_int
 unsafe extern "C" fn on_connection(handle: *mut Handle, _status: c_int, _events: c_int) {
     // SAFETY: as in `on_ring`.
     let inner = unsafe { uv::carried_by::<Inner>(handle) };
-    inner.deliver_from(|| inner.inbox.accept().map(|(socket, fd)| inner.enter(socket, fd, 0)));
+    inner.deliver_from(|| {
+        let (socket, fd) = inner.inbox.accept()?;
+        Some(inner.enter(Entry { socket, fd, since_ms: 0 }, 0))
+    });
 }
 
 unsafe extern "C" fn on_closed(handle: *mut Handle) {

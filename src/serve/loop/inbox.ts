@@ -61,8 +61,11 @@ export interface FileThread {
   takeBack(fd: number, bytesRead: number): boolean;
 }
 
-/** Called with each connection, and the number of its socket. It is counted as open in the row. */
-export type OnClient = (number: number, client: Client) => void;
+/**
+ * Called with each connection, the number of its socket, and the time since which it waits for a loop of this
+ * process (by `clockMs`; 0: unknown). It is counted as open in the row.
+ */
+export type OnClient = (number: number, client: Client, sinceMs: number) => void;
 
 /** Throws `NATIVE_MISSING`. */
 export function openInbox(

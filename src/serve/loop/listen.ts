@@ -44,6 +44,8 @@ export interface ListeningOptions {
   readonly up: Link<FromLoop>;
   /** Called when a server listens; `hasPort` is false for a path. */
   readonly onListening: (server: unknown, hasPort: boolean) => void;
+  /** Called before each connection with the time since which it waits (`OnClient`). */
+  readonly onTake: ((sinceMs: number) => void) | undefined;
   /** Called before the first connection (`LoopOptions`). */
   readonly onFirstClient: (() => void) | undefined;
   /** Called when a program listens that has options only for exported apps. */
@@ -89,8 +91,8 @@ export class Listening {
   constructor(options: ListeningOptions) {
     this.#options = options;
     const { process: number, system, index } = options;
-    this.inbox = openInbox(system, number, index, (socket, client) =>
-      this.#connect(socket, client),
+    this.inbox = openInbox(system, number, index, (socket, client, sinceMs) =>
+      this.#connect(socket, client, sinceMs),
     );
     this.row = this.inbox.row;
   }
@@ -295,7 +297,7 @@ export class Listening {
     this.inbox.hold(this.#handles.some((handles) => handles.some((each) => each.hasRef())));
   }
 
-  #connect(number: number, client: Client): void {
+  #connect(number: number, client: Client, sinceMs: number): void {
     if (!this.#hasClient) {
       this.#hasClient = true;
       this.#options.onFirstClient?.();
@@ -308,6 +310,7 @@ export class Listening {
       this.#connectionClosed(0, -1);
       return;
     }
+    this.#options.onTake?.(sinceMs);
     try {
       handle.connect(client);
     } catch (error) {

@@ -11,6 +11,7 @@ import type { Link } from '../shared/link.js';
 import { portOfEnvironment } from '../shared/port-of-environment.js';
 import type { Listenable } from '../shared/socket-handle.js';
 import type { AppSettings, LoopSystem, Place } from '../tickets.js';
+import { AccessLog } from './access-log.js';
 import { listenWith, loadApp, refuseUnused } from './app.js';
 import { Candidate } from './candidate.js';
 import { Connections } from './connections.js';
@@ -43,6 +44,8 @@ export class Loop {
   readonly #options: LoopOptions;
   readonly #unregister: () => void;
   readonly #listening: Listening;
+  /** Missing where no log is wanted. */
+  readonly #access: AccessLog | undefined;
   readonly #row: Row;
   readonly #drain: Drain;
   /** Missing where each loop has workers of its own. */
@@ -62,8 +65,12 @@ export class Loop {
   constructor(options: LoopOptions) {
     this.#options = options;
     const { up, process: number, place, index, system, app } = options;
+    const { name, accessFormat: format } = app;
+    const ofLog = { name, process: number, loop: index, up };
+    this.#access = format === undefined ? undefined : new AccessLog({ ...ofLog, format });
     this.#listening = new Listening({
       ...options,
+      onTake: this.#access?.take,
       onListening: (server, hasPort) => this.#listens(server, hasPort),
       onRefused: (error) => this.#failed(error),
       onAllAnswered: () => {
@@ -183,6 +190,7 @@ export class Loop {
         this.#folder.receive(message);
         break;
       case 'orphaned':
+        this.#access?.close();
         this.#leases?.orphaned();
         this.#member.orphaned();
         break;
@@ -219,6 +227,7 @@ export class Loop {
 
   #listens(server: unknown, hasPort: boolean): void {
     this.#drain.addServer(server);
+    this.#access?.watch(server);
     const { serverNames, stickyCookie: name } = this.#options.app;
     if (name !== undefined && hasPort) {
       const isLive = (row: number): boolean => this.#row.stateOf(row) === 'ready';
@@ -239,6 +248,7 @@ export class Loop {
     this.#unregister();
     this.#listening.inbox.close();
     this.#row.state = 'free';
+    this.#access?.flush();
     this.#post({ type: 'drained' });
     this.#options.onDrained();
   }

@@ -5,7 +5,7 @@ import { IdleConnections } from '../loop/idle-connections.js';
 import type { FileThread, Inbox, OnClient } from '../loop/inbox.js';
 import { Row } from '../shared/board.js';
 
-const entryWords = 2;
+const entryWords = 3;
 
 export class NativeInbox implements Inbox {
   readonly row: Row;
@@ -61,8 +61,8 @@ export class NativeInbox implements Inbox {
     const entries = this.#batch.slice(1, 1 + count * entryWords);
     this.#batch[0] = 0;
     for (let at = 0; at < entries.length; at += entryWords) {
-      const [number = 0, fd = -1] = entries.subarray(at, at + entryWords);
-      this.#onClient(number, fd);
+      const [number = 0, fd = -1, sinceMs = 0] = entries.subarray(at, at + entryWords);
+      this.#onClient(number, fd, sinceMs);
     }
   };
 }

@@ -51,7 +51,7 @@ export class PortableInbox implements Inbox {
       if (status !== 0 || client === undefined) return; // no descriptor is left, or the client is gone
       this.row.add(boardAt.placed, 1);
       this.row.add(boardAt.open, 1);
-      this.#onClient(number, client);
+      this.#onClient(number, client, 0);
     };
     this.#sockets.set(number, handle);
     if (this.#waiting === undefined) return this.#begin(number, backlog);

@@ -97,6 +97,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
   readonly #left = defer<void>();
   readonly #life: Lifecycle<State>;
   #startTimer: NodeJS.Timeout | undefined;
+  readonly #onAccess: ((lines: string) => void) | undefined;
   readonly #drainTimeoutMs: number;
   readonly #startTimeoutMs: number;
   readonly #path: string;
@@ -117,6 +118,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
     this.#mesh = options.mesh;
     this.#leadership = options.leadership;
     this.#events = options.events;
+    this.#onAccess = options.serve.accessLog?.onLines;
     this.#drainTimeoutMs = options.serve.drainTimeoutMs;
     this.#startTimeoutMs = options.serve.startTimeoutMs;
     this.#life = new Lifecycle(`process ${options.number}`, 'starting', {
@@ -227,6 +229,9 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
         break;
       case 'resign':
         this.#leadership.leave(this, loop);
+        break;
+      case 'access':
+        process.nextTick(() => this.#onAccess?.(message.lines)); // an error of it is the program's
         break;
       case 'readiness':
         if (message.obstacle === undefined) this.#obstacles.delete(loop);

@@ -2,7 +2,7 @@
 
 import { CodedError } from '../../../errors.js';
 import { messageOf } from '../../../lib/index.js';
-import type { OutputLine } from '../../../serve/index.js';
+import type { AccessFormat, OutputLine, ServeOptions } from '../../../serve/index.js';
 import { LogFile } from './log-file.js';
 
 export type LogFormat = 'text' | 'json';
@@ -17,6 +17,13 @@ export interface LogOptions {
   readonly maxMb?: number | undefined;
   /** Number of old files. Default: 5. */
   readonly keep?: number | undefined;
+}
+
+/** The option `accessLog` of a configuration. */
+export interface AccessLogOptions extends Omit<LogOptions, 'file' | 'format'> {
+  readonly file: string;
+  /** Default: common. */
+  readonly format?: AccessFormat | undefined;
 }
 
 /** Formats a line, with its end: time, name, process and loop, stream, text. */
@@ -41,9 +48,20 @@ export class Logs {
     if (file === undefined) {
       return (line) => void process[line.stream].write(formatLine(line, format));
     }
-    const log = this.#files.get(file) ?? open(file, { maxMb, keep });
-    this.#files.set(file, log);
+    const log = this.#open('log', file, { maxMb, keep });
     return (line) => log.write(formatLine(line, format));
+  }
+
+  /** The option of `serve` for an access log. Throws `OPTION_INVALID` for a file that cannot be written. */
+  access({ file, format, ...rotation }: AccessLogOptions): NonNullable<ServeOptions['accessLog']> {
+    const log = this.#open('accessLog', file, rotation);
+    return { format, onLines: (lines) => log.write(lines) };
+  }
+
+  #open(option: string, file: string, rotation: Rotation): LogFile {
+    const log = this.#files.get(file) ?? open(option, file, rotation);
+    this.#files.set(file, log);
+    return log;
   }
 
   reopen(): void {
@@ -57,7 +75,9 @@ export class Logs {
   }
 }
 
-function open(path: string, { maxMb, keep }: Pick<LogOptions, 'maxMb' | 'keep'>): LogFile {
+type Rotation = Pick<LogOptions, 'maxMb' | 'keep'>;
+
+function open(option: string, path: string, { maxMb, keep }: Rotation): LogFile {
   try {
     return new LogFile(path, {
       maxBytes: maxMb === undefined ? Infinity : maxMb * 2 ** 20,
@@ -65,7 +85,7 @@ function open(path: string, { maxMb, keep }: Pick<LogOptions, 'maxMb' | 'keep'>)
       onProblem: (message) => console.error(`manycore: ${message}`),
     });
   } catch (cause) {
-    const message = `log.file cannot be written: ${messageOf(cause)}; name one that can`;
+    const message = `${option}.file cannot be written: ${messageOf(cause)}; name one that can`;
     throw new CodedError('OPTION_INVALID', message, { cause });
   }
 }

@@ -1,5 +1,6 @@
 // Plan of `manycore serve`, from its flags and a configuration file, whose keys are the options of `serve`
 // and of the command. A flag overrides the file.
+// Long (over 400 lines), because each key has its type, its check, and its place in the plan here.
 
 import { existsSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -7,6 +8,8 @@ import { CodedError } from '../../../errors.js';
 import { integer, invalid, messageOf, ownOptions, string, strings } from '../../../lib/index.js';
 import type { EndpointOptions } from '../../../observe/index.js';
 import {
+  type AccessFormat,
+  accessFormats,
   fillServeOptions,
   foldersApp,
   nameOfProgram,
@@ -15,7 +18,7 @@ import {
   type TlsOptions,
 } from '../../../serve/index.js';
 import type { StartConfig } from '../../../tune/index.js';
-import type { LogFormat, LogOptions } from './log.js';
+import type { AccessLogOptions, LogFormat, LogOptions } from './log.js';
 
 /** One app to serve. */
 export interface ServedApp {
@@ -26,6 +29,8 @@ export interface ServedApp {
   readonly options: ServeOptions;
   /** `undefined`: its output is that of the command. */
   readonly log: LogOptions | undefined;
+  /** `undefined`: there is none. */
+  readonly accessLog: AccessLogOptions | undefined;
 }
 
 /** Options of the whole command. */
@@ -49,10 +54,12 @@ interface ProcessSettings {
 }
 
 /** Keys of an app in a configuration, besides options. */
-interface AppConfig extends Omit<ServeOptions, 'onOutput'> {
+interface AppConfig extends Omit<ServeOptions, 'onOutput' | 'accessLog'> {
   readonly app?: string;
   /** The way of what it prints. */
   readonly log?: LogOptions;
+  /** The file with a line for each request. */
+  readonly accessLog?: AccessLogOptions;
   /** Folder of files to serve instead of a program. */
   readonly static?: string;
   /** False: loops answer all requests for files of `static`. */
@@ -61,12 +68,16 @@ interface AppConfig extends Omit<ServeOptions, 'onOutput'> {
   readonly cgi?: string;
 }
 
-export interface ServeFlags extends Omit<AppConfig, 'log'>, Omit<ServeSettings, 'envFiles'> {
+export interface ServeFlags
+  extends Omit<AppConfig, 'log' | 'accessLog'>,
+    Omit<ServeSettings, 'envFiles'> {
   readonly envFile?: readonly string[];
   readonly log?: string;
   readonly logFormat?: LogFormat;
   readonly logMaxMb?: number;
   readonly logKeep?: number;
+  readonly accessLog?: string;
+  readonly accessLogFormat?: AccessFormat;
   readonly config?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -113,7 +124,8 @@ export function servePlan(
   flags: ServeFlags,
 ): { apps: ServedApp[]; settings: ServeSettings } {
   const { config: configPath, tlsCert, tlsKey, http2, ...others } = flags;
-  const { log: logFile, logFormat, logMaxMb, logKeep, ...rest } = others;
+  const { log: logFile, logFormat, logMaxMb, logKeep, ...unlogged } = others;
+  const { accessLog: accessFile, accessLogFormat, ...rest } = unlogged;
   const { pidFile: ownPidFile, reloadOnChange: ownReload, metrics: ownMetrics, ...other } = rest;
   const { envFile: ownEnvFiles = [], rescue, fileThread, ...given } = other;
   const isNamed = app !== undefined || given.static !== undefined || given.cgi !== undefined;
@@ -130,11 +142,13 @@ export function servePlan(
   }
   const tls = tlsOf(tlsCert, tlsKey, http2);
   const log = logOf({ file: logFile, format: logFormat, maxMb: logMaxMb, keep: logKeep });
+  const accessLog = accessLogOf(accessFile, accessLogFormat);
   const own: AppConfig = {
     ...given,
     ...(app !== undefined && { app, args }),
     ...(tls !== undefined && { tls }),
     ...(log !== undefined && { log }),
+    ...(accessLog !== undefined && { accessLog }),
     // These flags can only say no: without one, the file decides.
     ...(rescue === false && { rescue }),
     ...(fileThread === false && { fileThread }),
@@ -205,7 +219,7 @@ function checkAllOptions(content: Config): void {
 
 /** Checks the options without user, group and certificates, which only `serve` can check. */
 function checkOptions(config: Omit<Config, 'apps' | keyof ProcessSettings>): void {
-  const { app, static: files, fileThread, cgi, log, envFile, ...others } = config;
+  const { app, static: files, fileThread, cgi, log, accessLog, envFile, ...others } = config;
   const { pidFile, reloadOnChange, metrics, reasons, ...options } = others;
   fillServeOptions({ ...options, tls: undefined, user: undefined, group: undefined });
 }
@@ -220,9 +234,13 @@ function checkConfig(
 ): asserts content is Config {
   if (!isObject(content)) throw invalid('it', content, 'an object');
   ownOptions(what, content, keys);
-  const { apps = [], tls = {}, log = {}, reloadOnChange = false, metrics = 0 } = content;
+  const { apps = [], tls = {}, log = {}, accessLog, reloadOnChange = false, metrics = 0 } = content;
   if (!isObject(log)) throw invalid('log', log, 'an object');
   checkLog(log);
+  if (accessLog !== undefined) {
+    if (!isObject(accessLog)) throw invalid('accessLog', accessLog, 'an object');
+    checkAccessLog(accessLog);
+  }
   if (!isObject(tls)) throw invalid('tls', tls, 'an object');
   for (const [name, value] of Object.entries({ ...tls, ...content })) {
     if (paths.includes(name)) string(name, value, 'a path');
@@ -266,7 +284,7 @@ function withoutLimit(config: AppConfig): AppConfig {
 /** Resolves the paths of a configuration against its folder. */
 function atFolder(config: AppConfig, folder: string): AppConfig {
   const at = (path: string): string => resolve(folder, path);
-  const { app, static: files, cgi, unix, tls, log } = config;
+  const { app, static: files, cgi, unix, tls, log, accessLog } = config;
   return {
     ...config,
     ...(app !== undefined && { app: at(app) }),
@@ -275,6 +293,7 @@ function atFolder(config: AppConfig, folder: string): AppConfig {
     ...(unix !== undefined && { unix: at(unix) }),
     ...(tls !== undefined && { tls: tlsAtFolder(tls, at) }),
     ...(log?.file !== undefined && { log: { ...log, file: at(log.file) } }),
+    ...(accessLog !== undefined && { accessLog: { ...accessLog, file: at(accessLog.file) } }),
   };
 }
 
@@ -305,13 +324,38 @@ function logOf(given: LogOptions): LogOptions | undefined {
   return checkLog({ ...given, ...(given.file !== undefined && { file: resolve(given.file) }) });
 }
 
+/** Returns the flags for the access log; `undefined` where there is none. Throws `OPTION_INVALID`. */
+function accessLogOf(
+  file: string | undefined,
+  format: AccessFormat | undefined,
+): AccessLogOptions | undefined {
+  if (file !== undefined) return checkAccessLog({ file: resolve(file), format });
+  if (format === undefined) return undefined;
+  throw new CodedError('OPTION_INVALID', 'give --access-log FILE, too: its lines go to a file');
+}
+
+const logKeys: ReadonlySet<string> = new Set(['file', 'format', 'maxMb', 'keep']);
+
+/** Throws `OPTION_INVALID`. */
+function checkAccessLog(given: Partial<AccessLogOptions>): AccessLogOptions {
+  const { file, format, maxMb, keep } = ownOptions('accessLog', given, logKeys);
+  const path = string('accessLog.file', file, 'a path');
+  if (format !== undefined && !accessFormats.includes(format)) {
+    throw invalid('accessLog.format', format, accessFormats.join(' or '));
+  }
+  checkRotation('accessLog', { maxMb, keep });
+  return { file: path, format, maxMb, keep };
+}
+
+/** Throws `OPTION_INVALID`. */
+function checkRotation(name: string, { maxMb, keep }: Pick<LogOptions, 'maxMb' | 'keep'>): void {
+  if (maxMb !== undefined) integer(`${name}.maxMb`, maxMb, 1, maxLogMb);
+  if (keep !== undefined) integer(`${name}.keep`, keep, 1, maxLogFiles);
+}
+
 /** Throws `OPTION_INVALID`. */
 function checkLog(given: LogOptions): LogOptions {
-  const { file, format, maxMb, keep } = ownOptions(
-    'log',
-    given,
-    new Set(['file', 'format', 'maxMb', 'keep']),
-  );
+  const { file, format, maxMb, keep } = ownOptions('log', given, logKeys);
   if (file !== undefined) string('log.file', file, 'a path');
   if (format !== undefined && format !== 'text' && format !== 'json') {
     throw invalid('log.format', format, 'text or json');
@@ -319,8 +363,7 @@ function checkLog(given: LogOptions): LogOptions {
   if (file === undefined && (maxMb ?? keep) !== undefined) {
     throw invalid('log.file', file, 'given where maxMb or keep is');
   }
-  if (maxMb !== undefined) integer('log.maxMb', maxMb, 1, maxLogMb);
-  if (keep !== undefined) integer('log.keep', keep, 1, maxLogFiles);
+  checkRotation('log', { maxMb, keep });
   return { file, format, maxMb, keep };
 }
 
@@ -336,7 +379,7 @@ function nothingToServe(file: string | undefined): CodedError {
 }
 
 function appOf(
-  { app, static: files, fileThread = true, cgi, log, ...options }: AppConfig,
+  { app, static: files, fileThread = true, cgi, log, accessLog, ...options }: AppConfig,
   file: string | undefined,
 ): ServedApp {
   if (app === undefined) {
@@ -344,8 +387,8 @@ function appOf(
     const folders = {
       ...(files !== undefined && { static: folderFor('static', files) }),
       ...(cgi !== undefined && { cgi: folderFor('cgi', cgi) }),
-      // Over TLS its thread can read no request.
-      fileThread: fileThread && options.tls === undefined,
+      // The thread reads nothing of TLS, and writes no lines.
+      fileThread: fileThread && options.tls === undefined && accessLog === undefined,
     };
     const name = options.name ?? nameOfProgram(join(folders.static ?? folders.cgi ?? '', 'index'));
     return {
@@ -353,6 +396,7 @@ function appOf(
       folder: undefined,
       options: { ...options, name, args: [JSON.stringify(folders)] },
       log,
+      accessLog,
     };
   }
   if (files !== undefined || cgi !== undefined) {
@@ -370,7 +414,7 @@ function appOf(
       `${what}: give the program to serve, or --static FOLDER for files`,
     );
   }
-  return { app: path, folder: dirname(path), options, log };
+  return { app: path, folder: dirname(path), options, log, accessLog };
 }
 
 function folderFor(name: string, given: string): string {

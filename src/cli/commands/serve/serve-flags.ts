@@ -89,6 +89,13 @@ export function addServe(root: Command): void {
         'format of lines (default: text; without --log, printed)',
       ).choices(['text', 'json']),
     )
+    .option('--access-log <file>', 'write a line for each request to a file')
+    .addOption(
+      new Option('--access-log-format <name>', 'format of its lines (default: common)').choices([
+        'common',
+        'json',
+      ]),
+    )
     .option('--log-max-mb <count>', 'rotate the log at this size (default: never)', wholeNumber)
     .option('--log-keep <count>', 'number of old logs to keep (default: 5)', wholeNumber)
     .option('--config <file>', 'options file, JSON (default without an app: manycore.config.json)')

@@ -80,7 +80,10 @@ class ServeCommand {
     reapOrphans();
     this.#installSignalHandlers(); // some processes serve while others still start
     const fds = listenFds();
-    const listeners = this.#apps.map(({ log }) => log && this.#logs.listener(log));
+    const listeners = this.#apps.map(({ log, accessLog }) => ({
+      onOutput: log && this.#logs.listener(log),
+      accessLog: accessLog && this.#logs.access(accessLog),
+    }));
     if (pidFile !== undefined) checkPidFile(pidFile);
     // Watches first: a change during the load must not be lost.
     if (reloadOnChange === true) this.#watchFolders();
@@ -95,7 +98,7 @@ class ServeCommand {
         const { server, started } = startServing(app, {
           control: true,
           listenFds: fds,
-          onOutput: listeners[at],
+          ...listeners[at],
           ...options,
         });
         this.#servers.push(server);
