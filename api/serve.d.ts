@@ -91,6 +91,11 @@ interface TlsOptions {
     readonly cert: string;
     readonly key: string;
     readonly http2?: boolean | undefined;
+    readonly names?: Readonly<Record<string, TlsCertificate>> | undefined;
+}
+interface TlsCertificate {
+    readonly cert: string;
+    readonly key: string;
 }
 interface StatusAddress {
     readonly host: string;
@@ -128,4 +133,4 @@ interface ServedApp extends AsyncDisposable {
 }
 declare function serve(app: string | URL, options?: ServeOptions): Promise<ServedApp>;
 export { metricsFrom, onlyOne, readiness, self, serve, stickyId };
-export type { AccessFormat, AccessLogOptions, BoundAddress, LoopState, LoopStatus, MetricsSource, OnlyOneFunction, OutputLine, Placement, Plan, Range, ReadinessCheck, Self, ServedApp, ServeOptions, StatusAddress, Sticky, TlsOptions };
+export type { AccessFormat, AccessLogOptions, BoundAddress, LoopState, LoopStatus, MetricsSource, OnlyOneFunction, OutputLine, Placement, Plan, Range, ReadinessCheck, Self, ServedApp, ServeOptions, StatusAddress, Sticky, TlsCertificate, TlsOptions };

@@ -1,4 +1,5 @@
 // Options of `serve`: checks and defaults.
+// Long (over 400 lines), because each option has its documentation and its check here.
 
 import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
@@ -176,6 +177,17 @@ export interface TlsOptions {
   readonly key: string;
   /** True: clients may also use HTTP/2. Default: false. */
   readonly http2?: boolean | undefined;
+  /**
+   * Other certificates for clients that ask for these names: `a.example`, or `*.example` for all directly below.
+   * Default: none.
+   */
+  readonly names?: Readonly<Record<string, TlsCertificate>> | undefined;
+}
+
+/** Paths of PEM files. */
+export interface TlsCertificate {
+  readonly cert: string;
+  readonly key: string;
 }
 
 export interface StatusAddress {
@@ -215,7 +227,7 @@ const serveReaders = {
   port: (name, port) => integer(name, port ?? portOfEnvironment(), 0, 65_535),
   host: (name, host) => (host === undefined ? undefined : string(name, host, 'an address')),
   unix: (name, path) => (path === undefined ? undefined : resolve(string(name, path, 'a path'))),
-  serverNames: (name, names = []) => strings(name, names).map(serverName),
+  serverNames: (name, names = []) => strings(name, names).map((each) => serverName(name, each)),
   tls: (_, tls) => (tls === undefined ? undefined : tlsFiles(tls)),
   listenFds: (name, fds = []) => {
     if (!Array.isArray(fds)) throw invalid(name, fds, 'an array of descriptors');
@@ -263,13 +275,13 @@ export function fillServeOptions(options: ServeOptions = {}): FilledServeOptions
 }
 
 /** Normalizes a name as clients send it: in lower case, other scripts in ASCII. */
-function serverName(given: string): string {
+function serverName(option: string, given: string): string {
   const [, star = '', name = ''] = /^(\*\.)?(.*?)\.?$/.exec(given) ?? [];
   const address = name.replace(/^\[(.*)\]$/, '$1');
   if (star === '' && isIP(address) === 6) return `[${address.toLowerCase()}]`;
   if (star === '' && isIP(address) === 4) return address;
   const ascii = /[/?#@*]/.test(name) ? '' : domainToASCII(name);
-  if (ascii === '') throw invalid('serverNames', given, 'a name, as a.example or *.example');
+  if (ascii === '') throw invalid(option, given, 'a name, as a.example or *.example');
   return `${star}${ascii}`;
 }
 
@@ -298,15 +310,31 @@ function accessLogFor(options: AccessLogOptions) {
 }
 
 function tlsFiles(options: TlsOptions): TlsFiles {
-  const given = ownOptions('tls', options, new Set(['cert', 'key', 'http2']));
-  const file = (name: 'cert' | 'key'): string =>
-    resolve(string(`tls.${name}`, given[name], 'the path of a PEM file'));
-  const files = { cert: file('cert'), key: file('key') };
-  for (const [name, path] of Object.entries(files)) {
-    if (!existsSync(path)) throw invalid(`tls.${name}`, path, 'the path of an existing file');
+  const { names = {}, ...given } = ownOptions(
+    'tls',
+    options,
+    new Set(['cert', 'key', 'http2', 'names']),
+  );
+  if (typeof names !== 'object' || names === null) {
+    throw invalid('tls.names', names, 'an object with certificates by name');
   }
+  const certificates = Object.entries(names).map(([name, certificate]) => {
+    const option = `tls.names[${JSON.stringify(name)}]`;
+    if (typeof certificate !== 'object') throw invalid(option, certificate, '{ cert, key }');
+    const own = ownOptions(option, certificate, new Set(['cert', 'key']));
+    return { name: serverName('tls.names', name), ...certificateFiles(option, own) };
+  });
   const http2 = boolean('tls.http2', given.http2 ?? false);
-  return { ...files, http2 };
+  return { ...certificateFiles('tls', given), http2, names: certificates };
+}
+
+function certificateFiles(option: string, given: TlsCertificate): TlsCertificate {
+  const file = (name: 'cert' | 'key'): string => {
+    const path = resolve(string(`${option}.${name}`, given[name], 'the path of a PEM file'));
+    if (existsSync(path)) return path;
+    throw invalid(`${option}.${name}`, path, 'the path of an existing file');
+  };
+  return { cert: file('cert'), key: file('key') };
 }
 
 function optionalAddress(

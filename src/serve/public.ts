@@ -15,6 +15,7 @@ export type {
   Range,
   ServeOptions,
   StatusAddress,
+  TlsCertificate,
   TlsOptions,
 } from './options.js';
 export type { AccessFormat } from './output/access-line.js';

@@ -10,6 +10,12 @@ export interface TlsFiles {
   readonly key: string;
   /** True: clients may use HTTP/2. */
   readonly http2: boolean;
+  /** Certificates for names of the server. */
+  readonly names: readonly {
+    readonly name: string;
+    readonly cert: string;
+    readonly key: string;
+  }[];
 }
 
 /** The program, its arguments, and the address for an export that does not listen itself. */

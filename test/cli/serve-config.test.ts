@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { servePlan, startConfig } from '../../src/cli/commands/serve/serve-config.js';
 
@@ -103,3 +103,15 @@ for (const name of ['status', 'health'] as const) {
     assert.throws(() => servePlan(undefined, [], { config: shared }), refused);
   });
 }
+
+test('files of certificates are relative to the folder of the configuration', (t) => {
+  const files = { cert: 'cert.pem', key: 'key.pem' };
+  const names = { 'a.example': { cert: 'a.pem', key: '/a/key.pem' } };
+  const config = configWith(t, { app: 'app.js', tls: { ...files, names } });
+  const folder = dirname(config);
+  assert.deepEqual(servePlan(undefined, [], { config }).apps[0]?.options.tls, {
+    cert: join(folder, 'cert.pem'),
+    key: join(folder, 'key.pem'),
+    names: { 'a.example': { cert: join(folder, 'a.pem'), key: '/a/key.pem' } },
+  });
+});

@@ -8,9 +8,10 @@ import { createSecureServer } from 'node:http2';
 import { createRequire, runMain } from 'node:module';
 import { Server } from 'node:net';
 import { dirname, extname, join } from 'node:path';
+import { createSecureContext, type Server as TlsServer } from 'node:tls';
 import { pathToFileURL } from 'node:url';
 import { CodedError } from '../../errors.js';
-import { nodeHttp, nodeHttps } from '../../lib/index.js';
+import { messageOf, nodeHttp, nodeHttps } from '../../lib/index.js';
 import type { AppSettings, TlsFiles } from '../tickets.js';
 import { fetchListener } from './fetch.js';
 import { importMain } from './main-module.js';
@@ -132,7 +133,7 @@ function orFail(listening: unknown, onFailed: (error: unknown) => void): void {
 }
 
 /** Reads the files in each loop at its start, so that a reload takes new certificates. */
-function secureServer(app: unknown, { cert, key, http2 }: TlsFiles): Server {
+function secureServer(app: unknown, { http2, names, ...own }: TlsFiles): Server {
   const listener = listenerOf(app);
   if (listener === undefined) {
     throw new CodedError(
@@ -140,10 +141,30 @@ function secureServer(app: unknown, { cert, key, http2 }: TlsFiles): Server {
       'tls is for programs that export a request listener, a fetch handler, or an app of Express, Hono or Koa: this one has to make its secure server itself',
     );
   }
-  const options = { cert: readFileSync(cert), key: readFileSync(key) };
-  if (!http2) return nodeHttps().createServer(options, listener);
-  // Requests and responses have the interface of HTTP/1 for listeners.
-  return createSecureServer({ ...options, allowHTTP1: true }).on('request', listener);
+  const options = readCertificate(own);
+  const server: TlsServer = http2
+    ? // Requests and responses have the interface of HTTP/1 for listeners.
+      createSecureServer({ ...options, allowHTTP1: true }).on('request', listener)
+    : nodeHttps().createServer(options, listener);
+  // Node takes the last one that matches: exact names come behind those with a star.
+  const stars = names.filter(({ name }) => name.startsWith('*'));
+  const exact = names.filter(({ name }) => !name.startsWith('*'));
+  for (const { name, ...files } of [...stars, ...exact]) {
+    server.addContext(name, readCertificate(files));
+  }
+  return server;
+}
+
+/** Throws `SERVE_START_FAILED` for files that cannot be used. */
+function readCertificate({ cert, key }: Pick<TlsFiles, 'cert' | 'key'>) {
+  try {
+    const read = { cert: readFileSync(cert), key: readFileSync(key) };
+    createSecureContext(read);
+    return read;
+  } catch (cause) {
+    const message = `the certificate ${cert} with the key ${key} cannot be used: ${messageOf(cause)}`;
+    throw new CodedError('SERVE_START_FAILED', message, { cause });
+  }
 }
 
 /** Accepts a listener, an app of Express or Koa, or an object with a `fetch` method, as of Hono. */

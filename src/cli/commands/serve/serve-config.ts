@@ -299,12 +299,25 @@ function atFolder(config: AppConfig, folder: string): AppConfig {
 
 /** Leaves missing paths to the checks of `serve`. */
 function tlsAtFolder(tls: TlsOptions, at: (path: string) => string): TlsOptions {
-  const { cert, key }: Partial<TlsOptions> = tls;
+  const { cert, key, names }: Partial<TlsOptions> = tls;
   return {
     ...tls,
     ...(cert !== undefined && { cert: at(cert) }),
     ...(key !== undefined && { key: at(key) }),
+    ...(isObject(names) && { names: certificatesAtFolder(names, at) }),
   };
+}
+
+function certificatesAtFolder(
+  names: NonNullable<TlsOptions['names']>,
+  at: (path: string) => string,
+): NonNullable<TlsOptions['names']> {
+  const resolved = Object.entries(names).map(([name, files]) => {
+    const { cert, key }: { cert?: unknown; key?: unknown } = Object(files);
+    const areTexts = typeof cert === 'string' && typeof key === 'string';
+    return [name, areTexts ? { ...files, cert: at(cert), key: at(key) } : files];
+  });
+  return Object.fromEntries(resolved);
 }
 
 function tlsOf(
