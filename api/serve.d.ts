@@ -133,4 +133,4 @@ interface ServedApp extends AsyncDisposable {
 }
 declare function serve(app: string | URL, options?: ServeOptions): Promise<ServedApp>;
 export { metricsFrom, onlyOne, readiness, self, serve, stickyId };
-export type { AccessFormat, AccessLogOptions, BoundAddress, LoopState, LoopStatus, MetricsSource, OnlyOneFunction, OutputLine, Placement, Plan, Range, ReadinessCheck, Self, ServedApp, ServeOptions, StatusAddress, Sticky, TlsCertificate, TlsOptions };
+export type { AccessFormat, AccessLogOptions, BoundAddress, LoopState, LoopStatus, MetricsSource, OnlyOneFunction, OutputLine, Placement, Plan, Range, ReadinessCheck, Self, ServeOptions, ServedApp, StatusAddress, Sticky, TlsCertificate, TlsOptions };

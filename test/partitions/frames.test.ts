@@ -223,7 +223,10 @@ for (const [name, { kind, slot = 0, body }] of Object.entries(unasked)) {
       new Uint8Array(body?.() ?? []),
     );
     await assert.rejects(flood, (error) => {
-      assert.match(`${codeOf(error)} ${error}`, /WORKER_EXITED .*sent 100\d frames that answer nothing/);
+      assert.match(
+        `${codeOf(error)} ${error}`,
+        /WORKER_EXITED .*sent 100\d frames that answer nothing/,
+      );
       const { cause }: { cause?: unknown } = Object(error);
       // An error that nothing caught is the cause of an end that was no success, forged or not.
       if (kind !== 29) assert.equal(codeOf(cause), 'WORKER_PROTOCOL');

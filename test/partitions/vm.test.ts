@@ -18,7 +18,7 @@ import { hasCode } from '../../src/errors.js';
 import { readTree } from '../../src/proc/index.js';
 import { Pool, partitionProblem, pmap } from '../../src/public.js';
 import { allowedCores } from '../../src/worker/index.js';
-import { waitFor } from '../support/index.js';
+import { killOne, waitFor } from '../support/index.js';
 import {
   commandOf,
   type Engine,
