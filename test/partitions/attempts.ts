@@ -1,5 +1,6 @@
 // Attempts of hostile code, with what each kind of partition answers. Sent into partitions (attempts.test.ts).
 // Not here: attempts by raw system calls (raw.test.ts), ends of partitions (ends.test.ts).
+// Long (over 400 lines): one table.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -7,6 +7,8 @@
 //!
 //! Where the loop accepts by itself (accept/direct.rs), the inbox's poller has the sockets; accepted
 //! connections go the same way.
+//!
+//! Long (over 400 lines): one object with the life of its handles.
 
 use crate::acceptor::{acceptor_of, buffer_of};
 use crate::call::call_into_js;

@@ -33,7 +33,7 @@ export interface Inbox {
   /** Closes the inbox, unless a connection waits in it (false); for a loop that drains. */
   tryLeave(): boolean;
   close(): void;
-  /** Where a thread of the process can answer requests for files. */
+  /** Access to the thread for files; `undefined`: there is none. */
   readonly files: FileThread | undefined;
 }
 

@@ -10,7 +10,7 @@ import type { SideThread } from './loop-threads.js';
 export interface ProgramLoop {
   /** Index of the loop in its process. */
   readonly index: number;
-  /** Where a thread of the process can answer requests for files. */
+  /** Access to the thread for files; `undefined`: there is none. */
   readonly files: FileThread | undefined;
   /** As `Member.join`. */
   join(onMember: OnMember): Promise<number>;

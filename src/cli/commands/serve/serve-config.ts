@@ -149,7 +149,7 @@ export function servePlan(
     ...(tls !== undefined && { tls }),
     ...(log !== undefined && { log }),
     ...(accessLog !== undefined && { accessLog }),
-    // These flags can only say no: without one, the file decides.
+    // Both flags can only say no: without one, the file decides.
     ...(rescue === false && { rescue }),
     ...(fileThread === false && { fileThread }),
   };

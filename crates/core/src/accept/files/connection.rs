@@ -40,7 +40,7 @@ struct Output {
     closes: bool,
 }
 
-/// What a connection waits for.
+/// Reason for which a connection waits.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     Input,
@@ -51,7 +51,7 @@ pub enum Next {
     Close,
 }
 
-/// What connections use in turn.
+/// State that connections use in turn.
 pub trait Desk {
     /// The file for a request, if it is current.
     fn find(&mut self, request: &request::Request<'_>) -> Option<Arc<CachedFile>>;

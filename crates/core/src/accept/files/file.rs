@@ -15,7 +15,7 @@ const SETTLED_NS: i128 = 100_000_000;
 /// The validators of a file that was modified within a second are weak (validators.ts): they would become old.
 const STRONG_NS: i128 = 1_100_000_000;
 
-/// What a loop has sent for a file.
+/// A file that a loop has sent.
 pub struct FileSource<'source> {
     /// Path by which it was opened.
     pub path: PathBuf,
@@ -29,7 +29,7 @@ pub struct CachedFile {
     path: PathBuf,
     folder: PathBuf,
     stamp: FileStamp,
-    /// Of the folder: a variant that is added or removed (`app.js.br`) changes it.
+    /// Stamp of the folder: a variant that is added or removed (`app.js.br`) changes it.
     folder_stamp: FileStamp,
     /// Turn of the thread in which it was checked last.
     checked_in: AtomicU32,

@@ -17,7 +17,7 @@ pub struct Request<'bytes> {
     pub if_none_match: Option<&'bytes [u8]>,
     pub if_modified_since: Option<&'bytes [u8]>,
     pub range: Option<Range>,
-    /// True: the client wants no answer from a cache, so conditions do not apply (as in the package `fresh`).
+    /// True: the client asks for an answer without caches, so conditions do not apply (as in the package `fresh`).
     pub reloads: bool,
 }
 

@@ -4,6 +4,8 @@
 //! request comes that it does not answer. Connections that are idle for long end here by the rules of Node's
 //! server; one on which nothing has come goes to a loop after a moment. When the loops of the process drain,
 //! each connection ends with its next answer, or after a second without a request, as in drain.ts.
+//!
+//! Long (over 400 lines) with its tests.
 
 use super::super::acceptor::MAX_SOCKETS;
 use super::super::board::word;
