@@ -17,7 +17,7 @@ export const programs = {
   'task-entry': 'src/cluster/tasks/task-entry.ts',
   'tune-entry': 'src/tune/load/tune-entry.ts',
   'stack-thread': 'src/serve/process/stack-thread.ts',
-  folders: 'src/serve/folders/folders.ts',
+  folders: 'src/http-apps/folders.ts',
   'context-sending': 'src/context/sending.ts',
 };
 

@@ -1,5 +1,5 @@
 export { bytesSentNatively } from './bytes-sent-natively.js';
-export { serveCgi } from './cgi/cgi.js';
+export { type FileThread, setFileThread } from './file-thread.js';
+export { foldersApp } from './folders-path.js';
 export { escaped } from './html.js';
-export { fileListener, type SentFile } from './static/static.js';
 export { targetOf } from './target.js';

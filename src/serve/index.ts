@@ -8,7 +8,6 @@ export {
   sizeText,
   statusColumns,
 } from './control/status-page.js';
-export { foldersApp } from './folders/folders-path.js';
 export { closeServer } from './loop/drain.js';
 export type { SideThread } from './loop/loop-threads.js';
 export { isServedProcess, type ProgramLoop, programLoop } from './loop/program-loop.js';

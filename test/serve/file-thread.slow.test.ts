@@ -17,7 +17,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { foldersApp, type ServeOptions, serve } from '../../src/serve/index.js';
+import { foldersApp } from '../../src/http-apps/index.js';
+import { type ServeOptions, serve } from '../../src/serve/index.js';
 import { waitFor } from '../support/index.js';
 import { folder, skip } from './served.js';
 

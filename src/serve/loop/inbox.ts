@@ -1,6 +1,7 @@
 // The source of a loop's connections: the listener thread of its process (native/), or the listening sockets
 // themselves (portable/).
 
+import type { FileThread } from '../../http-apps/index.js';
 import { NativeInbox } from '../native/inbox.js';
 import { PortableInbox } from '../portable/inbox.js';
 import type { Row } from '../shared/board.js';
@@ -35,30 +36,6 @@ export interface Inbox {
   close(): void;
   /** Access to the thread for files; `undefined`: there is none. */
   readonly files: FileThread | undefined;
-}
-
-/** The thread that answers requests for files (crates/core/src/accept/files/mod.rs), for the loops that fill its cache. */
-export interface FileThread {
-  /**
-   * Starts it. `keepAliveSeconds`: promised to clients for an idle connection. False: this server cannot have it.
-   */
-  serve(keepAliveSeconds: number): boolean;
-  /**
-   * Adds what was sent for the target of a request. `fd` is the open file of `path`, and stays the caller's;
-   * `fields`: `[name, value, …]`.
-   */
-  add(
-    target: string,
-    acceptEncoding: string,
-    path: string,
-    fd: number,
-    fields: readonly string[],
-  ): void;
-  /**
-   * Gives the connection with this descriptor back, of which the loop has read so many bytes. False: it stays.
-   * After true the caller closes it, and sends nothing.
-   */
-  takeBack(fd: number, bytesRead: number): boolean;
 }
 
 /**

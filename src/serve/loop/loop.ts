@@ -3,6 +3,7 @@
 // (listen.ts).
 
 import { addSource } from '../../agent/index.js';
+import { setFileThread } from '../../http-apps/index.js';
 import { finishWork, useSharedWorkers } from '../../worker/index.js';
 import { type ArrivedEnvelope, type FromLoop, parseToLoop, travelled } from '../protocol.js';
 import { setSelf, stickyId } from '../self.js';
@@ -112,9 +113,9 @@ export class Loop {
     process.env['NODE_APP_INSTANCE'] = String(instance); // a thread has a copy of its own
     this.#threads = new LoopThreads(up);
     this.#folder = new WorkingFolder(up);
+    setFileThread(this.#listening.inbox.files);
     setProgramLoop({
       index,
-      files: this.#listening.inbox.files,
       join: (onMember) => this.#member.join(onMember),
       startThread: (entry, data) => this.#threads.start(entry.href, data),
       ready: () => this.#ready(),

@@ -3,15 +3,12 @@
 
 import type { Server } from 'node:net';
 import type { OnMember } from '../supervisor/mesh.js';
-import type { FileThread } from './inbox.js';
 import type { ListenOwner } from './listen-handle.js';
 import type { SideThread } from './loop-threads.js';
 
 export interface ProgramLoop {
   /** Index of the loop in its process. */
   readonly index: number;
-  /** Access to the thread for files; `undefined`: there is none. */
-  readonly files: FileThread | undefined;
   /** As `Member.join`. */
   join(onMember: OnMember): Promise<number>;
   /** Starts a thread beside this loop, with this program (`sideProgram`). */

@@ -1,8 +1,10 @@
 // The inbox of a loop at the listener thread of its process, which accepts for all loops and wakes this one.
 
+import type { FileThread } from '../../http-apps/index.js';
 import { callNative, type NativeLoopInbox, requireNative } from '../../native.js';
+import { acceptedFdOf } from '../loop/client-handles.js';
 import { IdleConnections } from '../loop/idle-connections.js';
-import type { FileThread, Inbox, OnClient } from '../loop/inbox.js';
+import type { Inbox, OnClient } from '../loop/inbox.js';
 import { Row } from '../shared/board.js';
 
 const entryWords = 3;
@@ -74,6 +76,9 @@ function fileThread(native: NativeLoopInbox): FileThread {
     add: (target, acceptEncoding, path, fd, fields) => {
       callNative(() => native.addFile(bytes(target), bytes(acceptEncoding), path, fd, fields));
     },
-    takeBack: (fd, bytesRead) => callNative(() => native.takeBack(fd, bytesRead)),
+    takeBack: (socket) => {
+      const fd = acceptedFdOf(socket);
+      return fd >= 0 && callNative(() => native.takeBack(fd, socket.bytesRead));
+    },
   };
 }

@@ -5,13 +5,13 @@
 import { existsSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { CodedError } from '../../../errors.js';
+import { foldersApp } from '../../../http-apps/index.js';
 import { integer, invalid, messageOf, ownOptions, string, strings } from '../../../lib/index.js';
 import type { EndpointOptions } from '../../../observe/index.js';
 import {
   type AccessFormat,
   accessFormats,
   fillServeOptions,
-  foldersApp,
   nameOfProgram,
   type ServeOptions,
   serveOptionNames,

@@ -1,5 +1,5 @@
 // The program behind `manycore serve --static DIR --cgi DIR`: exports a listener for folders. Requests for files
-// that a loop has sent before are answered by a thread of the process (loop/inbox.ts, `FileThread`).
+// that a loop has sent before are answered by a thread of the process (file-thread.ts).
 
 import {
   createServer,
@@ -7,10 +7,9 @@ import {
   type RequestListener,
   type ServerResponse,
 } from 'node:http';
-import { fileListener, type SentFile, serveCgi } from '../../http-apps/index.js';
-import { acceptedFdOf } from '../loop/client-handles.js';
-import type { FileThread } from '../loop/inbox.js';
-import { programLoop } from '../loop/program-loop.js';
+import { serveCgi } from './cgi/cgi.js';
+import { type FileThread, fileThread as threadOfLoop } from './file-thread.js';
+import { fileListener, type SentFile } from './static/static.js';
 
 declare module 'node:http' {
   interface OutgoingMessage {
@@ -46,7 +45,7 @@ function listenerOf({ static: files, cgi, fileThread }: Folders): RequestListene
 }
 
 function startedThread(): FileThread | undefined {
-  const thread = programLoop()?.files;
+  const thread = threadOfLoop();
   const keepAliveSeconds = Math.floor(createServer().keepAliveTimeout / 1000);
   return thread?.serve(keepAliveSeconds) === true ? thread : undefined;
 }
@@ -69,9 +68,7 @@ function giveBackAfter(
   const { socket } = request;
   response.once('finish', () => {
     const stays = Reflect.get(response, 'shouldKeepAlive') === true && socket.writableLength === 0;
-    const fd = acceptedFdOf(socket);
-    if (!stays || socket.destroyed || fd < 0) return;
-    if (thread.takeBack(fd, socket.bytesRead)) socket.destroy();
+    if (stays && !socket.destroyed && thread.takeBack(socket)) socket.destroy();
   });
 }
 
