@@ -29,7 +29,13 @@ export default {
   rounds: 5,
   deadlineMs: 60_000,
   runs: shares.flatMap((share) => runsOf(settingOf(share), contenders)),
-  bars: [],
+  bars: ours.map((contender) => ({
+    says: `static 10 KiB file, CPU per request, ${contender} against Apache's event`,
+    figure: 'cpuUs',
+    of: { setting: settingOf(0), contender },
+    against: runsOf(settingOf(0), ['apache-event']),
+    atMost: 1,
+  })),
   async measure({ contender, setting, scale }) {
     return await withMix(contender, setting, async ({ cpuUs: totalCpuUs, load }) => {
       const before = totalCpuUs();
