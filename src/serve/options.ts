@@ -329,12 +329,13 @@ function tlsFiles(options: TlsOptions): TlsFiles {
 }
 
 function certificateFiles(option: string, given: TlsCertificate): TlsCertificate {
-  const file = (name: 'cert' | 'key'): string => {
-    const path = resolve(string(`${option}.${name}`, given[name], 'the path of a PEM file'));
-    if (existsSync(path)) return path;
-    throw invalid(`${option}.${name}`, path, 'the path of an existing file');
-  };
-  return { cert: file('cert'), key: file('key') };
+  const file = (name: 'cert' | 'key'): string =>
+    resolve(string(`${option}.${name}`, given[name], 'the path of a PEM file'));
+  const files = { cert: file('cert'), key: file('key') };
+  for (const [name, path] of Object.entries(files)) {
+    if (!existsSync(path)) throw invalid(`${option}.${name}`, path, 'the path of an existing file');
+  }
+  return files;
 }
 
 function optionalAddress(

@@ -1,7 +1,9 @@
 // The thread that answers requests for files: what clients get is the same, byte for byte, as from the loops.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import {
   mkdirSync,
   renameSync,
@@ -19,7 +21,8 @@ import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { foldersApp } from '../../src/http-apps/index.js';
 import { type ServeOptions, serve } from '../../src/serve/index.js';
-import { waitFor } from '../support/index.js';
+import { command } from '../cli/serving.js';
+import { childrenOf, openDescriptors, waitFor } from '../support/index.js';
 import { folder, skip } from './served.js';
 
 const deadlineMs = 20_000;
@@ -193,7 +196,7 @@ const odd: readonly string[] = [
   'GET  /small.txt HTTP/1.1\r\nHost: a\r\n\r\n',
   'GET /small.txt HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n',
   'GET http://a/small.txt HTTP/1.1\r\nHost: a\r\n\r\n',
-  head('/small.txt', 'Content-Length: 5\r\n', 'GET') + 'GET /',
+  `${head('/small.txt', 'Content-Length: 5\r\n')}GET /`,
   head('/small.txt', 'Content-Length: 0\r\n'),
   head('/small.txt', 'Content-Length: 0\r\nContent-Length: 5\r\n'),
   head('/small.txt', 'Content-Length : 5\r\n'),
@@ -302,4 +305,32 @@ test('reloads lose no request while the thread answers', { skip }, async (t) => 
   }
   isOver = true;
   await Promise.all(clients);
+});
+
+test('with few descriptors every file is sent', { skip }, async (t) => {
+  const root = site(t);
+  const names = Array.from({ length: 300 }, (_, index) => `large-${index}.bin`);
+  for (const name of names) write(root, name, Buffer.alloc(40_000, 7));
+  const text = `ulimit -n 200; exec "$0" "$1" serve --static "$2" -P 1 -L 1 --host 127.0.0.1 --port 0`;
+  const child = spawn('sh', ['-c', text, process.execPath, command, root], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  let printed = '';
+  child.stdout.on('data', (chunk) => {
+    printed += chunk;
+  });
+  await waitFor(() => printed.includes('\n'), deadlineMs);
+  const port = Number(/:(\d+)\n/.exec(printed)?.[1]);
+  const sent = async (part: readonly string[]): Promise<number> => {
+    const all = await exchange(port, ...part.map((name) => head(`/${name}`)), last);
+    return all.match(/HTTP\/1.1 200 OK/g)?.length ?? 0;
+  };
+  assert.equal(await sent(names), names.length);
+  const open = childrenOf(child.pid ?? 0).map(({ pid }) =>
+    openDescriptors(pid).filter((target) => target.startsWith(root)),
+  );
+  assert.ok(Math.max(...open.map(({ length }) => length)) <= 200 / 8, 'most are for clients');
+  child.kill('SIGTERM');
+  await once(child, 'exit');
 });

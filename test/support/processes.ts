@@ -47,9 +47,9 @@ export function killOne(pid: number | undefined, signal: NodeJS.Signals): void {
 }
 
 /** Targets of the open descriptors of this process, without the numbers of sockets and pipes. */
-export function openDescriptors(): string[] {
-  return list('/proc/self/fd')
-    .map((fd) => readLink(`/proc/self/fd/${fd}`).replace(/:\[\d+\]$/, ''))
+export function openDescriptors(pid: number | 'self' = 'self'): string[] {
+  return list(`/proc/${pid}/fd`)
+    .map((fd) => readLink(`/proc/${pid}/fd/${fd}`).replace(/:\[\d+\]$/, ''))
     .filter((target) => target !== '');
 }
 

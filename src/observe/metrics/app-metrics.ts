@@ -51,7 +51,7 @@ export class AppMetrics {
     threads: readonly WatchedThread[],
     isTaken: (name: string) => boolean,
   ): Promise<string> {
-    await Promise.all(threads.map((thread) => this.#read(thread)));
+    await Promise.all(threads.filter(({ isUp }) => isUp).map((thread) => this.#read(thread)));
     const present = new Set(threads.map(keyOf));
     for (const [key, metrics] of this.#last) {
       if (present.has(key)) continue;

@@ -284,6 +284,9 @@ impl Listener {
     }
 
     fn accept_from(&mut self, socket: &Arc<Socket>) {
+        if self.shared.files.get().is_some() && !socket.is_control() {
+            return; // since this thread has read the state
+        }
         for _ in 0..BATCH {
             let now = now_ms();
             let scores = self.shared.scores_of(&self.inboxes, socket.number(), now);

@@ -71,6 +71,14 @@ fn borrowed(file: BorrowedFd<'_>) -> ManuallyDrop<File> {
     ManuallyDrop::new(unsafe { File::from_raw_fd(file.as_raw_fd()) })
 }
 
+/// Descriptors that this process may have open.
+pub fn descriptor_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a live out-parameter.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    limit.rlim_cur
+}
+
 /// Time since 1970.
 pub fn real_time_ns() -> i128 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

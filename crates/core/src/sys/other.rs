@@ -139,6 +139,9 @@ impl Poller {
     pub fn add(&self, _fd: BorrowedFd<'_>, _number: u64, _trigger: Trigger) -> Result<()> {
         unsupported("epoll")
     }
+    pub fn await_room(&self, _fd: BorrowedFd<'_>, _number: u64, _for_room: bool) -> Result<()> {
+        unsupported("epoll")
+    }
     pub fn remove(&self, _fd: BorrowedFd<'_>) {}
     pub fn wait(&mut self, _timeout: Option<Duration>) -> impl Iterator<Item = u64> {
         std::iter::empty()
@@ -154,6 +157,43 @@ impl AsFd for Poller {
 pub fn now_ms() -> u32 {
     0
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStamp {
+    pub size: u64,
+}
+
+impl FileStamp {
+    pub fn changed_ns(&self) -> i128 {
+        0
+    }
+    pub fn modified_ns(&self) -> i128 {
+        0
+    }
+    pub fn is_file(&self) -> bool {
+        false
+    }
+}
+
+pub fn stamp_of_path(_path: &std::path::Path) -> Option<FileStamp> {
+    None
+}
+pub fn stamp_of_file(_file: BorrowedFd<'_>) -> Option<FileStamp> {
+    None
+}
+pub fn read_exact_at(_file: BorrowedFd<'_>, _bytes: &mut [u8], _offset: u64) -> Result<()> {
+    unsupported("files over descriptors")
+}
+pub fn descriptor_limit() -> u64 {
+    0
+}
+pub fn real_time_ns() -> i128 {
+    0
+}
+pub fn send_before_more(_socket: BorrowedFd<'_>, _bytes: &[u8]) -> Result<usize> {
+    unsupported("sendfile")
+}
+
 pub fn socket_pair() -> Result<[OwnedFd; 2]> {
     unsupported("descriptors over sockets")
 }

@@ -27,8 +27,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Files in the cache, and so descriptors of large ones.
-const MAX_FILES: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+/// Files in the cache, at most; large ones have a descriptor each.
+const MAX_FILES: u64 = 1024;
+/// Share of the descriptors of the process for them.
+const DESCRIPTORS_SHARE: u64 = 8;
 /// Connections at loops that may come back.
 const MAX_HANDED: NonZeroUsize = NonZeroUsize::new(16_384).unwrap();
 /// A head that does not fit is left to the loop.
@@ -79,8 +81,10 @@ fn key_of(target: &[u8], accept_encoding: &[u8], key: &mut Vec<u8>) {
 impl Files {
     /// `keep_alive_s`: promised to clients, in seconds; 0: nothing is promised.
     pub fn new(keep_alive_s: u32) -> Result<Files> {
+        let size = (sys::descriptor_limit() / DESCRIPTORS_SHARE).clamp(1, MAX_FILES) as usize;
+        let size = NonZeroUsize::new(size).unwrap_or(NonZeroUsize::MIN);
         Ok(Files {
-            cache: Mutex::new(LruCache::new(MAX_FILES)),
+            cache: Mutex::new(LruCache::new(size)),
             bell: Doorbell::new()?,
             keep_alive_s,
             returned: Mutex::default(),
@@ -495,9 +499,10 @@ mod tests {
             acceptor.add_socket(SOCKET, listener.into()).expect("a free number");
             let inbox = acceptor.add_inbox(0, bell(), Box::new(|| 5), None).expect("a free inbox");
             inbox.word(word::LIMIT).store(1000, Relaxed);
+            let files = acceptor.serve_files(5).expect("a thread").expect("no router");
             inbox.word(word::STATE).store(state::READY, Relaxed);
             inbox.word(word::LISTENS).store(1 << SOCKET, Relaxed);
-            let files = acceptor.serve_files(5).expect("a thread").expect("no router");
+            acceptor.wake();
             let name = format!("manycore-files-{name}-{}", std::process::id());
             let folder = std::env::temp_dir().join(name);
             std::fs::create_dir_all(&folder).expect("a folder");
