@@ -187,6 +187,22 @@ test('a process that is killed takes no answer of another one with it', { skip }
   assert.ok(resets.length <= 2 * clients.length, 'connections of the killed process alone');
 });
 
+test('a connection that has moved moves again, and again', { skip }, async (t) => {
+  const server = await open(t, exact, { processes: 1, loops: 2, port: 0 });
+  const { heavy, others, home } = await keptAtOneLoop(t, portOf(server), 3);
+  const { heavy: otherHeavy, home: otherHome } = await waitFor(async () => {
+    const found = await keptAtOneLoop(t, portOf(server), 1);
+    return found.home !== home && found;
+  });
+  for (let round = 0; round < 4; round += 1) {
+    const [from, to] = round % 2 === 0 ? [home, otherHome] : [otherHome, home];
+    const blocked = await block(server, round % 2 === 0 ? heavy : otherHeavy, 2000);
+    for (const client of others) assert.equal(await client(), to, `round ${round}, from ${from}`);
+    assert.ok(!blocked.isOver, 'they were answered while the loop was blocked');
+    await blocked.answer;
+  }
+});
+
 /** System calls of a thread while `act` runs, by name; `undefined` where nothing may trace it. */
 async function callsOf(
   t: TestContext,

@@ -20,8 +20,8 @@ pub const MAX_DESCRIPTORS: usize = 1 << 16;
 const WORD_BYTES: usize = 4;
 pub const WORDS_BYTES: usize = MAX_DESCRIPTORS * WORD_BYTES;
 /// A record: the cookie in two words, the number of the listening socket, the time when the connection was
-/// taken from another loop (0: it was not).
-const RECORD_BYTES: usize = 16;
+/// taken from another loop (0: it was not), and in two words the bytes that were read before.
+const RECORD_BYTES: usize = 24;
 /// The first three numbers are never those of connections. This one is 1 while the listener thread does not
 /// check the words: the next request wakes it.
 const ASLEEP_AT: usize = 0;
@@ -80,16 +80,21 @@ impl IdleConnections {
         self.mapping.word(fd * WORD_BYTES)
     }
 
-    fn record(&self, fd: usize) -> [&AtomicU32; 4] {
+    fn record(&self, fd: usize) -> [&AtomicU32; 6] {
         let at = WORDS_BYTES + fd * RECORD_BYTES;
-        [0, 1, 2, 3].map(|word| self.mapping.word(at + word * WORD_BYTES))
+        [0, 1, 2, 3, 4, 5].map(|word| self.mapping.word(at + word * WORD_BYTES))
     }
 
     /// For the loop's thread: a connection that it gets. `taken_at_ms` is not 0 when another loop had it.
     pub fn enter(&self, fd: RawFd, socket: u32, taken_at_ms: u32) {
         let Some(at) = index_of(fd) else { return };
-        let cookie = sys::socket_cookie(fd);
-        let values = [cookie as u32, (cookie >> 32) as u32, socket, taken_at_ms];
+        // The loop counts from 0, the kernel from the start of the connection. One that cannot be compared has no
+        // cookie, and stays.
+        let before = if taken_at_ms == 0 { Some(0) } else { read_before(fd) };
+        let cookie = before.map_or(0, |_| sys::socket_cookie(fd));
+        let [cookie_low, cookie_high] = halves(cookie);
+        let [before_low, before_high] = halves(before.unwrap_or(0));
+        let values = [cookie_low, cookie_high, socket, taken_at_ms, before_low, before_high];
         // Relaxed, here and below: the reader has made this thread stand (wake/pause.rs), or checks again
         // once it has.
         for (word, value) in self.record(at).into_iter().zip(values) {
@@ -133,8 +138,9 @@ impl IdleConnections {
     pub fn takeable(&self, fd: RawFd, rested: Rested) -> Option<Candidate> {
         let at = index_of(fd)?;
         let read = noted(self.word(at).load(Relaxed))?;
-        let [low, high, socket, taken_at_ms] = self.record(at).map(|word| word.load(Relaxed));
-        let cookie = u64::from(high) << 32 | u64::from(low);
+        let [low, high, socket, taken_at_ms, before_low, before_high] =
+            self.record(at).map(|word| word.load(Relaxed));
+        let (cookie, before) = (whole(low, high), whole(before_low, before_high));
         if rested.is_too_young(taken_at_ms)
             || socket >= MAX_SOCKETS
             || cookie == 0
@@ -143,7 +149,7 @@ impl IdleConnections {
             return None;
         }
         let received = sys::received(fd)?;
-        (received.unread > 0 && received.read == u64::from(read))
+        (received.unread > 0 && received.read == before.wrapping_add(read.into()))
             .then_some(Candidate { fd, socket })
     }
 
@@ -153,6 +159,23 @@ impl IdleConnections {
             self.word(at).store(0, Relaxed);
         }
     }
+}
+
+fn halves(value: u64) -> [u32; 2] {
+    [value as u32, (value >> 32) as u32]
+}
+
+fn whole(low: u32, high: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// Bytes that were read from a connection which nobody reads now. `None`: they change all the time, or it has ended.
+fn read_before(fd: RawFd) -> Option<u64> {
+    // Bytes that come between two calls of `received` are counted as read by one of them alone.
+    (0..8).find_map(|_| {
+        let first = sys::received(fd)?;
+        (sys::received(fd)? == first).then_some(first.read)
+    })
 }
 
 /// Bytes that were read by the end of the last request, of a word that says `idle`. A connection has no such
@@ -196,6 +219,24 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         Vec::new()
+    }
+
+    #[test]
+    fn a_connection_that_was_read_before_it_came_is_found_as_well() {
+        let table = IdleConnections::new().expect("memfd");
+        let (mut client, mut server) = connected();
+        client.write_all(b"before").expect("written");
+        server.read_exact(&mut [0; 6]).expect("read");
+        table.enter(server.as_raw_fd(), 7, 1);
+        idle_after(&table, &server, 0);
+        client.write_all(b"next").expect("written");
+        assert_eq!(found(&table), [Candidate { fd: server.as_raw_fd(), socket: 7 }]);
+        server.read_exact(&mut [0; 2]).expect("read");
+        assert!(found(&table).is_empty(), "a part of it was read");
+        server.read_exact(&mut [0; 2]).expect("read");
+        idle_after(&table, &server, 4);
+        client.write_all(b"last").expect("written");
+        assert_eq!(found(&table).len(), 1);
     }
 
     #[test]

@@ -423,7 +423,9 @@ impl FileThread {
             let cookie = sys::socket_cookie(fd.as_raw_fd());
             lock(&self.files.handed).put(cookie, (socket, size as u32));
         }
-        let connection = AcceptedConnection { socket, fd, at_ms: now_ms(), taken_at_ms: 0 };
+        let at_ms = now_ms();
+        // As one of another loop: it may have had requests here.
+        let connection = AcceptedConnection { socket, fd, at_ms, taken_at_ms: at_ms.max(1) };
         let placed = if state.inboxes.iter().any(|inbox| inbox.listens_to(socket)) {
             shared.put_into_best(&state.inboxes, connection)
         } else {
