@@ -352,7 +352,7 @@ function answerOf(worker: Worker): Promise<unknown> {
   );
 }
 
-/** What its process may do beside the rights of its user, as Linux numbers it. */
+/** Rights of its process beside those of its user, as Linux numbers them. */
 function rights(): string {
   const status = fs.readFileSync('/proc/self/status', 'utf8');
   const found = status.matchAll(/^(Cap\w+|NoNewPrivs|Seccomp\w*):\s*(?:0+(?=\w))?(\w+)$/gm);

@@ -78,7 +78,7 @@ function exchange(port: number, ...requests: readonly string[]): Promise<string>
   return exchangeIn(port, [requests.join('')]);
 }
 
-/** As `exchange`; each part is sent when something has come back for the one before. */
+/** Sends each part when something has come back for the one before; resolves to all that has come. */
 async function exchangeIn(port: number, parts: readonly string[]): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   const chunks: Buffer[] = [];

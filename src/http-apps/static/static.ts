@@ -94,7 +94,7 @@ export function serveStatic(root: string | URL, options: StaticOptions = {}): Fo
   return fileListener(root, options);
 }
 
-/** As `serveStatic`; `onWhole` is called before each answer with status 200 and the whole file. */
+/** The listener of `serveStatic`; `onWhole` is called before each answer with status 200 and the whole file. */
 export function fileListener(
   root: string | URL,
   options: StaticOptions = {},

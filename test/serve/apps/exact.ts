@@ -30,7 +30,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
-// Its connections stay while a busy machine holds up the test.
+// Idle connections stay while a busy machine holds up the test.
 const server = createServer({ keepAliveTimeout: 600_000 }, answer);
 server.on('clientError', (error: Error & { code?: string }, socket) => {
   refused += 1;

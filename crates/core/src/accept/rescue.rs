@@ -746,7 +746,7 @@ mod tests {
             server.inboxes[0].answer_ping();
             idle.is_asleep().then_some(())
         });
-        // As a loop does with the first byte of a request.
+        // A loop does this with the first byte of a request.
         idle.set_asleep(false);
         let in_flight = server.inboxes[0].word(word::IN_FLIGHT);
         in_flight.store(1, Relaxed);

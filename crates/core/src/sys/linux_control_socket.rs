@@ -135,7 +135,7 @@ pub fn send_connection(control_socket: BorrowedFd<'_>, connection: BorrowedFd<'_
     send_numbered(control_socket, 1, connection)
 }
 
-/// As `send_connection`, with a number for the reader.
+/// Sends a connection with a number for the reader.
 pub fn send_numbered(
     control_socket: BorrowedFd<'_>,
     number: u8,
@@ -165,7 +165,7 @@ pub fn receive_connection(control_socket: BorrowedFd<'_>) -> Accepted {
     receive_numbered(control_socket).1
 }
 
-/// As `receive_connection`, with the number that came with it, or 0.
+/// Takes the next connection, and the number that came with it, or 0.
 pub fn receive_numbered(control_socket: BorrowedFd<'_>) -> (u8, Accepted) {
     // The kernel closes a descriptor for which no number is free, so this reserves one. If another
     // thread takes it in between, that connection is lost.

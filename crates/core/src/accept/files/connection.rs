@@ -3,6 +3,7 @@
 use super::super::turn_away::has_ended;
 use super::file::CachedFile;
 use super::request;
+use super::thread::Answers;
 use crate::error::{CoreError, Result};
 use crate::sys::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::sys::{self, Sent};
@@ -51,15 +52,6 @@ pub enum Next {
     Close,
 }
 
-/// State that connections use in turn.
-pub trait Desk {
-    /// The file for a request, if it is current.
-    fn find(&mut self, request: &request::Request<'_>) -> Option<Arc<CachedFile>>;
-    /// The fields at the end of a head.
-    fn last_fields(&mut self, closes: bool) -> &str;
-    fn now_ms(&self) -> u32;
-}
-
 impl Connection {
     pub fn new(fd: OwnedFd, socket: u32, since_ms: u32, has_answered: bool) -> Connection {
         let stream = TcpStream::from(fd);
@@ -84,12 +76,12 @@ impl Connection {
     }
 
     /// Goes on until the socket is not ready. `closes`: with the next answer.
-    pub fn advance(&mut self, desk: &mut impl Desk, buffer: &mut [u8], closes: bool) -> Next {
+    pub fn advance(&mut self, answers: &mut Answers, buffer: &mut [u8], closes: bool) -> Next {
         if self.lingers {
             return if has_ended(&mut self.stream) { Next::Close } else { Next::Input };
         }
         if self.output.is_some() {
-            return self.write(desk.now_ms());
+            return self.write(answers.now_ms());
         }
         let bytes = match self.stream.peek(buffer) {
             Ok(0) => return Next::Close,
@@ -99,7 +91,7 @@ impl Connection {
         };
         let Some(request) = request::parse(bytes) else { return Next::Loop(None) };
         let (size, is_all) = (request.size, request.size == bytes.len());
-        let found = desk.find(&request);
+        let found = answers.find(&request);
         let answered = found.and_then(|file| Some((file.answer(&request)?, file)));
         let Some((answer, file)) = answered else { return Next::Loop(is_all.then_some(size)) };
         // It was peeked, so it is there.
@@ -107,10 +99,10 @@ impl Connection {
             return Next::Close;
         }
         let mut head = answer.head;
-        head.push_str(desk.last_fields(closes));
+        head.push_str(answers.last_fields(closes));
         let (start, count) = (answer.start, answer.count);
         self.output = Some(Output { file, head, start, count, sent: 0, closes });
-        self.write(desk.now_ms())
+        self.write(answers.now_ms())
     }
 
     fn write(&mut self, now_ms: u32) -> Next {

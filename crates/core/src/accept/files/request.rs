@@ -26,7 +26,7 @@ pub struct Request<'bytes> {
 pub enum Range {
     /// From the first to the last, or to the end.
     From(u64, Option<u64>),
-    /// So many bytes at the end.
+    /// The last bytes, this number of them.
     Last(u64),
 }
 

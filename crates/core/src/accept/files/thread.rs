@@ -12,7 +12,7 @@ use super::super::board::word;
 use super::super::loop_inbox::{AcceptedConnection, LoopInbox, now_ms};
 use super::super::shared::Shared;
 use super::super::socket::Socket;
-use super::connection::{Connection, Desk, Next};
+use super::connection::{Connection, Next};
 use super::file::{CachedFile, FileSource};
 use super::request::Request;
 use crate::error::{CoreError, Result};
@@ -160,11 +160,11 @@ struct FileThread {
     ticked_at: Instant,
     exhausted_at: Option<Instant>,
     buffer: Box<[u8]>,
-    desk: Clerk,
+    answers: Answers,
 }
 
-/// The state that answers need.
-struct Clerk {
+/// State that answers need: the cache, the turn, the fields of the connection.
+pub struct Answers {
     files: Arc<Files>,
     key: Vec<u8>,
     /// Number of the turn: of the wait that has reported the requests.
@@ -176,8 +176,9 @@ struct Clerk {
     closes: String,
 }
 
-impl Desk for Clerk {
-    fn find(&mut self, request: &Request<'_>) -> Option<Arc<CachedFile>> {
+impl Answers {
+    /// The file for a request, if it is current.
+    pub fn find(&mut self, request: &Request<'_>) -> Option<Arc<CachedFile>> {
         key_of(request.target, request.accept_encoding, &mut self.key);
         let mut cache = lock(&self.files.cache);
         let file = Arc::clone(cache.get(self.key.as_slice())?);
@@ -188,7 +189,8 @@ impl Desk for Clerk {
         None
     }
 
-    fn last_fields(&mut self, closes: bool) -> &str {
+    /// The fields at the end of a head.
+    pub fn last_fields(&mut self, closes: bool) -> &str {
         let now = SystemTime::now();
         let second = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         if self.second != second || self.stays.is_empty() {
@@ -204,7 +206,7 @@ impl Desk for Clerk {
         if closes { &self.closes } else { &self.stays }
     }
 
-    fn now_ms(&self) -> u32 {
+    pub fn now_ms(&self) -> u32 {
         self.now_ms
     }
 }
@@ -213,7 +215,7 @@ impl FileThread {
     fn new(shared: Arc<Shared>, files: Arc<Files>) -> Result<FileThread> {
         let poller = Poller::new()?;
         poller.add(files.bell.as_fd(), BELL, Trigger::Level)?;
-        let desk = Clerk {
+        let answers = Answers {
             files: Arc::clone(&files),
             key: Vec::new(),
             turn: 0,
@@ -233,7 +235,7 @@ impl FileThread {
             ticked_at: Instant::now(),
             exhausted_at: None,
             buffer: vec![0; BUFFER_BYTES].into(),
-            desk,
+            answers,
         })
     }
 
@@ -241,8 +243,8 @@ impl FileThread {
         let mut is_open = self.refresh();
         while is_open {
             let ready: Vec<u64> = self.poller.wait(self.time_to_sleep()).collect();
-            self.desk.now_ms = now_ms();
-            self.desk.turn = self.desk.turn.checked_add(1).unwrap_or(1);
+            self.answers.now_ms = now_ms();
+            self.answers.turn = self.answers.turn.checked_add(1).unwrap_or(1);
             // First: a drain that begins now counts for the requests of this turn.
             if ready.contains(&BELL) || self.is_exhaustion_over() {
                 self.files.bell.clear();
@@ -355,7 +357,7 @@ impl FileThread {
             self.connections.push(None);
             self.connections.len() - 1
         });
-        let connection = Connection::new(fd, socket, self.desk.now_ms, has_answered);
+        let connection = Connection::new(fd, socket, self.answers.now_ms, has_answered);
         if self.poller.add(connection.as_fd(), FIRST + slot as u64, Trigger::Level).is_err() {
             self.free.push(slot);
             self.files.held.fetch_sub(1, Ordering::AcqRel);
@@ -379,9 +381,9 @@ impl FileThread {
         let Some(Some(connection)) = self.connections.get(slot) else { return };
         let (closes, wrote) = (self.drains(connection.socket), connection.writes());
         let Some(connection) = &mut self.connections[slot] else { return };
-        let answers = connection.answers;
-        let next = connection.advance(&mut self.desk, &mut self.buffer, closes);
-        if connection.answers != answers {
+        let before = connection.answers;
+        let next = connection.advance(&mut self.answers, &mut self.buffer, closes);
+        if connection.answers != before {
             let Shared { board, process, .. } = &*self.shared;
             // Relaxed: a counter.
             board.word(*process, 0, word::FILES_SENT).fetch_add(1, Relaxed);
@@ -424,7 +426,7 @@ impl FileThread {
             lock(&self.files.handed).put(cookie, (socket, size as u32));
         }
         let at_ms = now_ms();
-        // As one of another loop: it may have had requests here.
+        // Marked as taken from elsewhere: it may have had requests here.
         let connection = AcceptedConnection { socket, fd, at_ms, taken_at_ms: at_ms.max(1) };
         let placed = if state.inboxes.iter().any(|inbox| inbox.listens_to(socket)) {
             shared.put_into_best(&state.inboxes, connection)
@@ -446,7 +448,7 @@ impl FileThread {
             if connection.writes() {
                 continue; // a slow client: as under Node without a limit
             }
-            let idle_ms = self.desk.now_ms.wrapping_sub(connection.since_ms);
+            let idle_ms = self.answers.now_ms.wrapping_sub(connection.since_ms);
             let drains = self.drains(connection.socket);
             if connection.lingers || drains {
                 if idle_ms >= DRAIN_IDLE_MS {
