@@ -1,10 +1,11 @@
-// A server of files and CGI programs, ours or Apache's, and a load for it with a given share of requests for
+// A server of files and CGI programs, ours or Apache's, or of files alone, nginx, and a load for it with a given share of requests for
 // a program, in percent.
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { apacheCommand } from './apache.js';
+import { nginxCommand } from './nginx.js';
 import { startCommand } from './servers.js';
 import { ensureWrk, runWrk } from './wrk.js';
 
@@ -18,7 +19,7 @@ const warmSeconds = 4;
 const pageBytes = 10 * 1024;
 
 /**
- * Starts the server of a contender (`manycore-PROCESSESxLOOPS`, `apache-MODEL`) and warms it with the load of
+ * Starts the server of a contender (`manycore-PROCESSESxLOOPS`, `apache-MODEL`, `nginx`) and warms it with the load of
  * a setting. Then calls `measure` with `{ pid, cpuUs, load }`; `load` takes whole seconds.
  */
 export async function withMix(contender, setting, measure) {
@@ -50,6 +51,7 @@ export async function withMix(contender, setting, measure) {
 function commandOf(contender, root, port) {
   const [, model] = /^apache-(\w+)$/.exec(contender) ?? [];
   if (model !== undefined) return apacheCommand(model, root, port);
+  if (contender === 'nginx') return nginxCommand(root, port);
   const [, processes, loops] = /^manycore-(\d+)x(\d+)$/.exec(contender);
   return [
     ...[process.execPath, here('../../dist/bundle/main.js'), 'serve'],
