@@ -32,7 +32,7 @@ export default {
       figure: 'cpuUs',
       of: { setting: 'kept-alive', contender },
       against: runsOf('kept-alive', ['plain']),
-      atMost: 1.05,
+      atMost: 1.02,
     },
     // Two loops against two.
     ...(ours.includes(contender) ? others : []).map((other) => ({

@@ -38,6 +38,7 @@ export const namedOnly = [
   'serve',
   'serve-blocked',
   'serve-mixed',
+  'serve-rescue',
   'serve-changes',
   'serve-static',
   'serve-cgi',

@@ -14,19 +14,17 @@ export const figures = {
 };
 
 export const connections = 64;
-/** Number of windows, of one second each; in each all contenders have a turn. */
-const windows = 3;
 /** Long enough for compiled code, which comes late where two loops share the requests. */
 const warmSeconds = 3;
 
 /**
  * Resolves to the medians of each contender's windows, by its name. `start` starts one, and `warm(contender,
  * server)` runs beside its first load. `beside(contender, server)` starts the activity beside its windows,
- * and returns the function that ends it.
+ * and returns the function that ends it. A window takes one second, and in each all contenders have a turn.
  */
 export async function measureInTurns(
   contenders,
-  { scale, flags = [], start = startServer, warm = () => {}, beside = () => () => {} },
+  { scale, flags = [], windows = 3, start = startServer, warm = () => {}, beside = () => () => {} },
 ) {
   ensureWrk();
   const servers = await Promise.all(contenders.map((contender) => start(contender)));

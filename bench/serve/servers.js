@@ -21,16 +21,17 @@ export const hasWatt = since('22.19');
 /**
  * Returns the arguments of `node` that run a program of this folder: `plain`, `cluster-LOOPS`,
  * `reuse-port-threads-LOOPS` and `reuse-port-processes-LOOPS` (each loop with a socket of its own), `pm2-2`,
- * `watt-2` (two loops each), `manycore-PROCESSESxLOOPS`, `unit-INSTANCES` (hello.js as a unit). Those of
- * `vertx-INSTANCES` are Java's.
+ * `watt-2` (two loops each), `manycore-PROCESSESxLOOPS`, without rescue
+ * `manycore-PROCESSESxLOOPS-no-rescue`, `unit-INSTANCES` (hello.js as a unit). Those of `vertx-INSTANCES` are Java's.
  */
 function commandOf(contender, program) {
   const app = here(program);
   if (contender === 'pm2-2') return [rival('pm2-runtime'), 'start', app, '-i', '2'];
   if (contender === 'watt-2') return [rival('wattpm'), 'start', here('rivals/watt')];
-  const [, processes, loops] = /^manycore-(\d+)x(\d+)$/.exec(contender) ?? [];
+  const [, processes, loops, without] = /^manycore-(\d+)x(\d+)(-no-rescue)?$/.exec(contender) ?? [];
   if (processes !== undefined) {
-    return [here('../../dist/bundle/main.js'), 'serve', '-P', processes, '-L', loops, app];
+    const flags = ['-P', processes, '-L', loops, ...(without ? ['--no-rescue'] : [])];
+    return [here('../../dist/bundle/main.js'), 'serve', ...flags, app];
   }
   const [, instances] = /^unit-(\d+)$/.exec(contender) ?? [];
   if (instances !== undefined) {
