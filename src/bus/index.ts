@@ -25,7 +25,7 @@ export type {
 } from './filters/interceptors.js';
 export { type HandledMessage, type MessageTrace, traceMessages } from './filters/trace.js';
 export type { Successor } from './hand-over/incoming-hand-off.js';
-export { parseFailure, parseMessage } from './protocol.js';
+export { parseFailure, parseMessage, postFailure } from './protocol.js';
 export { reservedPrefix, streamPrefix } from './reserved.js';
 export { type HandOffTarget, Scope } from './scope.js';
 export type { StreamHandler, StreamOptions } from './streams/streams.js';

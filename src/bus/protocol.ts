@@ -32,7 +32,12 @@ export const busFrame = Object.freeze({
 });
 
 export type MessageBody = readonly [body: unknown, headers: BusHeaders];
-export type FailureBody = readonly [code: ErrorCode, message: string, failureCode: number | null];
+export type FailureBody = readonly [
+  code: ErrorCode,
+  message: string,
+  failureCode: number | null,
+  cause?: unknown,
+];
 
 function corrupt(what: string): CodedError {
   return new CodedError('TRANSFER_CORRUPT', `the bus received an invalid ${what}`);
@@ -51,12 +56,30 @@ export function parseMessage(value: unknown): MessageBody {
   return [body, parseHeaders(headers)];
 }
 
-export function parseFailure(value: unknown): FailureBody {
+/** Posts a failure by `post`, without its cause where that cannot travel. Throws what `post` throws. */
+export function postFailure(error: CodedError, post: (body: FailureBody) => void): void {
+  const { code, message, cause } = error;
+  const given: unknown = Reflect.get(error, 'failureCode');
+  const failureCode = typeof given === 'number' ? given : null;
+  if (cause !== undefined) {
+    try {
+      post([code, message, failureCode, cause]);
+      return;
+    } catch {
+      // A cause that holds a socket, or is too large.
+    }
+  }
+  post([code, message, failureCode]);
+}
+
+/** Returns the error of a `FailureBody`. */
+export function parseFailure(value: unknown): CodedError {
   if (!Array.isArray(value)) throw corrupt('failure');
-  const [code, message, failureCode]: unknown[] = value;
+  const [code, message, failureCode, cause]: unknown[] = value;
   const isNumber = failureCode === null || typeof failureCode === 'number';
   if (!isErrorCode(code) || typeof message !== 'string' || !isNumber) throw corrupt('failure');
-  return [code, message, failureCode];
+  const error = new CodedError(code, message, cause === undefined ? undefined : { cause });
+  return failureCode === null ? error : Object.assign(error, { failureCode });
 }
 
 function parseHeaders(value: unknown): BusHeaders {
@@ -164,7 +187,7 @@ export type StreamFrame =
   /** No item follows. */
   | { readonly type: 'end' }
   /** Nothing is taken any more. */
-  | { readonly type: 'destroyed'; readonly message: string | undefined };
+  | { readonly type: 'destroyed'; readonly message: string | undefined; readonly code?: ErrorCode };
 
 export function parseStreamFrame(value: unknown): StreamFrame {
   if (typeof value !== 'object' || value === null) throw corrupt('frame of a stream');
@@ -182,7 +205,9 @@ export function parseStreamFrame(value: unknown): StreamFrame {
       return { type };
     case 'destroyed': {
       const message: unknown = fields.get('message');
-      return { type, message: typeof message === 'string' ? message : undefined };
+      const code: unknown = fields.get('code');
+      const text = typeof message === 'string' ? message : undefined;
+      return { type, message: text, ...(isErrorCode(code) && { code }) };
     }
   }
   throw corrupt('frame of a stream');

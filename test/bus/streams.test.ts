@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { Readable } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { test } from 'node:test';
-import { EventBus } from '../../src/bus/index.js';
+import { type Bus, EventBus } from '../../src/bus/index.js';
 import type { StreamFrame } from '../../src/bus/protocol.js';
 import { BusStream, type StreamWire } from '../../src/bus/streams/stream.js';
-import { CodedError, type ErrorCode } from '../../src/errors.js';
+import { CodedError, type ErrorCode, hasCode } from '../../src/errors.js';
 import type { UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { skip, startLoops } from '../units/loops.js';
@@ -80,15 +80,89 @@ test('destroying one end destroys the other with its reason', async () => {
   assert.match(errors[0]?.message ?? '', /the other end was destroyed: the signal was aborted/);
 });
 
-test('a handler that throws ends its stream, and nothing else', async () => {
-  const bus = openBus();
-  bus.acceptStreams('throws', (stream) => {
-    stream.on('error', () => {});
-    throw new Error('not this one');
+type Accepting = (stream: Duplex, after: () => Promise<void>) => unknown;
+
+/** Each way in which the accepting side fails, and the code and text of the error that the opener gets. */
+const refusals: readonly [name: string, ErrorCode, RegExp, Accepting][] = [
+  ...(['at once', 'later'] as const).flatMap((when) => {
+    const wait = async (after: () => Promise<void>) => {
+      if (when === 'later') await after();
+    };
+    const ways: [string, ErrorCode, RegExp, Accepting][] = [
+      [
+        `rejects ${when}`,
+        'BUS_HANDLER_ERROR',
+        /the consumer of s threw: not this one/,
+        async (_, after) => {
+          await wait(after);
+          throw new Error('not this one');
+        },
+      ],
+      [
+        `destroys with an error ${when}`,
+        'BUS_CONSUMER_LOST',
+        /the other end was destroyed: not this one/,
+        async (stream, after) => {
+          await wait(after);
+          stream.destroy(new Error('not this one'));
+        },
+      ],
+      [
+        `destroys without an error ${when}`,
+        'BUS_CONSUMER_LOST',
+        /the other end was destroyed: without an error/,
+        async (stream, after) => {
+          await wait(after);
+          stream.destroy();
+        },
+      ],
+    ];
+    return ways;
+  }),
+  [
+    'throws',
+    'BUS_HANDLER_ERROR',
+    /the consumer of s threw: not this one/,
+    () => {
+      throw new Error('not this one');
+    },
+  ],
+];
+
+/** Opens a stream that the other side ends; resolves to the error that a caller gets in one way or the other. */
+async function refusedBy(bus: Bus): Promise<unknown> {
+  try {
+    const stream = await bus.openStream('s');
+    const [error] = await once(stream, 'error');
+    return error;
+  } catch (error) {
+    return error;
+  }
+}
+
+for (const [name, code, text, accept] of refusals) {
+  test(`the opener gets the error where the accepting side ${name}, and nothing else ends`, async () => {
+    const bus = openBus();
+    bus.acceptStreams('s', (stream) => accept(stream, () => turns(2)));
+    const error = await refusedBy(bus);
+    assert.ok(hasCode(error, code), String(error));
+    assert.match(error.message, text);
+    await turns(2);
   });
-  const stream = await bus.openStream('throws');
-  const [error] = await once(stream, 'error');
-  assert.match(String(error), /the other end was destroyed: not this one/);
+}
+
+test('an end that the opener destroys ends no program whose handler has no listener', async () => {
+  const bus = openBus();
+  let accepted: Duplex | undefined;
+  bus.acceptStreams('s', (stream) => {
+    accepted = stream;
+  });
+  const stream = await bus.openStream('s');
+  stream.on('error', () => {});
+  stream.destroy(new Error('enough'));
+  await waitFor(() => accepted?.destroyed === true);
+  await turns(2);
+  assert.match(String(accepted?.errored), /the other end was destroyed: enough/);
 });
 
 test('opening fails without an acceptor, too late, and for what is no stream', async () => {

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { BusMessage, EventBus } from '../../src/bus/index.js';
+import { hasCode } from '../../src/errors.js';
 import { waitFor } from '../support/index.js';
 
 /** Two buses that a transport connects; both are the same where it stays in the loop. */
@@ -41,6 +42,42 @@ async function bodiesOf(connected: Connected, address: string): Promise<unknown[
   await announced(connected);
   return bodies;
 }
+
+const coded = (): Error => Object.assign(new Error('bad'), { code: 'E_X' });
+
+function errorNamed(name: string, rest: object = {}): (cause: unknown) => void {
+  return (cause) => {
+    assert.ok(cause instanceof Error);
+    assert.deepEqual([cause.name, cause.message], [name, 'bad']);
+    for (const [key, value] of Object.entries(rest)) assert.equal(Reflect.get(cause, key), value);
+  };
+}
+
+/** What a handler may throw, and the check of its cause elsewhere. */
+const causes: readonly [name: string, thrown: unknown, expected: (cause: unknown) => void][] = [
+  ['an error with a code', coded(), errorNamed('Error', { code: 'E_X' })],
+  [
+    'an error with a cause',
+    new Error('bad', { cause: coded() }),
+    (cause) => {
+      errorNamed('Error')(cause);
+      errorNamed('Error', { code: 'E_X' })(Object(cause).cause);
+    },
+  ],
+  [
+    'an aggregate',
+    new AggregateError([new RangeError('bad')], 'bad'),
+    (cause) => {
+      errorNamed('AggregateError')(cause);
+      errorNamed('RangeError')(Object(cause).errors[0]);
+    },
+  ],
+  ['a text', 'bad', (cause) => assert.equal(cause, 'bad')],
+  ['an object', { status: 404 }, (cause) => assert.deepEqual(cause, { status: 404 })],
+  ['nothing', undefined, (cause) => assert.equal(cause, undefined)],
+  // It stays where it is, and the failure goes without it.
+  ['what cannot travel', Object.assign(new Error('bad'), { held: new WeakMap() }), () => {}],
+];
 
 export function testTransport({ name, skip = false, lostCode, open }: TransportSubject): void {
   const check = (title: string, body: (connected: Connected) => Promise<void>): void => {
@@ -112,8 +149,36 @@ export function testTransport({ name, skip = false, lostCode, open }: TransportS
     });
     for (const address of ['throw', 'reject']) {
       const message = `the consumer of ${address} threw: out of order`;
-      await assert.rejects(sender.request(address, 1), { code: 'BUS_HANDLER_ERROR', message });
+      await assert.rejects(sender.request(address, 1), (error: unknown) => {
+        assert.ok(hasCode(error, 'BUS_HANDLER_ERROR'));
+        assert.equal(error.message, message);
+        assert.ok(error.cause instanceof TypeError);
+        assert.equal(error.cause.message, 'out of order');
+        assert.match(error.cause.stack ?? '', /transport/);
+        return true;
+      });
     }
+  });
+
+  for (const [name, thrown, expected] of causes) {
+    check(`4: the cause of a failure travels: ${name}`, async (connected) => {
+      const { sender, receiver } = connected;
+      receiver.consumer('throws', () => {
+        throw thrown;
+      });
+      await announced(connected);
+      const error = await sender.request('throws', 1).catch((caught: unknown) => caught);
+      assert.ok(hasCode(error, 'BUS_HANDLER_ERROR'));
+      expected(error.cause);
+    });
+  }
+
+  check('4: a failure has its number and no cause', async (connected) => {
+    const { sender, receiver } = connected;
+    receiver.consumer('fail', (message) => message.fail(404, 'no such thing'));
+    await announced(connected);
+    const error = await sender.request('fail', 1).catch((caught: unknown) => caught);
+    assert.equal(Object(error).cause, undefined);
   });
 
   check('4: without a consumer a waiter gets BUS_NO_HANDLERS', async (connected) => {

@@ -5,7 +5,7 @@
 // the two ends (streams.ts).
 
 import { Duplex } from 'node:stream';
-import { CodedError, hasCode } from '../../errors.js';
+import { CodedError, type ErrorCode, hasCode } from '../../errors.js';
 import { abortError, errorOf, nextTick, unwatchAbort, watchAbort } from '../../lib/index.js';
 import { parseStreamFrame, type StreamFrame } from '../protocol.js';
 
@@ -112,7 +112,9 @@ export class BusStream extends Duplex {
   /** Sends the other end the reason of the end. */
   #notifyOther(error: Error | null): void {
     try {
-      this.#wire.send({ type: 'destroyed', message: error?.message });
+      const isHandlers = hasCode(error, 'BUS_HANDLER_ERROR');
+      const code = isHandlers ? { code: error.code } : {};
+      this.#wire.send({ type: 'destroyed', message: error?.message, ...code });
     } catch {
       // no consumer there any more, or no room: its watch of this address reports the end
     }
@@ -138,7 +140,10 @@ export class BusStream extends Duplex {
         this.push(null);
         break;
       case 'destroyed':
-        this.#lose(`the other end was destroyed: ${frame.message ?? 'without an error'}`);
+        this.#lose(
+          `the other end was destroyed: ${frame.message ?? 'without an error'}`,
+          frame.code,
+        );
         break;
     }
   }
@@ -149,9 +154,9 @@ export class BusStream extends Duplex {
     this.#lose('the other end of the stream is gone');
   }
 
-  #lose(message: string): void {
+  #lose(message: string, code: ErrorCode = 'BUS_CONSUMER_LOST'): void {
     this.#isNotified = true;
-    this.destroy(new CodedError('BUS_CONSUMER_LOST', message));
+    this.destroy(new CodedError(code, message));
   }
 }
 
@@ -161,6 +166,6 @@ function unsent(): CodedError {
   return new CodedError('ABORTED', 'the stream was destroyed before this was sent');
 }
 
-export function asError(error: unknown): Error {
+function asError(error: unknown): Error {
   return errorOf(error);
 }

@@ -7,10 +7,11 @@ import { invalid } from '../../lib/index.js';
 import type { Consumer } from '../delivery/consumer.js';
 import type { BusHeaders, BusMessage, ReplyRequestOptions } from '../delivery/message.js';
 import type { Receivers } from '../delivery/receivers.js';
+import { consumerLost, handlerError } from '../errors.js';
 import { parseAddress, type StreamFrame } from '../protocol.js';
 import { streamPrefix } from '../reserved.js';
 import type { Bus, Handler, SendOptions } from '../types.js';
-import { asError, BusStream } from './stream.js';
+import { BusStream } from './stream.js';
 
 export interface StreamOptions extends ReplyRequestOptions, SendOptions {
   /** Aborts the opening, and afterwards the stream. */
@@ -68,6 +69,8 @@ export async function openStream(
   try {
     const answer = await parts.bus.request(address, end.address, options);
     end.connect(parseAddress(answer.body));
+    // The other side may have ended it before its answer was read here.
+    if (end.stream.destroyed) throw end.stream.errored ?? consumerLost();
     end.stream.off('error', ignore);
     return end.stream;
   } catch (error) {
@@ -91,17 +94,20 @@ export function streamAcceptor(
   return (message: BusMessage) => {
     const other = parseAddress(message.body);
     const end = makeEnd(parts);
+    // The opener decides when and with what it ends: that may not end the program of a handler without a listener.
+    end.stream.on('error', ignore);
     end.connect(other);
     message.reply(end.address);
-    return handled(end.stream, () => handler(keep(end.stream), message.headers));
+    const { address } = message;
+    return handled(end.stream, address, () => handler(keep(end.stream), message.headers));
   };
 }
 
 /** Destroys the stream with what the handler throws, as it would fail a request. */
-async function handled(stream: BusStream, handle: () => unknown): Promise<void> {
+async function handled(stream: BusStream, address: string, handle: () => unknown): Promise<void> {
   try {
     await handle();
   } catch (error) {
-    stream.destroy(asError(error));
+    stream.destroy(handlerError(address, error));
   }
 }

@@ -16,6 +16,7 @@ import {
   parseFailure,
   parseHandOff,
   parseMessage,
+  postFailure,
 } from '../protocol.js';
 import type { Attached, Peer } from './transport.js';
 
@@ -178,13 +179,9 @@ export class BusLink implements Peer {
       case busFrame.replyWithHeaders:
         this.#receiveReply(kind, task, target, body);
         break;
-      case busFrame.failure: {
-        const [code, message, failureCode] = parseFailure(this.#read(body));
-        const error = new CodedError(code, message);
-        if (failureCode !== null) Object.assign(error, { failureCode });
-        this.#settle(task, { isDone: false, error });
+      case busFrame.failure:
+        this.#settle(task, { isDone: false, error: parseFailure(this.#read(body)) });
         break;
-      }
       case busFrame.handOff:
         this.#attached.noted(parseHandOff(this.#read(body)));
         break;
@@ -256,9 +253,7 @@ export class BusLink implements Peer {
           else this.#link.post(busFrame.replyWithHeaders, number, own, [body, headers]);
         });
       } else {
-        const { code, message } = outcome.error;
-        const failureCode: unknown = Reflect.get(outcome.error, 'failureCode') ?? null;
-        this.#link.post(busFrame.failure, number, 0, [code, message, failureCode]);
+        postFailure(outcome.error, (body) => this.#link.post(busFrame.failure, number, 0, body));
       }
     };
     return { settle, whenGivenUp: () => {} }; // only the peer can detect that

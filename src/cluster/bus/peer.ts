@@ -16,12 +16,13 @@ import {
   type Outcome,
   parseFailure,
   parseMessage,
+  postFailure,
   reservedPrefix,
   streamPrefix,
   type Uplink,
   type Waiter,
 } from '../../bus/index.js';
-import { CodedError, hasCode } from '../../errors.js';
+import { hasCode } from '../../errors.js';
 import { announcements, messageOf } from '../../lib/index.js';
 import { readError } from '../../worker/index.js';
 import { clusterClosed, refused } from '../errors.js';
@@ -238,10 +239,9 @@ export class ClusterPeer implements Uplink {
 
   #postAnswer(reply: string, outcome: Outcome, address: string): void {
     if (!outcome.isDone) {
-      const { code, message } = outcome.error;
-      const failureCode: unknown = Reflect.get(outcome.error, 'failureCode') ?? null;
-      const value = [code, message, failureCode];
-      this.#wire.post(clusterFrame.failure, reply, value, undefined, address);
+      postFailure(outcome.error, (body) => {
+        this.#wire.post(clusterFrame.failure, reply, body, undefined, address);
+      });
       return;
     }
     const { body, headers, waiter } = outcome;
@@ -286,10 +286,7 @@ export class ClusterPeer implements Uplink {
   #outcomeOf(kind: number, { reply, subject }: NatsMessage, read: () => unknown): Outcome {
     try {
       if (kind === clusterFrame.failure) {
-        const [code, message, failureCode] = parseFailure(read());
-        const error = new CodedError(code, message);
-        if (failureCode !== null) Object.assign(error, { failureCode });
-        return { isDone: false, error };
+        return { isDone: false, error: parseFailure(read()) };
       }
       const { body, headers } = contentOf(kind, clusterFrame.replyWithHeaders, read);
       return { isDone: true, body, headers, waiter: this.#waiterAt(reply, subject) };
