@@ -97,6 +97,60 @@ test('a codec that is missing, or throws, is named to the requester', async (t) 
   assert.throws(() => bus.send('any', 1, { codec: 'sick' }), { code: 'BUS_CODEC_FAILED' });
 });
 
+/** Classes of the language and of Node that messages of others consist of. */
+const systemClasses = [
+  Object,
+  Array,
+  Map,
+  Set,
+  Date,
+  Error,
+  Promise,
+  String,
+  Number,
+  Uint8Array,
+  Buffer,
+];
+
+for (const type of systemClasses) {
+  test(`a codec for every ${type.name} is refused`, (t) => {
+    const bus = openBus(t);
+    const codec = {
+      name: 'all',
+      type,
+      encode: (body: unknown) => body,
+      decode: (body: unknown) => body,
+    };
+    assert.throws(() => bus.addCodec(Object(codec)), {
+      code: 'OPTION_INVALID',
+      message:
+        /codec\.type .* a class of the program; name the codec of such bodies by the option codec/,
+    });
+  });
+}
+
+test("bodies at manycore's own addresses pass no codec", async (t) => {
+  class Own {}
+  const bus = openBus(t);
+  bus.addCodec({ name: 'own', type: Own, encode: () => 'encoded', decode: () => new Own() });
+  bus.consumer('manycore:own', (message) => {
+    assert.ok(message.body instanceof Own || typeof message.body === 'object');
+    message.reply(new Own());
+  });
+  const headers = { kind: 'own' };
+  const { body } = await bus.request('manycore:own', new Own(), { headers });
+  assert.notEqual(body, 'encoded');
+  bus.addCodec({
+    name: 'fails',
+    type: Own,
+    encode: () => {
+      throw new Error('used');
+    },
+    decode: String,
+  });
+  assert.ok(await bus.request('manycore:own', new Own()));
+});
+
 test('the last codec of a name counts; when it goes the one before does', async (t) => {
   const bus = openBus(t);
   const adder = (by: number): BusCodec<number, number> => ({

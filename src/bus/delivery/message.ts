@@ -122,7 +122,7 @@ export interface Asked extends Waiter {
 export interface Asker {
   readonly filters: {
     /** Returns the content as it travels. Throws `BUS_CODEC_FAILED`. */
-    encode(content: Content, codec: string | undefined): Content;
+    encode(address: string, content: Content, codec: string | undefined): Content;
   };
   /** Begins to wait for a reply. Throws `BUS_CLOSED`, `OPTION_INVALID`, `ABORTED`. */
   open(address: string, options: ReplyRequestOptions): Asked;
@@ -165,7 +165,7 @@ export class BusMessage<Body = unknown> {
   }
 
   #encoded(body: unknown, { headers, codec }: ReplyOptions): Content {
-    return this.#asker.filters.encode({ body, headers: headersOf(headers) }, codec);
+    return this.#asker.filters.encode(this.address, { body, headers: headersOf(headers) }, codec);
   }
 
   /**

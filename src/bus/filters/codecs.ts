@@ -39,6 +39,14 @@ interface Added {
   readonly decode: (encoded: unknown) => unknown;
 }
 
+/** Throws `OPTION_INVALID` for classes of the language and `Buffer`: messages of others consist of them. */
+function checkType(type: object): void {
+  const text: string = Function.prototype.toString.call(type);
+  if (type !== Buffer && !/\{\s*\[native code\]\s*\}\s*$/.test(text)) return;
+  const what = 'a class of the program; name the codec of such bodies by the option codec';
+  throw invalid('codec.type', type, what);
+}
+
 export class Codecs {
   /** True: bodies of some class are encoded although no codec is named. */
   hasTypes = false;
@@ -55,7 +63,7 @@ export class Codecs {
     const { type } = codec;
     const encode = checkFunction('codec.encode', codec.encode);
     const decode = checkFunction('codec.decode', codec.decode);
-    if (type !== undefined) checkFunction('codec.type', type);
+    if (type !== undefined) checkType(checkFunction('codec.type', type));
     const added: Added = {
       name: string('codec.name', codec.name, 'a name'),
       type,

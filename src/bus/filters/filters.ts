@@ -34,9 +34,9 @@ export class Filters {
     return this.#codecs.add(codec);
   }
 
-  /** Encodes a body. Throws `BUS_CODEC_FAILED`. */
-  encode<C extends Content>(content: C, codec: string | undefined): C {
-    if (codec === undefined && !this.#codecs.hasTypes) return content;
+  /** Encodes a body; those of manycore's own addresses stay as they are. Throws `BUS_CODEC_FAILED`. */
+  encode<C extends Content>(address: string, content: C, codec: string | undefined): C {
+    if (codec === undefined && (!this.#codecs.hasTypes || isReserved(address))) return content;
     return this.#codecs.encode(content, codec);
   }
 
@@ -51,7 +51,7 @@ export class Filters {
    */
   send(delivery: Delivery, codec: string | undefined): Delivery | undefined {
     const passed = this.#through(this.#outbound, delivery);
-    return passed === undefined ? undefined : this.encode(passed, codec);
+    return passed === undefined ? undefined : this.encode(passed.address, passed, codec);
   }
 
   /**
