@@ -83,7 +83,24 @@ function moduleAt(place: string | URL): UnitSource {
   return { kind: 'module', url: pathToFileURL(path).href };
 }
 
-const methods = ['start', 'stop', 'health'];
+/** The methods of a unit beside `start`. */
+const otherMethods = ['stop', 'health', 'save', 'restore'];
+const methods = ['start', ...otherMethods];
+
+/**
+ * Returns the unit of a module: its default export, also of CommonJS; else what CommonJS exports as a whole; else
+ * `start`, or the module where it exports other methods, too.
+ */
+export function unitOf(exported: unknown): unknown {
+  const inner: unknown = Reflect.get(Object(exported), 'default');
+  if (inner !== undefined) {
+    const innermost: unknown = Reflect.get(Object(inner), 'default');
+    return typeof inner === 'object' && innermost !== undefined ? innermost : inner;
+  }
+  if (typeof exported === 'function') return exported;
+  const isObject = otherMethods.some((name) => Reflect.get(Object(exported), name) !== undefined);
+  return isObject ? exported : Reflect.get(Object(exported), 'start');
+}
 
 /** Throws `UNIT_INVALID`. */
 export function checkUnit(unit: unknown, what: string): void {

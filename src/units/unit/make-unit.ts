@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { CodedError } from '../../errors.js';
 import { messageOf } from '../../lib/index.js';
-import { checkUnit } from '../options.js';
+import { checkUnit, unitOf } from '../options.js';
 import type { UnitSource } from '../protocol.js';
 import type { UnitObject } from '../types.js';
 import type { MakeUnit } from './instance.js';
@@ -16,7 +16,7 @@ export async function unitMaker(
 ): Promise<MakeUnit> {
   if (source.kind === 'value') return makerOf(source.value, copy);
   const path = fileURLToPath(source.url);
-  const unit = unitIn(await load(source.url, path));
+  const unit = unitOf(await load(source.url, path));
   checkUnit(unit, `the export of ${path}`);
   return makerOf(unit, (value) => value); // an exported object is one for the whole loop
 }
@@ -29,20 +29,6 @@ async function load(url: string, path: string): Promise<unknown> {
       cause,
     });
   }
-}
-
-/**
- * Returns the default export, also of CommonJS; else `start`, or the whole module where it exports other
- * methods, too.
- */
-function unitIn(exported: unknown): unknown {
-  const inner: unknown = Reflect.get(Object(exported), 'default');
-  if (inner === undefined) {
-    const { start, stop, health } = objectOf(exported);
-    return stop === undefined && health === undefined ? start : exported;
-  }
-  const innermost: unknown = Reflect.get(Object(inner), 'default');
-  return typeof inner === 'object' && innermost !== undefined ? innermost : inner;
 }
 
 function makerOf(unit: unknown, copy: (value: unknown) => unknown): MakeUnit {
