@@ -185,6 +185,7 @@ interface BusStats {
     readonly received: number;
     readonly undelivered: number;
     readonly dropped: number;
+    readonly failed: number;
 }
 interface Bus {
     readonly stats: BusStats;
@@ -208,7 +209,6 @@ declare class BusAddress<Request, Reply> {
     send(body: Request, options?: SendOptions): boolean;
     request(body: Request, options?: SendOptions & ReplyRequestOptions): Promise<BusMessage<Reply>>;
 }
-type ChannelKind = "shm" | "socket" | "memory";
 interface TaskMessage {
     readonly pool: number;
     readonly task: number;
@@ -268,6 +268,7 @@ interface PoolDegradedMessage extends PoolMessage {
 interface PoolRecoveredMessage extends PoolMessage {
     readonly degradedMs: number;
 }
+type ChannelKind = "shm" | "socket" | "memory";
 interface NatsOptions {
     readonly servers: string | readonly string[];
     readonly user?: string | undefined;

@@ -95,4 +95,5 @@ export const busColumns: readonly Column<BusView>[] = [
   { head: 'Received/s', cell: ({ receivedPerSecond }) => countText(receivedPerSecond) },
   { head: 'Undelivered', cell: ({ undelivered }) => countText(undelivered) },
   { head: 'Dropped', cell: ({ dropped }) => countText(dropped) },
+  { head: 'Failed', cell: ({ failed }) => countText(failed), isSpare: true },
 ];

@@ -115,7 +115,7 @@ export const sourceShapes: Readonly<Record<SourceKind, Shape>> = {
     waited: durations,
     ran: durations,
   },
-  bus: numbers('sent', 'received', 'undelivered', 'dropped'),
+  bus: numbers('sent', 'received', 'undelivered', 'dropped', 'failed'),
   stm: {
     ...numbers('threads', 'memoryBytes', 'commits', 'conflicts', 'thefts', 'recoveries'),
     ...numbers('sleeps', 'space'),

@@ -87,6 +87,7 @@ export class ScopedBus implements Bus {
     const consumer = new Consumer(address, this.#parts, {
       maxBuffered,
       handler,
+      unit: scope?.unit,
       onPromise: scope && ((promise) => scope.follow(promise)),
       onClose: (closed, held) => {
         receivers.delete(closed, isLocal);

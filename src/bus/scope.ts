@@ -18,7 +18,15 @@ export interface HandOffTarget {
   readonly successors: readonly Successor[];
 }
 
+export interface ScopeOptions {
+  /** True: its consumers take over the messages of those at another bus. */
+  readonly isIncoming?: boolean;
+  /** Name of the unit, for reports. */
+  readonly unit?: string;
+}
+
 export class Scope {
+  readonly unit: string | undefined;
   /** The bus of the unit. */
   readonly bus: ScopedBus;
   readonly #handOffs: HandOffs;
@@ -32,7 +40,8 @@ export class Scope {
   #isIncoming: boolean;
 
   /** `isIncoming`: its consumers are successors, which are not announced before `acceptHandOff`. */
-  constructor({ parts }: EventBus, { isIncoming = false } = {}) {
+  constructor({ parts }: EventBus, { isIncoming = false, unit }: ScopeOptions = {}) {
+    this.unit = unit;
     this.#handOffs = parts.handOffs;
     this.#isIncoming = isIncoming;
     this.bus = new ScopedBus(parts, this);

@@ -38,14 +38,16 @@ export interface BusStats {
   readonly undelivered: number;
   /** Lost at consumers where too many waited. */
   readonly dropped: number;
+  /** Errors of handlers that no requester got. */
+  readonly failed: number;
 }
 
 export interface Bus {
   readonly stats: BusStats;
   /**
    * Calls `handler` for messages to `address`, until the consumer is closed. An exception of the handler is
-   * the reply to a request; for other messages it is uncaught, as a listener's. Throws `OPTION_INVALID`,
-   * `BUS_CLOSED`.
+   * the reply to a request. For other messages `manycore:bus:handler-failed` announces it, without a
+   * subscriber as a warning of Node; it ends nothing. Throws `OPTION_INVALID`, `BUS_CLOSED`.
    */
   consumer<Body = unknown>(
     address: string,

@@ -177,6 +177,15 @@ export interface BusDroppedMessage {
   readonly why: string;
 }
 
+/** A handler of the bus threw, or rejected, and no requester waits for its answer. */
+export interface BusHandlerFailedMessage {
+  readonly address: string;
+  /** Name of the unit whose handler it is; `undefined` for one of the program around the loops. */
+  readonly unit: string | undefined;
+  /** `BUS_HANDLER_ERROR`, its `cause` is what the handler threw. */
+  readonly error: Error;
+}
+
 /** The connection to the NATS server of a cluster is lost; it is tried again. */
 export interface ClusterLostMessage {
   /** Messages that may not have reached the server. */
@@ -230,6 +239,7 @@ export const announcements = {
   serverLoopFailed: announce<ServerLoopFailedMessage>('manycore:server:loop-failed'),
   serverLost: announce<ServerLostMessage>('manycore:server:lost'),
   busDropped: announce<BusDroppedMessage>('manycore:bus:dropped'),
+  busHandlerFailed: announce<BusHandlerFailedMessage>('manycore:bus:handler-failed'),
   clusterLost: announce<ClusterLostMessage>('manycore:cluster:lost'),
   clusterBack: announce<Readonly<Record<string, never>>>('manycore:cluster:back'),
   clusterRefused: announce<ClusterRefusedMessage>('manycore:cluster:refused'),

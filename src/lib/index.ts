@@ -12,6 +12,7 @@ export { type Deferred, defer } from './deferred.js';
 export {
   type Announcement,
   announcements,
+  type BusHandlerFailedMessage,
   type ClusterLostMessage,
   type ClusterRefusedMessage,
   type PoolDegradedMessage,

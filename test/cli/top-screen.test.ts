@@ -115,6 +115,7 @@ test('servers, units and buses of an opened program fit, at 60 columns too', () 
     receivedPerSecond: 1_234_567,
     undelivered: 1_234_567,
     dropped: 1_234_567,
+    failed: 1_234_567,
   };
   const all = [{ ...program(1), servers: [server, units], buses: [bus] }];
   const opened = press(press(firstState(undefined), 'home', all), 'return', all);

@@ -329,7 +329,7 @@ test('a bus has its messages per second', () => {
             {
               kind: 'bus',
               id: 3,
-              stats: { sent, received: 2 * sent, undelivered: 1, dropped: 2 },
+              stats: { sent, received: 2 * sent, undelivered: 1, dropped: 2, failed: 3 },
             },
           ],
         }),
@@ -345,6 +345,7 @@ test('a bus has its messages per second', () => {
       receivedPerSecond: 40,
       undelivered: 1,
       dropped: 2,
+      failed: 3,
     },
   ]);
 });

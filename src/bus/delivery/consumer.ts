@@ -3,7 +3,7 @@
 // handing off to another loop, which holds the consumer and then forwards (hand-offs.ts).
 
 import { CodedError } from '../../errors.js';
-import { announcements, integer, nextTick } from '../../lib/index.js';
+import { announcements, integer } from '../../lib/index.js';
 import { handlerError } from '../errors.js';
 import type { BusParts } from '../event-bus.js';
 import { messageTrace, tracedCall } from '../filters/trace.js';
@@ -17,6 +17,8 @@ export const maxHeldMessages = 100_000;
 export interface ConsumerParts {
   readonly maxBuffered: number;
   readonly handler: (message: BusMessage<never>) => unknown;
+  /** Name of the unit that it belongs to. */
+  readonly unit: string | undefined;
   /** Called with each promise of the handler. */
   readonly onPromise: ((promise: Promise<unknown>) => void) | undefined;
   /** Called when it is closed, with the messages that waited. */
@@ -201,7 +203,7 @@ export class Consumer {
       const result = messageTrace === undefined ? this.#call(message) : this.#traced(message);
       if (result instanceof Promise) this.#follow(result, message);
     } catch (error) {
-      failed(message ?? new BusMessage<never>(received, requests), error);
+      this.#failed(message ?? new BusMessage<never>(received, requests), error);
     }
   }
 
@@ -215,17 +217,13 @@ export class Consumer {
 
   #follow(result: Promise<unknown>, message: BusMessage): void {
     this.#parts.onPromise?.(result);
-    result.catch((error: unknown) => failed(message, error));
+    result.catch((error: unknown) => this.#failed(message, error));
   }
-}
 
-/** A handler threw: the error is the reply, or without a waiter an uncaught exception of the program. */
-function failed(message: BusMessage, cause: unknown): void {
-  if (message.isAwaited) {
-    message.failWith(handlerError(message.address, cause));
-    return;
+  /** A handler threw: the error is the reply. Where no requester waits it is reported, and ends nothing. */
+  #failed(message: BusMessage, cause: unknown): void {
+    const error = handlerError(message.address, cause);
+    if (message.isAwaited) message.failWith(error);
+    else this.#bus.state.handlerFailed({ address: this.address, unit: this.#parts.unit, error });
   }
-  nextTick(() => {
-    throw cause;
-  });
 }

@@ -1,7 +1,7 @@
 // The state that all parts of one bus share: its counters, and whether it is closed. And the two ends of a
 // message that no handler gets.
 
-import { announcements } from '../../lib/index.js';
+import { announcements, type BusHandlerFailedMessage } from '../../lib/index.js';
 import { asCoded, noHandlers } from '../errors.js';
 import { type Delivery, trySettle } from './message.js';
 
@@ -11,10 +11,11 @@ export class BusState {
   received = 0;
   undelivered = 0;
   dropped = 0;
+  failed = 0;
 
   get stats() {
-    const { sent, received, undelivered, dropped } = this;
-    return { sent, received, undelivered, dropped };
+    const { sent, received, undelivered, dropped, failed } = this;
+    return { sent, received, undelivered, dropped, failed };
   }
 
   /** Ends a message that has no consumer. */
@@ -32,5 +33,22 @@ export class BusState {
     }
     this.dropped += 1;
     announcements.busDropped.publish({ address, why: error.message });
+  }
+
+  /** Reports the error of a handler that no requester gets: to subscribers, without any as a warning of Node. */
+  handlerFailed(failure: BusHandlerFailedMessage): void {
+    this.failed += 1;
+    const { busHandlerFailed } = announcements;
+    if (busHandlerFailed.hasSubscribers) {
+      busHandlerFailed.publish(failure);
+      return;
+    }
+    const { unit, error } = failure;
+    const { message, cause } = error;
+    process.emitWarning(unit === undefined ? message : `${message} (unit ${unit})`, {
+      type: 'BusHandlerWarning',
+      code: 'BUS_HANDLER_ERROR',
+      detail: cause instanceof Error ? (cause.stack ?? '') : '',
+    });
   }
 }

@@ -337,6 +337,13 @@ export const metricDefinitions: readonly MetricDefinition[] = [
       'Messages dropped because too many waited',
       ({ stats }) => stats.dropped,
     ],
+    [
+      'bus.handlers.failed',
+      'counter',
+      '{error}',
+      'Errors of handlers that no requester got',
+      ({ stats }) => stats.failed,
+    ],
   ]),
   ...define(memoryScope, [
     [

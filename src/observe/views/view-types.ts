@@ -172,6 +172,8 @@ export interface BusView {
   /** Counts since the start. */
   readonly undelivered: number;
   readonly dropped: number;
+  /** Errors of handlers that no requester got. */
+  readonly failed: number;
 }
 
 /** The transactional memory of the program, as one of its threads reports it. */

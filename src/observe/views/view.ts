@@ -213,6 +213,7 @@ function busViews(known: KnownThread): BusView[] {
     receivedPerSecond: rateOf('received'),
     undelivered: numberIn(stats, 'undelivered'),
     dropped: numberIn(stats, 'dropped'),
+    failed: numberIn(stats, 'failed'),
   }));
 }
 

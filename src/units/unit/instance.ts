@@ -54,7 +54,7 @@ export class Instance {
     this.#quiet = quiet;
     this.name = name;
     this.#isIncoming = isIncoming;
-    this.#scope = new Scope(bus, { isIncoming });
+    this.#scope = new Scope(bus, { isIncoming, unit: name });
     this.#life = new Lifecycle(this.#what, 'starting', {
       starting: ['running', 'restoring', 'stopping'],
       restoring: ['running', 'stopping'],

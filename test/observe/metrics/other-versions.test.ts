@@ -27,7 +27,7 @@ const loop = {
   ...{ takenAway: 0, takenOver: 0 },
 };
 const others: readonly { kind: SourceKind; stats: object }[] = [
-  { kind: 'bus', stats: { sent: 1, received: 2, undelivered: 0, dropped: 0 } },
+  { kind: 'bus', stats: { sent: 1, received: 2, undelivered: 0, dropped: 0, failed: 0 } },
   { kind: 'loops', stats: { loops: [loop], deployments: [{ id: 1, name: 'unit' }] } },
   { kind: 'server', stats: { app: 'app.js', lostProcesses: 0, loops: [loop] } },
   { kind: 'servedLoop', stats: { server: process.ppid, process: 1, loop: 1 } },

@@ -155,6 +155,7 @@ const busColumns: readonly Column<BusView>[] = [
   { head: 'received/s', text: ({ receivedPerSecond }) => countText(receivedPerSecond) },
   { head: 'undelivered', text: ({ undelivered }) => countText(undelivered) },
   { head: 'dropped', text: ({ dropped }) => countText(dropped) },
+  { head: 'failed', text: ({ failed }) => countText(failed) },
 ];
 
 const memoryColumns: readonly Column<MemoryView>[] = [
