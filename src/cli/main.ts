@@ -14,7 +14,8 @@ import { type DoctorOptions, doctor } from './commands/doctor/doctor.js';
 import { addInit } from './commands/init/init-flags.js';
 import type { ProfileFlags } from './commands/profile/profile.js';
 import { runFile } from './commands/run/run.js';
-import { hasUnitFlags, runUnit, takeUnitFlags } from './commands/run/run-unit.js';
+import { hasUnitFlags, runSeveral, runUnit, takeUnitFlags } from './commands/run/run-unit.js';
+import { unitsOfFile, unitsOfFlags } from './commands/run/unit-list.js';
 import type { SandboxFlags } from './commands/sandbox/sandbox.js';
 import { addServe, addServerCommands } from './commands/serve/serve-flags.js';
 import type { TopFlags } from './commands/top/top.js';
@@ -62,12 +63,16 @@ function addRun(root: Command): void {
   const run = root
     .command('run')
     .description('run a program with its workers started ahead, or a unit on event loops')
-    .argument('<file>', 'file of the program, or with --instances the module of a unit')
+    .argument(
+      '[file]',
+      'file of the program; with a flag of units the module of one; or a .json list of units',
+    )
     .argument('[args...]', 'arguments of the program; after -- all of them')
     .option(
       '--instances <count>',
-      'run FILE as a unit with this many instances, spread over the loops',
+      'run FILE as a unit with this many instances, spread over the loops (default with another flag of units: 1)',
     )
+    .option('-u, --unit <file:count>', 'run several units: once for each of them', collected)
     .option('--processes <count>', 'processes for the loops of a unit')
     .option('--loops <count>', 'event loops per process for a unit')
     .option('--name <text>', 'name of the unit (default: its class, function or file)')
@@ -257,26 +262,35 @@ function addProfile(root: Command): void {
 
 /** Flags of a unit stand before or after its file; those of a program only after it. */
 async function runProgram(
-  file: string,
+  file: string | undefined,
   args: readonly string[],
-  options: Readonly<Record<string, string>>,
+  {
+    unit: several,
+    ...options
+  }: Readonly<Record<string, string>> & { readonly unit?: readonly string[] },
 ): Promise<void> {
   const before = Object.entries(options).map(([name, value]) => `--${kebab(name)}=${value}`);
-  const all = [...before, ...args];
-  if (!hasUnitFlags(all)) {
-    if (before.length > 0) throw notForProgram(before);
+  const isList = several !== undefined || file?.endsWith('.json') === true;
+  const isUnit = isList || before.length > 0 || hasUnitFlags(args);
+  if (!isUnit && file !== undefined) {
     runFile(file, args);
     return;
   }
-  const { flags, rest } = takeUnitFlags(all);
-  if (rest.length === 0) await runUnit(file, flags);
-  else throw new CodedError('OPTION_INVALID', `a unit gets --config, and no "${rest.join(' ')}"`);
+  const { flags, rest } = takeUnitFlags([...before, ...args]);
+  const [extra] =
+    several === undefined ? rest : [file, ...rest].filter((each) => each !== undefined);
+  if (extra !== undefined) {
+    throw new CodedError('OPTION_INVALID', `a unit gets --config, and no "${extra}"`);
+  }
+  if (several !== undefined) await runSeveral(unitsOfFlags(several), flags);
+  else if (file === undefined) {
+    throw new CodedError('OPTION_INVALID', 'nothing to run: give a file, or units by --unit');
+  } else if (isList) await runSeveral(unitsOfFile(file), flags);
+  else await runUnit(file, flags);
 }
 
-function notForProgram(options: readonly string[]): CodedError {
-  const names = options.map((option) => option.replace(/=.*/s, '')).join(', ');
-  const way = 'give --instances too, or write what the program is to get behind its file';
-  return new CodedError('OPTION_INVALID', `${names} is for units: ${way}`);
+function collected(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }
 
 /** Formats an error text of commander like all other errors. */

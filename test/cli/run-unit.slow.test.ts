@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
@@ -179,10 +179,19 @@ test('the failure of a unit is one sentence and exit code 2', { skip }, async (t
       /cannot listen.*\(UNIT_START_FAILED\)/,
     ],
     [[hello, '--instances', '1', 'more'], /a unit gets --config, and no "more" \(OPTION_INVALID\)/],
+    [['--config', '{', hello], /--config is no JSON: .*\(OPTION_INVALID\)/],
+    [['--name', 'n', hello, 'more'], /a unit gets --config, and no "more" \(OPTION_INVALID\)/],
     [
-      ['--cluster', 'nats://here', hello],
-      /--cluster is for units: .*--instances.*\(OPTION_INVALID\)/,
+      [hello, '--cluster', 'nats://127.0.0.1:1'],
+      /no NATS server answers .*\(CLUSTER_UNREACHABLE\)/,
     ],
+    [['-u', hello, '--name', 'n'], /--name is for one unit: .*units\.json \(OPTION_INVALID\)/],
+    [['-u', hello, 'more'], /a unit gets --config, and no "more" \(OPTION_INVALID\)/],
+    [['-u', `${hello}:0`], /instances is 0: .*\(OPTION_INVALID\)/],
+    [['-u', '/nowhere.js:2'], /there is no unit \/nowhere\.js: .*\(UNIT_INVALID\)/],
+    [['/nowhere.json'], /\/nowhere\.json cannot be read: .*\(CLI_FILE_NOT_FOUND\)/],
+    [['--loops', '1'], /nothing to run: give a file, or units by --unit \(OPTION_INVALID\)/],
+    [[], /nothing to run: .*\(OPTION_INVALID\)/],
     [[hello, '--instances', '1'], /instance 0 of hello could not start: .*\(UNIT_START_FAILED\)/],
   ];
   for (const [args, pattern] of failing) {
@@ -192,15 +201,88 @@ test('the failure of a unit is one sentence and exit code 2', { skip }, async (t
   }
 });
 
+test('a malformed list of units is one sentence with its file and key', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-run-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'units.json');
+  const lists: [list: string, pattern: RegExp][] = [
+    ['{', /units\.json is no JSON: .*\(OPTION_INVALID\)/],
+    ['[]', /units\.json is an array: it must be an object with units, .*\(OPTION_INVALID\)/],
+    ['{}', /units is undefined: it must be a list of at least one unit \(OPTION_INVALID\)/],
+    ['{ "units": [] }', /units is an array: it must be a list of at least one unit/],
+    [
+      '{ "units": ["a.js"] }',
+      /units\[0\] in .*units\.json is "a\.js": it must be an object with file/,
+    ],
+    ['{ "units": [{}] }', /file is undefined: it must be the path/],
+    [
+      '{ "units": [{ "file": "a.js", "instance": 2 }] }',
+      /there is no "instance" in units\[0\] in .*units\.json/,
+    ],
+    ['{ "units": [{ "file": "a.js", "instances": "2" }] }', /instances is "2"/],
+    ['{ "units": [{ "file": "a.js", "name": 1 }] }', /name is 1: it must be a name/],
+    ['{ "units": [{ "file": "a.js", "on": "moon" }] }', /on is "moon"/],
+    ['{ "units": [{ "file": "a.js" }], "loops": 0 }', /loops is 0/],
+    ['{ "units": [{ "file": "a.js" }], "processes": 1.5 }', /processes is 1\.5/],
+    ['{ "units": [{ "file": "a.js" }], "loop": 1 }', /there is no "loop" in .*units\.json/],
+  ];
+  for (const [list, pattern] of lists) {
+    writeFileSync(file, list);
+    const { status, stderr } = await runCommand(t, [process.execPath, command, 'run', file]);
+    assert.match(stderr, pattern);
+    assert.equal(status, 2, stderr);
+  }
+});
+
+/** Arguments of `run` that make its files units, and the lines that it prints for them. */
+const asUnits: Readonly<
+  Record<string, readonly [args: readonly string[], lines: readonly RegExp[]]>
+> = {
+  'a flag of units before the file': [
+    ['--name', 'own', sleeper],
+    [/^own: 1 instance, on 1 loop in 1 process$/],
+  ],
+  'several by --unit': [
+    ['-u', `${sleeper}:2`, '--unit', sleeper],
+    [/^sleeper: 2 instances, on 1 loop /, /^sleeper: 1 instance, on 1 loop /],
+  ],
+  'a list in a file': [[], [/^first: 2 instances, on 1 loop /, /^sleeper: 1 instance, on 1 loop /]],
+};
+
+for (const [name, [args, expected]] of Object.entries(asUnits)) {
+  test(`units are run: ${name}`, { skip }, async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'manycore-run-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const list = join(folder, 'units.json');
+    const first = { file: relative(folder, sleeper), instances: 2, name: 'first', config: {} };
+    writeFileSync(list, JSON.stringify({ units: [first, { file: sleeper }], processes: 1 }));
+    const all = args.length > 0 ? ['--processes', '1', ...args] : [list];
+    const child = spawn(process.execPath, [command, 'run', '--loops', '1', ...all], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    t.after(() => child.kill('SIGKILL'));
+    const lines: string[] = [];
+    createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+    await waitFor(() => lines.length >= expected.length, 20_000);
+    for (const [at, pattern] of expected.entries()) assert.match(lines[at] ?? '', pattern);
+    child.kill('SIGTERM');
+    assert.deepEqual(await once(child, 'exit'), [0, null]);
+  });
+}
+
 test('without --instances, the program gets the arguments behind the file', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'manycore-run-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'program.mjs');
   writeFileSync(file, "console.log(process.argv.slice(2).join(' '));");
-  const args = ['--config', 'live.json', '--loops', 'all', '--', '--instances', '4'];
+  const own = ['--config', 'live.json', '--cluster', '--name', 'n', '--loops', 'all'];
+  const args = [...own, '--', '--instances', '4'];
   const run = await runCommand(t, [process.execPath, command, 'run', file, ...args]);
   assert.deepEqual([run.status, run.stderr], [0, '']);
-  assert.match(run.stdout, /^--config live\.json --loops all (-- )?--instances 4\n$/);
+  assert.match(
+    run.stdout,
+    /^--config live\.json --cluster --name n --loops all (-- )?--instances 4\n$/,
+  );
 });
 
 test('flags of a unit stand anywhere before --', () => {

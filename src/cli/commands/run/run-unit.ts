@@ -1,5 +1,5 @@
-// `manycore run UNIT --instances N`: runs a unit on its own event loops, in the foreground. TERM and INT
-// undeploy it; a second signal ends everything at once.
+// `manycore run` with units: a file with a flag of units, several by `--unit`, or those of a file (unit-list.ts),
+// on event loops of their own, in the foreground. TERM and INT undeploy them; a second signal ends all at once.
 
 import { resolve } from 'node:path';
 import type { ClusterOptions } from '../../../cluster/index.js';
@@ -16,6 +16,7 @@ import {
   printCluster,
 } from '../../cluster-flags.js';
 import { reportLosses } from '../../report-losses.js';
+import type { UnitEntry, UnitList } from './unit-list.js';
 
 export interface UnitFlags extends ClusterFlags {
   readonly instances?: number | undefined;
@@ -40,11 +41,14 @@ const flagNames: readonly string[] = [...countNames, ...textNames.keys(), 'confi
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** True: the arguments of `run` contain --instances; without it a program is run. */
+/**
+ * True: the arguments behind the file have --instances, or --cluster with a URL. Without them it is a program, and
+ * all are its own: programs have flags such as --name and --config, too.
+ */
 export function hasUnitFlags(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   const own = end === -1 ? args : args.slice(0, end);
-  return own.some((argument) => /^--instances(=|$)/.test(argument));
+  return /(^| )--(instances( |=|$)|cluster[ =][a-z]+:\/\/)/.test(own.join(' '));
 }
 
 /**
@@ -96,22 +100,48 @@ function wrongFlag(name: string, what: string): CodedError {
   return new CodedError('OPTION_INVALID', `--${name} is ${what}: it must be ${wanted}`);
 }
 
-/** Resolves when all instances run. Rejects with the errors of `Loops` and `deploy`. */
+/** Runs one unit with its flags, as `runUnits`. */
 export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
-  const { processes, loops: loopsPerProcess, instances, name: ownName, config, on } = flags;
+  const { instances, name, config, on } = flags;
+  await runUnits(file, [{ file, instances, name, config, on }], flags);
+}
+
+/** Runs several units, as `runUnits`. Rejects with `OPTION_INVALID`, for flags of one unit too. */
+export async function runSeveral(
+  { shown, units, size }: UnitList,
+  flags: UnitFlags,
+): Promise<void> {
+  for (const name of ['instances', 'name', 'config', 'on'] as const) {
+    if (flags[name] === undefined) continue;
+    const way = 'several units have theirs in a file: manycore run units.json';
+    throw new CodedError('OPTION_INVALID', `--${name} is for one unit: ${way}`);
+  }
+  await runUnits(shown, units, { ...size, ...flags });
+}
+
+/**
+ * Deploys units one after the other, on the same loops; resolves when all instances run. `shown` is the program in
+ * `manycore status` and `manycore top`. Rejects with the errors of `Loops` and `deploy`.
+ */
+async function runUnits(
+  shown: string,
+  units: readonly UnitEntry[],
+  flags: UnitFlags,
+): Promise<void> {
+  const { processes, loops: loopsPerProcess } = flags;
   const cluster = clusterOf(flags);
-  // The name of the program in `manycore status` and `manycore top`.
-  process.argv[1] = resolve(file);
+  process.argv[1] = resolve(shown);
   const loops = new Loops({ processes, loops: loopsPerProcess, control: true, cluster });
   reportLosses('units');
   installSignalHandlers(loops);
   try {
-    const { name } = await loops.deploy(file, { instances, name: ownName, config, on });
-    const count = instances ?? 1;
-    const status = await loops.status();
-    const pids = new Set(status.map(({ pid }) => pid)).size;
-    const where = `${plural(status.length, 'loop')} in ${plural(pids, 'process')}`;
-    console.log(`${name}: ${plural(count, 'instance')}, on ${where}`);
+    for (const { file, ...options } of units) {
+      const { name } = await loops.deploy(file, options);
+      const status = await loops.status();
+      const pids = new Set(status.map(({ pid }) => pid)).size;
+      const where = `${plural(status.length, 'loop')} in ${plural(pids, 'process')}`;
+      console.log(`${name}: ${plural(options.instances ?? 1, 'instance')}, on ${where}`);
+    }
     for (const address of await loops.addresses()) {
       console.log(`listening on ${addressText(address)}`);
     }
