@@ -106,7 +106,8 @@ export class Drain {
     clearInterval(this.#timer);
     emitSigterm();
     for (const server of this.#servers) {
-      server.close();
+      // Node emits `close` once more when a closed server is closed again.
+      if (server.listening) server.close();
       if (isWebServer(server)) server.closeAllConnections();
     }
     for (const session of this.#sessions.keys()) session.destroy();

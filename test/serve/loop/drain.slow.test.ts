@@ -2,13 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect as connectPlain, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { isRunning, waitFor, withDeadline } from '../../support/index.js';
 import { begin, bodyOf, portOf } from '../client.js';
-import { listens, open, program } from '../served.js';
+import { folder, listens, open, program } from '../served.js';
 
 const app = fileURLToPath(new URL('../apps/kept.js', import.meta.url));
 const get = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
@@ -50,6 +52,25 @@ test('requests that are open at the deadline are cut off', async (t) => {
   await assert.rejects(withDeadline(endless.body, 30_000, 'it is cut off'), { code: 'ECONNRESET' });
   await waitFor(() => !isRunning(left));
   assert.match(await bodyOf(portOf(server)), /:0$/);
+});
+
+test('a server that the program has closed, before or in the drain, emits `close` once', async (t) => {
+  const text = `import { createServer } from 'node:http';
+    import { appendFileSync } from 'node:fs';
+    import { createServer as plain } from 'node:net';
+    const [, , file] = process.argv;
+    const closes = { before: 0, in: 0, after: 0 };
+    const note = (server, name) => server.on('close', () => (closes[name] += 1));
+    const before = note(plain(), 'before').listen(0, '127.0.0.1', () => before.close());
+    const own = note(createServer(), 'in').listen(0, '127.0.0.1');
+    note(createServer(), 'after').listen(0, '127.0.0.1');
+    process.on('SIGTERM', () => own.close());
+    process.on('exit', () => appendFileSync(file, JSON.stringify(closes)));`;
+  const file = join(folder(t), 'closes');
+  const app = program(t, 'app.mjs', text);
+  const server = await open(t, app, { loops: 1, args: [file] });
+  await server.close();
+  assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), { before: 1, in: 1, after: 1 });
 });
 
 async function connect(t: TestContext, port: number, isSecure: boolean): Promise<Socket> {
