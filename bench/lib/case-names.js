@@ -40,6 +40,8 @@ export const namedOnly = [
   'serve-mixed',
   'serve-rescue',
   'serve-changes',
+  'serve-reloads',
+  'serve-early',
   'serve-static',
   'serve-cgi',
   'serve-mix',
