@@ -31,12 +31,12 @@ const settings = {
     kinds: [...programKinds, 'blocking'],
   },
   files: {
-    says: `a folder with its thread for files, ${fileKinds.length} kinds`,
+    says: `a folder with its thread for files, 2 clients of each of ${fileKinds.length} kinds`,
     options: {},
     kinds: fileKinds,
   },
   'files-sticky': {
-    says: 'the same, sticky by cookie',
+    says: 'the same, sticky by cookie, where loops answer',
     options: { sticky: { cookie: 'loop' } },
     kinds: fileKinds,
   },
@@ -48,6 +48,7 @@ export default {
     failed: counted('failed', 'requests'),
     answered: { says: 'answered', unit: 'requests', better: 'higher' },
     repeated: counted('repeated by rule', 'requests'),
+    late: counted('sent over a connection that was just closed', 'requests'),
     ...Object.fromEntries(
       allKinds.map((kind) => [
         `answered-${kind}`,
@@ -78,11 +79,12 @@ export default {
     }
     const counts = await clients.stop();
     await server.close();
-    const figures = { failed: 0, answered: 0, repeated: 0 };
-    for (const [kind, { answered, failed, repeated, failures }] of Object.entries(counts)) {
+    const figures = { failed: 0, answered: 0, repeated: 0, late: 0 };
+    for (const [kind, { answered, failed, repeated, late, failures }] of Object.entries(counts)) {
       figures.failed += failed;
       figures.answered += answered;
       figures.repeated += repeated;
+      figures.late += late;
       figures[`answered-${kind}`] = answered;
       if (failed > 0) console.error(setting, kind, failed, failures.join('\n'));
     }
