@@ -1,6 +1,6 @@
 // Runs manycore on the tests of other projects: `node bench/outside/run.js
-// [closures|packages|piscina|tinypool|workerpool …]`. Prints results that differ from those at home, and
-// writes `results/NAME.json`, unless only a part ran (`--only`).
+// [closures|packages|piscina|tinypool|workerpool|node-tests …]`. Prints results that differ from those at home,
+// and writes `results/NAME.json`, unless only a part ran (`--only`).
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -30,6 +30,7 @@ const measures = {
   piscina: async () => suite((await import('./suites/piscina.js')).piscina),
   tinypool: async () => suite((await import('./suites/tinypool.js')).tinypool),
   workerpool: async () => suite((await import('./suites/workerpool.js')).workerpool),
+  'node-tests': async () => (await import('./node-tests/run.js')).measureNodeTests,
 };
 
 ensureInstalled(fileURLToPath(new URL('.', import.meta.url)), 'typescript', 'install');
@@ -50,6 +51,7 @@ function store(name, counts, rows) {
   const others = rows.filter(({ outcome }) => outcome !== 'same');
   const result = {
     node: execFileSync(values.node, ['--version'], { encoding: 'utf8' }).trim(),
+    commit: execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim(),
     counts,
     cases: others.map(({ name: row, outcome, code, why }) => ({ name: row, outcome, code, why })),
   };

@@ -1,6 +1,6 @@
-// Clients of each kind that a reload can harm. Each is a loop of requests until `isOver`; a request fails when its
-// answer is wrong, cut off or missing. Requests that a protocol says to repeat are repeated, and counted: those
-// behind an answer with `Connection: close` (RFC 9112, 9.6), and streams that were refused (RFC 9113, 8.7). Counted
+// Clients of each kind that a reload can harm. Each sends requests until `isOver`; a request fails when its answer
+// is wrong, cut off or missing. Requests that a protocol says to repeat are repeated, and counted: those behind
+// an answer with `Connection: close` (RFC 9112, 9.6), and streams that were refused (RFC 9113, 8.7). Counted
 // apart: a GET that was sent when the server had just closed its connection, because that was idle for a second
 // in a drain. Clients may repeat it (RFC 9112, 9.3.1); Node's do not by themselves.
 import { Agent, request as requestPlain } from 'node:http';
@@ -128,7 +128,7 @@ const kinds = {
   },
 };
 
-/** What the rest sends: to a program, and to a folder of files. */
+/** Kinds for a program, and for a folder of files. */
 export const programKinds = [
   'kept',
   'pausing',

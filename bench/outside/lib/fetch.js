@@ -8,8 +8,11 @@ import { fileURLToPath } from 'node:url';
 
 const fetched = fileURLToPath(new URL('../node_modules/.fetched', import.meta.url));
 
-/** Returns the path of `folder` of `repository` ("owner/name") at `commit`; fetches it at the first call. */
-export function fetchFolder(repository, commit, folder) {
+/**
+ * Returns the path of `folder` of `repository` ("owner/name") at `commit`; fetches it at the first call, or only
+ * `parts` of it.
+ */
+export function fetchFolder(repository, commit, folder, parts = [folder]) {
   const into = join(fetched, `${repository.replace('/', '+')}@${commit}`);
   if (existsSync(into)) return join(into, folder);
   console.error(`fetching ${repository} at ${commit}, once`);
@@ -20,7 +23,7 @@ export function fetchFolder(repository, commit, folder) {
     mkdirSync(files);
     // A tar on disk, not a pipe: the archive of a partial clone can end with an error after our folder.
     const tar = join(work, 'files.tar');
-    git(gitDir, 'archive', '--output', tar, commit, folder);
+    git(gitDir, 'archive', '--output', tar, commit, ...parts);
     execFileSync('tar', ['xf', tar, '-C', files]);
     mkdirSync(dirname(into), { recursive: true });
     renameSync(files, into);
