@@ -1,5 +1,5 @@
-// Node's own tests of `http`, `https`, `http2` and `net` whose text calls `listen(`, each as the program of a loop
-// (`manycore serve -P 1 -L 1`), against the same file under plain Node. One that fails there does not count.
+// Node's own tests of `http`, `https`, `http2`, `net` and `tls` whose text calls `listen(`, each as the program of
+// a loop (`manycore serve -P 1 -L 1`), against the same file under plain Node. One that fails there is left out.
 // Such a test has no end under a supervisor, which would serve on: it gets SIGTERM after a multiple of its plain
 // time, and the exit code of the loop's process is its result. A failure is tried again with more time.
 import { spawn } from 'node:child_process';
@@ -17,8 +17,8 @@ const source = ['denoland/node_test', '170b25ab9080b9d58d21b582fbf28ee5676b8387'
 const parts = [
   'test/parallel',
   'test/common',
-  ...['keys', 'a.js', 'elipses.txt', 'empty.txt', 'emptyframe.http2', 'person.jpg']
-    .concat('person-large.jpg', 'printA.js')
+  ...['a.js', 'elipses.txt', 'empty.txt', 'emptyframe.http2', 'google_ssl_hello.bin', 'keys']
+    .concat('person.jpg', 'person-large.jpg', 'printA.js', 'tls-connect.js')
     .map((name) => `test/fixtures/${name}`),
 ];
 const command = fileURLToPath(new URL('../../../dist/bundle/main.js', import.meta.url));
@@ -36,7 +36,7 @@ export async function measureNodeTests({ node, only }) {
   const root = fetchFolder(...source, parts);
   const folder = join(root, 'parallel');
   const names = readdirSync(folder)
-    .filter((name) => /^test-(http|https|http2|net)-.*\.m?js$/.test(name))
+    .filter((name) => /^test-(http|https|http2|net|tls)-.*\.m?js$/.test(name))
     .filter((name) => only === undefined || only.split(',').some((part) => name.includes(part)))
     .filter((name) => /\blisten\(/.test(readFileSync(join(folder, name), 'utf8')));
   return await inTurns(names, atATime, async (name, index) => {
