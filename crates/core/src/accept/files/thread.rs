@@ -305,6 +305,9 @@ impl FileThread {
         });
         for socket in wanted {
             let is_new = !self.watched.iter().any(|other| Arc::ptr_eq(other, &socket));
+            if is_new {
+                sys::accept_without_delay(socket.as_fd());
+            }
             let number = socket.number().into();
             if is_new && poller.add(socket.as_fd(), number, Trigger::Shared).is_ok() {
                 self.watched.push(socket);
@@ -588,6 +591,17 @@ mod tests {
         stream.read_exact(&mut bytes).expect("unread");
         assert_eq!(bytes, GET);
         assert_eq!(process.files.held(), 0);
+    }
+
+    /// Checks the option, because a test of its effect would measure times.
+    #[test]
+    fn small_answers_are_not_held_back_until_the_client_acknowledges_the_one_before() {
+        let process = Process::start("no-delay");
+        // Not for connections that the kernel has made before the thread watches the socket.
+        wait_until("inherited", || {
+            process.connect().write_all(POST).expect("sent");
+            TcpStream::from(process.taken().fd).nodelay().expect("a TCP socket")
+        });
     }
 
     #[test]
