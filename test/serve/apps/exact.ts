@@ -42,9 +42,4 @@ server.on('connection', (socket) => {
     ends[hasFailed ? 'failed' : 'clean'] += 1;
   });
 });
-server.on('upgrade', (_request, socket) => {
-  socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: loop\r\n\r\n');
-  socket.on('data', () => socket.write(`${process.pid}:${threadId} `));
-  socket.on('end', () => socket.end());
-});
 server.listen(Number(process.env['PORT'] ?? 0));

@@ -4,15 +4,14 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
 import { join } from 'node:path';
-import type { Duplex } from 'node:stream';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { LoopStatus, ServedApp, ServeOptions } from '../../../src/serve/index.js';
+import type { ServeOptions } from '../../../src/serve/index.js';
 import { killOne, random, seeded, waitFor } from '../../support/index.js';
-import { ask, portOf } from '../client.js';
+import { portOf } from '../client.js';
 import { allKinds, type Sent, sendExactly } from '../exact-client.js';
+import { block, keptAtOneLoop, keptClient, total } from '../kept-clients.js';
 import { folder, open, program, skip } from '../served.js';
 
 const exact = fileURLToPath(new URL('../apps/exact.js', import.meta.url));
@@ -23,73 +22,6 @@ const shapes = [
   { processes: 2, loops: 1 },
   { processes: 2, loops: 2 },
 ] as const;
-
-/** A client of one kept connection; returns the loop that answers. */
-type Client = (path?: string) => Promise<string>;
-
-function keptClient(t: TestContext, port: number): Client {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  t.after(() => agent.destroy());
-  return async (path = '/') => {
-    const { body } = await ask(port, path, agent);
-    return body.split(' ')[2] ?? body;
-  };
-}
-
-interface Clients<Other> {
-  /** Blocks the loop of the others. */
-  readonly heavy: Client;
-  readonly others: readonly Other[];
-  readonly home: string;
-}
-
-/** Makes connections until so many are at one loop. `homeOf` returns the loop of one. */
-async function atOneLoop<Other>(
-  t: TestContext,
-  port: number,
-  count: number,
-  connectOne: () => Promise<{ home: string; other: Other }>,
-): Promise<Clients<Other>> {
-  const heavies = new Map<string, Client>();
-  const byLoop = new Map<string, Other[]>();
-  let isHeavyFirst = false;
-  return waitFor(async () => {
-    const client = keptClient(t, port);
-    // Two loops get connections in turn: with one order for all, a loop would get those of one kind.
-    isHeavyFirst = !isHeavyFirst;
-    if (isHeavyFirst) heavies.set(await client(), client);
-    const { home, other } = await connectOne();
-    if (!isHeavyFirst) heavies.set(await client(), client);
-    const others = [...(byLoop.get(home) ?? []), other];
-    byLoop.set(home, others);
-    const heavy = heavies.get(home);
-    return heavy !== undefined && others.length >= count && { heavy, others, home };
-  });
-}
-
-function keptAtOneLoop(t: TestContext, port: number, count: number): Promise<Clients<Client>> {
-  return atOneLoop(t, port, count, async () => {
-    const other = keptClient(t, port);
-    return { home: await other(), other };
-  });
-}
-
-/** Blocks the loop of `heavy`; `isOver` becomes true with the answer. */
-async function block(server: ServedApp, heavy: Client, ms: number) {
-  const state = { isOver: false, answer: Promise.resolve('') };
-  state.answer = heavy(`/?block=${ms}`).finally(() => {
-    state.isOver = true;
-  });
-  state.answer.catch(() => {});
-  await waitFor(() => server.status().some(({ requestsInFlight }) => requestsInFlight > 0));
-  return state;
-}
-
-type Count = 'takenAway' | 'takenOver' | 'requests' | 'openConnections' | 'connections';
-
-function total(server: ServedApp, key: Count): number {
-  return server.status().reduce((sum, each: LoopStatus) => sum + each[key], 0);
-}
 
 for (const shape of shapes) {
   const name = `${shape.processes} × ${shape.loops}`;
@@ -256,35 +188,6 @@ test('a request costs no system call but those of its bytes and its wait', { ski
   for (const name of ['ioctl', 'getsockopt', 'tgkill', 'epoll_ctl']) {
     assert.equal(calls.get(name) ?? 0, 0, name);
   }
-});
-
-/** An upgraded connection, which writes its loop for each byte that it gets. */
-async function upgraded(port: number): Promise<{ socket: Duplex; home: string }> {
-  const headers = { connection: 'upgrade', upgrade: 'loop' };
-  const asked = request({ port, host: '127.0.0.1', headers, agent: false }).end();
-  const [, socket] = await once(asked, 'upgrade');
-  socket.on('error', () => {});
-  socket.write('.');
-  const [home] = await once(socket, 'data');
-  return { socket, home: String(home).trim() };
-}
-
-test('an upgraded connection stays at its loop', { skip }, async (t) => {
-  const server = await open(t, exact, { port: 0 });
-  const port = portOf(server);
-  const sockets: Duplex[] = [];
-  const { heavy, others, home } = await atOneLoop(t, port, 1, async () => {
-    const { socket, home: at } = await upgraded(port);
-    sockets.push(socket);
-    return { home: at, other: socket };
-  });
-  const [socket] = others;
-  const blocked = await block(server, heavy, 500);
-  socket?.write('.');
-  const [answer] = await once(socket ?? process, 'data');
-  assert.equal(String(answer).trim(), home);
-  assert.equal(await blocked.answer, home);
-  for (const each of sockets) each.destroy(); // a drain leaves them to the program
 });
 
 const cases: [name: string, app: string, options: ServeOptions][] = [
