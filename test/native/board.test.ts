@@ -27,6 +27,10 @@ test('a mapping of a board reads what another one writes, row by row', { skip },
     .flat()
     .map((row) => row.get(boardAt.open));
   assert.deepEqual(seen, [0, 0, 0, 0, 0, 5]);
+  rows[1]?.[2]?.set(boardAt.requests, 3);
+  rows[1]?.[2]?.clear([boardAt.open]);
+  assert.equal(rows[1]?.[2]?.get(boardAt.open), 5);
+  assert.equal(rows[1]?.[2]?.get(boardAt.requests), 0);
   rows[1]?.[2]?.clear();
   assert.equal(rows[1]?.[2]?.get(boardAt.open), 0);
 });

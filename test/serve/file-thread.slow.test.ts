@@ -153,6 +153,56 @@ test('requests after the first are answered by no loop', { skip }, async (t) => 
   }
 });
 
+test('the status has what the thread holds and sends', { skip }, async (t) => {
+  const root = site(t);
+  const { server, port } = await open(t, root, true, { loops: 2 });
+  const first = () => server.status()[0];
+  await exchange(port, head('/large.bin'), last);
+  const sockets = Array.from({ length: 3 }, () => connect(port, '127.0.0.1'));
+  t.after(() => sockets.map((socket) => socket.destroy()));
+  for (const socket of sockets) socket.resume().write(head('/large.bin'));
+  await waitFor(() => (first()?.openConnections ?? 0) === 3, deadlineMs);
+  const isSent = () => (first()?.bytesWritten ?? 0) >= 3 * 300_000;
+  await waitFor(() => isSent() && (first()?.requests ?? 0) >= 3, deadlineMs);
+  for (const socket of sockets) socket.destroy();
+  await waitFor(() => server.status().every((row) => row.openConnections === 0), deadlineMs);
+});
+
+test('connections of the thread count against maxConnections, of all loops together', {
+  skip,
+}, async (t) => {
+  const { server, port } = await open(t, site(t), true, { loops: 2, maxConnections: 2 });
+  await exchange(port, head('/small.txt'), last);
+  let answered = 0;
+  const sockets = Array.from({ length: 6 }, () => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('data', () => {
+      answered += 1;
+    });
+    socket.write(head('/small.txt'));
+    return socket;
+  });
+  t.after(() => sockets.map((socket) => socket.destroy()));
+  const held = () => server.status().reduce((sum, row) => sum + row.openConnections, 0);
+  await waitFor(() => answered === 4, deadlineMs);
+  assert.ok(held() <= 4);
+  for (const count of [5, 6]) {
+    const [gone] = sockets.filter((socket) => socket.bytesRead > 0 && !socket.destroyed);
+    gone?.destroy();
+    await waitFor(() => answered === count, deadlineMs);
+    assert.ok(held() <= 4);
+  }
+});
+
+test('a process is replaced after so many requests, also when the thread answers them', {
+  skip,
+}, async (t) => {
+  const { server, port } = await open(t, site(t), true, { maxRequestsPerProcess: 200 });
+  const [pid] = server.pids;
+  await exchange(port, ...Array.from({ length: 250 }, () => head('/small.txt')), last);
+  await waitFor(() => !server.pids.includes(pid ?? 0), deadlineMs);
+});
+
 test('a connection comes back to the thread after a loop has answered', { skip }, async (t) => {
   const { port, counts } = await open(t, site(t), true);
   const socket = connect(port, '127.0.0.1');

@@ -82,6 +82,8 @@ pub fn board_layout() -> Vec<u32> {
         word::TAKEN_AWAY,
         word::TAKEN_OVER,
         word::FILES_SENT,
+        word::FILES_OPEN,
+        word::FILES_KIB,
         word::STATE,
         word::LISTENS,
         word::LIMIT,

@@ -21,14 +21,18 @@ export interface LoopStatus {
   readonly state: LoopState;
   /** Share of the last second in which it had work, 0 to 1. */
   readonly utilization: number;
+  /** In the line of the first loop also those of the thread that answers requests for files. */
   readonly openConnections: number;
   /** Connections since its start. */
   readonly connections: number;
   /** HTTP requests without an answer yet. */
   readonly requestsInFlight: number;
-  /** HTTP requests answered since its start. */
+  /** HTTP requests answered since its start; in the line of the first loop also those of the thread for files. */
   readonly requests: number;
-  /** Bytes written to connections that were closed, in whole KiB. */
+  /**
+   * Bytes written to connections that were closed, in whole KiB. In the line of the first loop also what the thread
+   * for files has written.
+   */
   readonly bytesWritten: number;
   /** True: it accepts connections by itself, as busy loops do, not over the listener thread. */
   readonly acceptsItself: boolean;
@@ -61,11 +65,11 @@ export function rowStatus(
   return {
     ...of,
     state: row.state,
-    openConnections: row.get(boardAt.open),
+    openConnections: row.get(boardAt.open) + row.get(boardAt.filesOpen),
     connections: row.get(boardAt.placed),
     requestsInFlight: row.get(boardAt.inFlight),
     requests: row.get(boardAt.requests) + row.get(boardAt.filesSent),
-    bytesWritten: row.get(boardAt.kibWritten) * 1024,
+    bytesWritten: (row.get(boardAt.kibWritten) + row.get(boardAt.filesKib)) * 1024,
     acceptsItself: row.get(boardAt.direct) === 1,
     lagMs: row.get(boardAt.lagMs),
     blockedMs: silentMs(row, nowMs),

@@ -409,12 +409,7 @@ export class ServeProcess {
   /** After an unrequested end the supervisor replaces this process, whose other loops drain. */
   #threadEnded(loop: LoopEnd, error: unknown): void {
     const row = this.#rowOf(loop.index);
-    const placed = row.get(boardAt.placed);
-    const requests = row.get(boardAt.requests);
-    row.clear();
-    // The supervisor reads how much this process has served.
-    row.set(boardAt.placed, placed);
-    row.set(boardAt.requests, requests);
+    row.clear(countsOfProcess);
     this.#loops.delete(loop);
     this.#threads.loopEnded(loop);
     this.#dropLink(loop.serial);
@@ -457,3 +452,12 @@ function drainLoop(loop: LoopEnd, deadlineMs: number): void {
 
 /** Time for the program's exit handlers, in ms. */
 const exitGraceMs = 5000;
+/** Words that stay when the loop of a row ends: the supervisor reads from them how much the process has served. */
+const countsOfProcess = [
+  boardAt.placed,
+  boardAt.requests,
+  boardAt.turnedAway,
+  boardAt.filesSent,
+  boardAt.filesOpen,
+  boardAt.filesKib,
+];

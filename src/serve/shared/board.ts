@@ -19,6 +19,8 @@ export const boardAt = {
   takenAway: 40,
   takenOver: 44,
   filesSent: 48,
+  filesOpen: 52,
+  filesKib: 56,
   state: 128,
   listens: 132,
   limit: 136,
@@ -94,9 +96,11 @@ export class Row {
     this.set(boardAt.state, loopStates.indexOf(state));
   }
 
-  /** Resets the row. For the supervisor, while no loop uses it. */
-  clear(): void {
-    for (let at = 0; at < this.#words.length; at += 1) Atomics.store(this.#words, at, 0);
+  /** Resets the row, but for the words at `kept`. For the supervisor, while no loop uses it. */
+  clear(kept: readonly number[] = []): void {
+    for (let at = 0; at < this.#words.length; at += 1) {
+      if (!kept.includes(at * wordBytes)) Atomics.store(this.#words, at, 0);
+    }
   }
 }
 

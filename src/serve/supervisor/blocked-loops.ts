@@ -37,10 +37,12 @@ export function stoppedMs(rows: readonly Row[], nowMs: number, servedMs: number)
   return ages.length === 0 ? 0 : Math.min(...ages);
 }
 
-/** True: no loop takes a connection, because all are at their limit. */
+/** True: a process takes no connection, because its loops have as many as they may, with its thread for files. */
 export function isFull(rows: readonly Row[]): boolean {
   const ready = rows.filter(({ state }) => state === 'ready');
-  return ready.length > 0 && ready.every((row) => row.get(boardAt.open) >= row.get(boardAt.limit));
+  const sum = (of: readonly Row[], at: number) => of.reduce((total, row) => total + row.get(at), 0);
+  const open = sum(ready, boardAt.open) + sum(rows, boardAt.filesOpen);
+  return ready.length > 0 && open >= sum(ready, boardAt.limit);
 }
 
 /** Returns loops of the board that are ready, and silent for `minMs` or longer. */

@@ -33,7 +33,7 @@ export class Recycling {
     const share = this.#shareOf(process);
     return (
       sum(boardAt.placed) >= maxConnectionsPerProcess * share ||
-      sum(boardAt.requests) >= maxRequestsPerProcess * share ||
+      sum(boardAt.requests) + sum(boardAt.filesSent) >= maxRequestsPerProcess * share ||
       process.ageMs >= maxAgeMs * share
     );
   }

@@ -347,7 +347,10 @@ export class Supervisor {
 
   #leastConnected(processes: readonly ServerProcess[]): ServerProcess | undefined {
     const open = ({ number }: ServerProcess) =>
-      this.#rowsOf(number).reduce((sum, row) => sum + row.get(boardAt.open), 0);
+      this.#rowsOf(number).reduce(
+        (sum, row) => sum + row.get(boardAt.open) + row.get(boardAt.filesOpen),
+        0,
+      );
     return [...processes].sort((a, b) => open(a) - open(b))[0];
   }
 

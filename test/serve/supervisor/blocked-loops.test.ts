@@ -44,6 +44,7 @@ test('loops are full when all hold as many connections as they may', () => {
   assert.ok(isFull([row({ open: 5, limit: 5 }), row({ open: 6, limit: 5 })]));
   assert.ok(!isFull([row({ open: 5, limit: 5 }), row({ open: 4, limit: 5 })]));
   assert.ok(!isFull([]));
+  assert.ok(isFull([row({ open: 1, limit: 5, filesOpen: 9 }), row({ limit: 5 })]));
 });
 
 test('only ready loops are blocked, each with its position and time', () => {

@@ -58,6 +58,7 @@ test('connections and requests of all loops count, and only ready processes are 
   for (const [option, word] of [
     ['maxConnectionsPerProcess', boardAt.placed],
     ['maxRequestsPerProcess', boardAt.requests],
+    ['maxRequestsPerProcess', boardAt.filesSent],
   ] as const) {
     const recycling = new Recycling({ ...never, [option]: 100 });
     assert.ok(recycling.shouldRecycle(ready(), [rowWith(word, 60), rowWith(word, 60)]));

@@ -77,7 +77,8 @@ impl Acceptor {
         if let Some(files) = self.shared.files.get() {
             return Ok(Some(Arc::clone(files)));
         }
-        let files = Arc::new(Files::new(keep_alive_s)?);
+        let files =
+            Arc::new(Files::new(keep_alive_s, Arc::clone(self.board()), self.shared.process)?);
         *thread = Some(files::start(Arc::clone(&self.shared), Arc::clone(&files))?);
         let files = Arc::clone(self.shared.files.get_or_init(|| files));
         drop(thread);

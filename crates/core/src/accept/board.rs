@@ -70,6 +70,10 @@ pub mod word {
     pub const TAKEN_OVER: usize = 44;
     /// Requests that the process's thread for files has answered (`files/mod.rs`), in its first row.
     pub const FILES_SENT: usize = 48;
+    /// Connections that this thread holds, in the first row. Added by it and by loops that give one back.
+    pub const FILES_OPEN: usize = 52;
+    /// KiB that this thread has written, in the first row.
+    pub const FILES_KIB: usize = 56;
     /// A `state`. Written by the loop; cleared by the supervisor.
     pub const STATE: usize = 128;
     /// One bit for each listening socket on which the loop accepts connections. Written by the loop.

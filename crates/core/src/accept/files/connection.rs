@@ -25,6 +25,8 @@ pub struct Connection {
     pub has_answered: bool,
     /// Requests answered here.
     pub answers: u32,
+    /// Bytes sent here.
+    pub written: u64,
     output: Option<Output>,
     /// True: the last answer was sent, and the client has to close.
     pub lingers: bool,
@@ -61,6 +63,7 @@ impl Connection {
             since_ms,
             has_answered,
             answers: 0,
+            written: 0,
             output: None,
             lingers: false,
         }
@@ -107,7 +110,10 @@ impl Connection {
 
     fn write(&mut self, now_ms: u32) -> Next {
         let Some(output) = &mut self.output else { return Next::Input };
-        match output.send(&mut self.stream) {
+        let before = output.sent;
+        let result = output.send(&mut self.stream);
+        self.written += output.sent - before;
+        match result {
             Err(_) => return Next::Close,
             Ok(false) => return Next::Room,
             Ok(true) => {}

@@ -8,7 +8,7 @@
 //! Long (over 400 lines) with its tests.
 
 use super::super::acceptor::MAX_SOCKETS;
-use super::super::board::word;
+use super::super::board::{Board, word};
 use super::super::loop_inbox::{AcceptedConnection, LoopInbox, now_ms};
 use super::super::shared::Shared;
 use super::super::socket::Socket;
@@ -39,7 +39,7 @@ const STACK_BYTES: usize = 128 * 1024;
 /// Connections accepted in one turn: other processes share the socket.
 const BATCH: usize = 4;
 const TICK: Duration = Duration::from_secs(1);
-/// Pause when no descriptor is left.
+/// Pause when no descriptor is left, or the process has as many connections as it may.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 /// Time without a request after which a connection ends in a drain, and after which an answered one is closed.
 const DRAIN_IDLE_MS: u32 = 1000;
@@ -61,8 +61,10 @@ pub struct Files {
     returned: Mutex<Vec<(u32, OwnedFd)>>,
     /// Socket number and size of the request, by the kernel's number of a connection that a loop has.
     handed: Mutex<LruCache<u64, (u32, u32)>>,
-    /// Connections of the thread, and those on their way to it.
+    /// Connections of the thread, and those on their way to it. The scoreboard has the number for others.
     held: AtomicU32,
+    board: Arc<Board>,
+    process: u32,
     /// True once the thread has ended: nothing can be given back.
     has_ended: AtomicBool,
 }
@@ -80,7 +82,7 @@ fn key_of(target: &[u8], accept_encoding: &[u8], key: &mut Vec<u8>) {
 
 impl Files {
     /// `keep_alive_s`: promised to clients, in seconds; 0: nothing is promised.
-    pub fn new(keep_alive_s: u32) -> Result<Files> {
+    pub fn new(keep_alive_s: u32, board: Arc<Board>, process: u32) -> Result<Files> {
         let size = (sys::descriptor_limit() / DESCRIPTORS_SHARE).clamp(1, MAX_FILES) as usize;
         let size = NonZeroUsize::new(size).unwrap_or(NonZeroUsize::MIN);
         Ok(Files {
@@ -90,6 +92,8 @@ impl Files {
             returned: Mutex::default(),
             handed: Mutex::new(LruCache::new(MAX_HANDED)),
             held: AtomicU32::new(0),
+            board,
+            process,
             has_ended: AtomicBool::new(false),
         })
     }
@@ -117,7 +121,7 @@ impl Files {
         if self.has_ended.load(Ordering::Relaxed) {
             return false;
         }
-        self.held.fetch_add(1, Ordering::AcqRel);
+        self.enter();
         returned.push((socket, fd));
         drop(returned);
         self.bell.ring();
@@ -131,6 +135,32 @@ impl Files {
 
     pub fn wake(&self) {
         self.bell.ring();
+    }
+
+    /// A word of the process, in its first row.
+    fn word(&self, offset: usize) -> &crate::sync::AtomicU32 {
+        self.board.word(self.process, 0, offset)
+    }
+
+    /// Counts a connection that the thread gets.
+    fn enter(&self) {
+        self.held.fetch_add(1, Ordering::AcqRel);
+        self.word(word::FILES_OPEN).fetch_add(1, Relaxed);
+    }
+
+    /// Counts a connection that has ended, or goes to a loop.
+    fn leave(&self) {
+        self.held.fetch_sub(1, Ordering::AcqRel);
+        self.word(word::FILES_OPEN).fetch_sub(1, Relaxed);
+    }
+
+    /// True: the thread and the loops have as many connections as these loops may have together.
+    fn are_too_many(&self, inboxes: &[Arc<LoopInbox>]) -> bool {
+        // Relaxed: as when a loop's limit is read for a connection (placement.rs).
+        let sum =
+            |offset| inboxes.iter().map(|each| u64::from(each.word(offset).load(Relaxed))).sum();
+        let (open, limit): (u64, u64) = (sum(word::OPEN), sum(word::LIMIT));
+        open + u64::from(self.held()) >= limit
     }
 }
 
@@ -159,6 +189,8 @@ struct FileThread {
     free: Vec<usize>,
     ticked_at: Instant,
     exhausted_at: Option<Instant>,
+    /// Bytes of all connections.
+    written: u64,
     buffer: Box<[u8]>,
     answers: Answers,
 }
@@ -234,6 +266,7 @@ impl FileThread {
             free: Vec::new(),
             ticked_at: Instant::now(),
             exhausted_at: None,
+            written: 0,
             buffer: vec![0; BUFFER_BYTES].into(),
             answers,
         })
@@ -347,9 +380,12 @@ impl FileThread {
         if !is_registered || !state.inboxes.iter().any(|each| each.listens_to(socket.number())) {
             return Accepted::Empty;
         }
+        if self.files.are_too_many(&state.inboxes) {
+            return Accepted::Exhausted;
+        }
         let accepted = socket.accept();
         if matches!(accepted, Accepted::Connection(_)) {
-            self.files.held.fetch_add(1, Ordering::AcqRel);
+            self.files.enter();
         }
         accepted
     }
@@ -363,7 +399,7 @@ impl FileThread {
         let connection = Connection::new(fd, socket, self.answers.now_ms, has_answered);
         if self.poller.add(connection.as_fd(), FIRST + slot as u64, Trigger::Level).is_err() {
             self.free.push(slot);
-            self.files.held.fetch_sub(1, Ordering::AcqRel);
+            self.files.leave();
             return;
         }
         self.connections[slot] = Some(connection);
@@ -384,13 +420,14 @@ impl FileThread {
         let Some(Some(connection)) = self.connections.get(slot) else { return };
         let (closes, wrote) = (self.drains(connection.socket), connection.writes());
         let Some(connection) = &mut self.connections[slot] else { return };
-        let before = connection.answers;
+        let (answers, written) = (connection.answers, connection.written);
         let next = connection.advance(&mut self.answers, &mut self.buffer, closes);
-        if connection.answers != before {
-            let Shared { board, process, .. } = &*self.shared;
-            // Relaxed: a counter.
-            board.word(*process, 0, word::FILES_SENT).fetch_add(1, Relaxed);
+        // Relaxed: counters.
+        if connection.answers != answers {
+            self.files.word(word::FILES_SENT).fetch_add(1, Relaxed);
         }
+        self.written += connection.written - written;
+        self.files.word(word::FILES_KIB).store((self.written / 1024) as u32, Relaxed);
         match next {
             Next::Input if wrote => self.watch(slot, false),
             Next::Room if !wrote => self.watch(slot, true),
@@ -412,7 +449,7 @@ impl FileThread {
         let connection = self.connections.get_mut(slot)?.take()?;
         self.poller.remove(connection.as_fd());
         self.free.push(slot);
-        self.files.held.fetch_sub(1, Ordering::AcqRel);
+        self.files.leave();
         Some(connection)
     }
 
@@ -714,6 +751,51 @@ mod tests {
         drop(clients);
         wait_until("empty", || process.files.held() == 0);
         assert!(process.acceptor.try_leave(&process.inbox));
+    }
+
+    #[test]
+    fn a_connection_waits_while_the_process_has_as_many_as_its_loop_may_have() {
+        let process = Process::start("full");
+        process.add(b"12345");
+        let at_loop = process.inbox.word(word::OPEN);
+        process.inbox.word(word::LIMIT).store(3, Relaxed);
+        at_loop.store(1, Relaxed);
+        let (mut first, mut second) = (process.connect(), process.connect());
+        wait_until("accepted", || process.files.held() == 2);
+        let mut third = process.connect();
+        third.write_all(GET).expect("sent");
+        for _ in 0..3 {
+            // The thread gets these after the third connection.
+            first.write_all(GET).expect("sent");
+            assert_eq!(read(&mut first, 5).1, b"12345");
+        }
+        assert_eq!(process.files.held(), 2);
+        drop(first);
+        assert_eq!(read(&mut third, 5).1, b"12345");
+        let mut fourth = process.connect();
+        fourth.write_all(GET).expect("sent");
+        second.write_all(GET).expect("sent");
+        assert_eq!(read(&mut second, 5).1, b"12345");
+        at_loop.store(0, Relaxed); // one of the loop's has ended
+        assert_eq!(read(&mut fourth, 5).1, b"12345");
+    }
+
+    #[test]
+    fn the_scoreboard_has_what_the_thread_holds_and_has_sent() {
+        let process = Process::start("counts");
+        process.add(&[7; 2048]);
+        let mut client = process.connect();
+        for _ in 0..2 {
+            client.write_all(GET).expect("sent");
+            read(&mut client, 2048);
+        }
+        let count = |offset| process.files.word(offset).load(Relaxed);
+        wait_until("counted", || count(word::FILES_SENT) == 2);
+        wait_until("counted", || count(word::FILES_KIB) == 4);
+        assert_eq!(count(word::FILES_OPEN), 1);
+        client.write_all(POST).expect("sent");
+        process.taken();
+        wait_until("gone", || count(word::FILES_OPEN) == 0);
     }
 
     #[test]
