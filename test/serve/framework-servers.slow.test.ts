@@ -19,7 +19,7 @@ interface Framework {
   readonly name: string;
   readonly packages: readonly string[];
   readonly files: Readonly<Record<string, string>>;
-  /** Arguments of `npx`. */
+  /** Arguments of `npx`; empty: its files run as they are. */
   readonly build: readonly string[];
   /** The program, and its arguments. */
   readonly program: readonly [string, ...string[]];
@@ -106,6 +106,43 @@ const frameworks: readonly Framework[] = [
     build: ['nuxt', 'build'],
     program: ['.output/server/index.mjs'],
   },
+  {
+    name: 'AdonisJS',
+    packages: ['@adonisjs/core@6', 'reflect-metadata'],
+    files: {
+      'build/adonisrc.js': `import { defineConfig } from '@adonisjs/core/app';
+        export default defineConfig({
+          providers: [() => import('@adonisjs/core/providers/app_provider')],
+          preloads: [() => import('./start/routes.js')],
+        });`,
+      'build/config/app.js': `import { Secret } from '@adonisjs/core/helpers';
+        import { defineConfig } from '@adonisjs/core/http';
+        export const appKey = new Secret('a key of at least thirty-two characters');
+        export const http = defineConfig({});`,
+      'build/config/logger.js': `import { defineConfig } from '@adonisjs/core/logger';
+        export default defineConfig({ default: 'app', loggers: { app: { enabled: false } } });`,
+      'build/start/routes.js': `import router from '@adonisjs/core/services/router';
+        router.get('/', () => '<h1>answer</h1>');`,
+      // As its starter kits have it.
+      'build/bin/server.js': `import 'reflect-metadata';
+        import { Ignitor, prettyPrintError } from '@adonisjs/core';
+        const root = new URL('../', import.meta.url);
+        const importer = (path) => import(path.startsWith('.') ? new URL(path, root).href : path);
+        new Ignitor(root, { importer })
+          .tap((app) => {
+            app.listen('SIGTERM', () => app.terminate());
+            app.listenIf(app.managedByPm2, 'SIGINT', () => app.terminate());
+          })
+          .httpServer()
+          .start()
+          .catch((error) => {
+            process.exitCode = 1;
+            prettyPrintError(error);
+          });`,
+    },
+    build: [],
+    program: ['build/bin/server.js'],
+  },
 ];
 
 /** Installs and builds; returns the reason when that is impossible here. */
@@ -125,7 +162,7 @@ async function prepare(root: string, framework: Framework): Promise<string | und
   const flags = ['--no-audit', '--no-fund', '--legacy-peer-deps', '--prefer-offline'];
   try {
     await run('npm', ['install', ...flags, ...packages], options);
-    await run('npm', ['exec', '--', ...build], options);
+    if (build.length > 0) await run('npm', ['exec', '--', ...build], options);
     return undefined;
   } catch (error) {
     const { stderr = '', message = '' }: { stderr?: string; message?: string } = Object(error);
