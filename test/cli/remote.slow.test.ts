@@ -35,9 +35,9 @@ test('a server is shown, as a table and as JSON', { skip }, async (t) => {
   const { stdout } = await run('status');
   const [title, head, ...lines] = stdout.trimEnd().split('\n');
   assert.equal(title, `listens (${listens}) at 127.0.0.1:${port}, served by process ${child.pid}`);
-  assert.match(head ?? '', /^ *pid +gen +age +memory +loop +state/);
+  assert.match(head ?? '', /^ *pid +loop +state +busy .* memory +age +gen/);
   assert.equal(lines.length, 2);
-  for (const line of lines) assert.match(line, new RegExp(`^ *${pids[0]} +0 .* [01] +ready `));
+  for (const line of lines) assert.match(line, new RegExp(`^ *${pids[0]} +[01] +ready .* s +0$`));
   const [server] = JSON.parse((await run('status', '--json', String(child.pid))).stdout);
   assert.equal(server.pid, child.pid);
   assert.deepEqual(

@@ -30,23 +30,23 @@ interface Column {
   readonly isText?: boolean;
 }
 
-/** Columns of the page and of `manycore status`. */
+/** Columns of the page and of `manycore status`: first those that show trouble, because a phone has room for four. */
 export const statusColumns: readonly Column[] = [
   { head: 'pid', text: ({ pid }) => String(pid ?? '') },
-  { head: 'gen', text: ({ generation }) => String(generation) },
-  { head: 'age', text: ({ ageMs }) => durationText(ageMs) },
-  { head: 'memory', text: ({ rssBytes }) => sizeText(rssBytes) },
   { head: 'loop', text: ({ loop }) => String(loop) },
   { head: 'state', text: stateText, isText: true },
   { head: 'busy', text: ({ utilization }) => `${Math.round(100 * utilization)} %` },
   { head: 'lag', text: ({ lagMs }) => `${lagMs} ms` },
   { head: 'open', text: ({ openConnections }) => String(openConnections) },
   { head: 'in flight', text: ({ requestsInFlight }) => String(requestsInFlight) },
-  { head: 'connections', text: ({ connections }) => String(connections) },
   { head: 'requests', text: ({ requests }) => String(requests) },
-  { head: 'written', text: ({ bytesWritten }) => sizeText(bytesWritten) },
+  { head: 'connections', text: ({ connections }) => String(connections) },
   { head: '503', text: ({ turnedAway, loop }) => (loop === 0 ? String(turnedAway) : '') },
   { head: 'out, in', text: ({ takenAway, takenOver }) => `${takenAway}, ${takenOver}` },
+  { head: 'written', text: ({ bytesWritten }) => sizeText(bytesWritten) },
+  { head: 'memory', text: ({ rssBytes }) => sizeText(rssBytes) },
+  { head: 'age', text: ({ ageMs }) => durationText(ageMs) },
+  { head: 'gen', text: ({ generation }) => String(generation) },
   { head: 'last exit', text: ({ lastExit = '' }) => lastExit, isText: true },
 ];
 
@@ -61,22 +61,33 @@ export function durationText(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 120) return `${seconds} s`;
   const minutes = Math.round(seconds / 60);
-  return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
+  const hours = Math.round(minutes / 60);
+  if (minutes < 120) return `${minutes} min`;
+  return hours < 72 ? `${hours} h` : `${Math.round(hours / 24)} d`;
 }
 
 export function sizeText(count: number): string {
   const mib = count / 2 ** 20;
-  return mib < 1024 ? `${mib.toFixed(1)} MiB` : `${(mib / 1024).toFixed(1)} GiB`;
+  if (mib < 1024) return `${mib.toFixed(1)} MiB`;
+  const gib = mib / 1024;
+  return gib < 1024 ? `${gib.toFixed(1)} GiB` : `${(gib / 1024).toFixed(1)} TiB`;
 }
 
 const style = `
   :root { color-scheme: light dark; font: 15px/1.4 system-ui, sans-serif; }
-  body { margin: 1.5rem; }
+  body { margin: 1.5rem; overflow-wrap: anywhere; }
   h1 { font-size: 1.2rem; }
-  .wide { overflow-x: auto; }
+  /* A shadow at the right edge while columns are out of sight. */
+  .wide {
+    overflow-x: auto;
+    background: linear-gradient(Canvas, Canvas) right / 1.5rem 100% no-repeat local,
+      linear-gradient(to left, #8886, #8880) right / 1.5rem 100% no-repeat scroll;
+  }
   table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
-  th, td { padding: 0.25rem 0.75rem; border-bottom: 1px solid #8884; text-align: right; }
+  th, td { padding: 0.25rem 0.5rem; border-bottom: 1px solid #8884; text-align: right; }
+  th:first-child, td:first-child { padding-left: 0; }
   .text { text-align: left; }
+  .odd .text:not(:last-child) { font-weight: bold; }
 `;
 
 /** The whole page, as HTML. */
@@ -89,7 +100,8 @@ export function statusPage({ pid, app, addresses, loops }: ServerStatus): string
     const cells = statusColumns.map(
       (column) => `<td${classOf(column)}>${escaped(column.text(line))}</td>`,
     );
-    return `<tr>${cells.join('')}</tr>`;
+    const isOdd = stateText(line) !== 'ready';
+    return `<tr${isOdd ? ' class="odd"' : ''}>${cells.join('')}</tr>`;
   });
   const ready = loops.filter(({ state }) => state === 'ready').length;
   return `<!doctype html>

@@ -15,13 +15,14 @@ import {
 } from '../../../serve/index.js';
 
 import { formatLine } from './log.js';
+import { type Column, columns } from './table.js';
 
 /** Prints a line for each server of this user. */
 export async function listServers(isJson: boolean): Promise<void> {
   const found = (await remoteServers()).map(({ status }) => status);
   if (isJson) console.log(JSON.stringify(found, undefined, 2));
   else if (found.length === 0) console.log(noServer);
-  else console.log(columns(listColumns, found).join('\n'));
+  else console.log(columns(listColumns, found, keysOfServer).join('\n'));
 }
 
 /** Prints the status of all servers of this user, or of some. Throws `SERVE_CONTROL_FAILED`. */
@@ -82,6 +83,10 @@ export async function printLogs(server: string | undefined, flags: LogsFlags): P
   await Promise.all(found.map((each) => each.logs({ lines, follow }, print)));
 }
 
+/** Columns that name the row: pid and loop, or the server. */
+const keysOfLoop = 2;
+const keysOfServer = 1;
+
 const noServer = 'no server runs: manycore serve APP starts one';
 
 /** The servers of the process `server`, the one with that name, or those of the only process that serves. */
@@ -103,12 +108,6 @@ async function serversOf(server: string | undefined): Promise<RemoteServer[]> {
 
 function refused(message: string): CodedError {
   return new CodedError('SERVE_CONTROL_FAILED', message);
-}
-
-interface Column<T> {
-  readonly head: string;
-  readonly text: (line: T) => string;
-  readonly isText?: boolean;
 }
 
 const listColumns: readonly Column<ServerStatus>[] = [
@@ -148,19 +147,8 @@ function memoryOf(loops: readonly LoopStatus[]): number {
   return [...byPid.values()].reduce((sum, each) => sum + each, 0);
 }
 
-/** Lines of a table, as wide as its words. */
-function columns<T>(of: readonly Column<T>[], rows: readonly T[]): string[] {
-  const lines = [of.map(({ head }) => head), ...rows.map((row) => of.map(({ text }) => text(row)))];
-  const widths = of.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
-  const padded = (cell: string, at: number): string => {
-    const width = widths[at] ?? 0;
-    return of[at]?.isText ? cell.padEnd(width) : cell.padStart(width);
-  };
-  return lines.map((line) => line.map(padded).join('  ').trimEnd());
-}
-
 function table({ name, pid, app, addresses, loops }: ServerStatus): string {
   const where = addresses.length === 0 ? '' : ` at ${addresses.map(addressText).join(', ')}`;
   const title = `${name} (${app})${where}, served by process ${pid}`;
-  return [title, ...columns(statusColumns, loops), ''].join('\n');
+  return [title, ...columns(statusColumns, loops, keysOfLoop), ''].join('\n');
 }
