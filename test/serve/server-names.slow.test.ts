@@ -12,7 +12,7 @@ import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import type { ServedApp, ServeOptions } from '../../src/serve/index.js';
-import { matchesName } from '../../src/serve/loop/misdirected.js';
+import { matchesName } from '../../src/serve/loop/clients/misdirected.js';
 import { fillServeOptions } from '../../src/serve/options.js';
 import { cert, key } from './apps/certificate.js';
 import { bodyOf, keepBusy, portOf } from './client.js';

@@ -12,7 +12,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
 import { Server as NetServer } from 'node:net';
 import { announcements, isWebServer } from '../../lib/index.js';
-import type { Connections, SessionUse } from './connections.js';
+import type { Connections, SessionUse } from './clients/connections.js';
 
 /** Idle time after which a connection is closed, in ms. */
 const idleMs = 1000;

@@ -12,19 +12,19 @@ import type { Link } from '../shared/link.js';
 import { portOfEnvironment } from '../shared/port-of-environment.js';
 import type { Listenable } from '../shared/socket-handle.js';
 import type { AppSettings, LoopSystem, Place } from '../tickets.js';
-import { AccessLog } from './access-log.js';
 import { listenWith, loadApp, refuseUnused } from './app.js';
 import { Candidate } from './candidate.js';
-import { Connections } from './connections.js';
+import { AccessLog } from './clients/access-log.js';
+import { Connections } from './clients/connections.js';
+import { Listening } from './clients/listen.js';
+import { refuseMisdirected } from './clients/misdirected.js';
+import { setStickyCookie } from './clients/sticky-cookie.js';
 import { Drain } from './drain.js';
 import { Leases } from './leases.js';
-import { Listening } from './listen.js';
 import { LoopThreads } from './loop-threads.js';
 import { Member } from './member.js';
-import { refuseMisdirected } from './misdirected.js';
 import { type LoopProgram, setProgramLoop } from './program-loop.js';
 import { Readiness } from './readiness.js';
-import { setStickyCookie } from './sticky-cookie.js';
 import { WorkingFolder } from './working-folder.js';
 
 export interface LoopOptions {

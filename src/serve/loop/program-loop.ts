@@ -3,7 +3,7 @@
 
 import type { Server } from 'node:net';
 import type { OnMember } from '../supervisor/mesh.js';
-import type { ListenOwner } from './listen-handle.js';
+import type { ListenOwner } from './clients/listen-handle.js';
 import type { SideThread } from './loop-threads.js';
 
 export interface ProgramLoop {

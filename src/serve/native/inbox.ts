@@ -2,9 +2,9 @@
 
 import type { FileThread } from '../../http-apps/index.js';
 import { callNative, type NativeLoopInbox, requireNative } from '../../native.js';
-import { acceptedFdOf } from '../loop/client-handles.js';
-import { IdleConnections } from '../loop/idle-connections.js';
-import type { Inbox, OnClient } from '../loop/inbox.js';
+import { acceptedFdOf } from '../loop/clients/client-handles.js';
+import { IdleConnections } from '../loop/clients/idle-connections.js';
+import type { Inbox, OnClient } from '../loop/clients/inbox.js';
 import { Row } from '../shared/board.js';
 
 const entryWords = 3;

@@ -3,8 +3,8 @@
 
 import { getSystemErrorName } from 'node:util';
 import { setInterval } from '../../lib/index.js';
-import { IdleConnections } from '../loop/idle-connections.js';
-import type { Inbox, OnClient } from '../loop/inbox.js';
+import { IdleConnections } from '../loop/clients/idle-connections.js';
+import type { Inbox, OnClient } from '../loop/clients/inbox.js';
 import { boardAt, Row } from '../shared/board.js';
 import { errnoOf } from '../shared/errno.js';
 import type { Listenable, SocketHandle } from '../shared/socket-handle.js';

@@ -1,6 +1,6 @@
 // A listening socket as Node itself has it: its `TCP` or `Pipe` object, which Node also passes to child processes.
 
-import type { StreamHandle } from '../loop/client-handles.js';
+import type { StreamHandle } from '../loop/clients/client-handles.js';
 
 export interface SocketHandle {
   /** -1 on Windows. */

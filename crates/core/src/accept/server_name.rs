@@ -4,7 +4,7 @@
 //!
 //! The host has to be the one that the app's parser finds in the same bytes. So every line up to it is
 //! checked as strictly as llhttp does by default, and a request that could be read in two ways is bad.
-//! Lines behind the host are not waited for. The app refuses a second `Host` (serve/loop/misdirected.ts).
+//! Lines behind the host are not waited for. The app refuses a second `Host` (serve/loop/clients/misdirected.ts).
 //!
 //! Long (over 400 lines) with its tests.
 

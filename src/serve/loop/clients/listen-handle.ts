@@ -2,9 +2,9 @@
 // in by `onconnection`. Not here: the sockets, and which handle gets a connection (listen.ts).
 
 import { chmodSync, statSync } from 'node:fs';
-import type { BoundAddress } from '../protocol.js';
-import { errnoOf } from '../shared/errno.js';
-import type { Listenable } from '../shared/socket-handle.js';
+import type { BoundAddress } from '../../protocol.js';
+import { errnoOf } from '../../shared/errno.js';
+import type { Listenable } from '../../shared/socket-handle.js';
 import { ClientHandles, type OnHandleEnd, type StreamHandle } from './client-handles.js';
 import type { Client } from './inbox.js';
 

@@ -2,8 +2,8 @@
 // or one of a loop that has ended. The router reads it from the next connection's first request.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { nodeHttp } from '../../lib/index.js';
-import { rowOfStickyId } from '../self.js';
+import { nodeHttp } from '../../../lib/index.js';
+import { rowOfStickyId } from '../../self.js';
 
 export interface StickyCookie {
   readonly name: string;

@@ -7,7 +7,7 @@ import { channel } from 'node:diagnostics_channel';
 import type { Http2Session, ServerHttp2Stream } from 'node:http2';
 import type { Server, Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import { boardAt, type Row } from '../shared/board.js';
+import { boardAt, type Row } from '../../shared/board.js';
 import type { IdleConnections, IdleState } from './idle-connections.js';
 
 interface Tracked {

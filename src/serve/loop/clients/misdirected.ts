@@ -6,8 +6,8 @@ import type { IncomingMessage } from 'node:http';
 import { constants } from 'node:http2';
 import { Server as NetServer } from 'node:net';
 import { Duplex } from 'node:stream';
-import { targetOf } from '../../http-apps/index.js';
-import { nodeHttp } from '../../lib/index.js';
+import { targetOf } from '../../../http-apps/index.js';
+import { nodeHttp } from '../../../lib/index.js';
 
 const misdirected = constants.HTTP_STATUS_MISDIRECTED_REQUEST;
 const badRequest = constants.HTTP_STATUS_BAD_REQUEST;

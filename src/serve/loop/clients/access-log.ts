@@ -7,11 +7,11 @@ import { channel } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Session, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { Server, type Socket } from 'node:net';
-import { bytesSentNatively } from '../../http-apps/index.js';
-import { type AccessEntry, type AccessFormat, formatAccess } from '../output/access-line.js';
-import { clockMs } from '../portable/clock.js';
-import type { FromLoop } from '../protocol.js';
-import type { Link } from '../shared/link.js';
+import { bytesSentNatively } from '../../../http-apps/index.js';
+import { type AccessEntry, type AccessFormat, formatAccess } from '../../output/access-line.js';
+import { clockMs } from '../../portable/clock.js';
+import type { FromLoop } from '../../protocol.js';
+import type { Link } from '../../shared/link.js';
 
 /** Lines are sent after this time, or at this length of their text. */
 const batchMs = 100;

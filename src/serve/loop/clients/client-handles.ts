@@ -3,7 +3,7 @@
 // connection.
 
 import { Socket } from 'node:net';
-import { bytesSentNatively } from '../../http-apps/index.js';
+import { bytesSentNatively } from '../../../http-apps/index.js';
 
 /** A stream handle of Node: a `TCP` or a `Pipe`. */
 export interface StreamHandle {

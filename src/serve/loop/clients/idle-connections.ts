@@ -8,7 +8,7 @@
 // event of a whole head comes too late: the loop may have read half of one, together with the request before it.
 
 import type { Socket } from 'node:net';
-import { nodeHttp } from '../../lib/index.js';
+import { nodeHttp } from '../../../lib/index.js';
 import { acceptedFdOf } from './client-handles.js';
 
 /** The word of the listener thread: 1 while it does not check the loops. */

@@ -1,12 +1,12 @@
 // The source of a loop's connections: the listener thread of its process (native/), or the listening sockets
 // themselves (portable/).
 
-import type { FileThread } from '../../http-apps/index.js';
-import { NativeInbox } from '../native/inbox.js';
-import { PortableInbox } from '../portable/inbox.js';
-import type { Row } from '../shared/board.js';
-import type { Listenable } from '../shared/socket-handle.js';
-import type { LoopSystem } from '../tickets.js';
+import type { FileThread } from '../../../http-apps/index.js';
+import { NativeInbox } from '../../native/inbox.js';
+import { PortableInbox } from '../../portable/inbox.js';
+import type { Row } from '../../shared/board.js';
+import type { Listenable } from '../../shared/socket-handle.js';
+import type { LoopSystem } from '../../tickets.js';
 import type { StreamHandle } from './client-handles.js';
 import type { IdleConnections } from './idle-connections.js';
 
