@@ -40,6 +40,7 @@ declare const errorCodes: {
     readonly SERVE_CONTROL_FAILED: "a running server does not answer, or refused the request";
     readonly SERVE_FAILED: "processes of the server ended too often in a row";
     readonly SERVE_START_FAILED: "a process of the server could not be started, or does not listen";
+    readonly SERVE_UPGRADE_FAILED: "the successor of a server does not serve; the old one goes on";
     readonly BUS_CLOSED: "the bus is closed";
     readonly BUS_CODEC_FAILED: "the codec of a message body is missing, or threw";
     readonly BUS_CONSUMER_LOST: "the loop of a consumer ended before it answered";

@@ -52,6 +52,7 @@ export const errorCodes = {
   SERVE_CONTROL_FAILED: 'a running server does not answer, or refused the request',
   SERVE_FAILED: 'processes of the server ended too often in a row',
   SERVE_START_FAILED: 'a process of the server could not be started, or does not listen',
+  SERVE_UPGRADE_FAILED: 'the successor of a server does not serve; the old one goes on',
   // event bus
   BUS_CLOSED: 'the bus is closed',
   BUS_CODEC_FAILED: 'the codec of a message body is missing, or threw',

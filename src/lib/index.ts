@@ -104,6 +104,7 @@ export {
   nodeHttps,
   nodeNet,
   ownListening,
+  serverFd,
 } from './node/networks.js';
 export { builtPlatforms, libcOf, platformName } from './node/platform.js';
 export { inheritedElement, prototypeRemedy, standardKeys } from './node/prototype-remedy.js';

@@ -1,7 +1,13 @@
 export { Dashboard } from './dashboard/dashboard.js';
 export { bytesText, countText, msText, percentText, shortTitle } from './format.js';
 export { busyConcern, isBlockedFor, lagConcern } from './limits.js';
-export { type EndpointOptions, type MetricsEndpoint, serveMetrics } from './metrics/endpoint.js';
+export {
+  type EndpointOptions,
+  type MetricsEndpoint,
+  type MetricsServer,
+  openMetrics,
+  serveMetrics,
+} from './metrics/endpoint.js';
 export { memoriesOf } from './metrics/sources.js';
 export { type ProfileOptions, profileProcess, type ThreadProfile } from './profile.js';
 export { type PolledThread, ProcessThreads, type Program, Programs } from './programs.js';

@@ -28,6 +28,7 @@ export { LineSplitter, type OutputLine } from './output/lines.js';
 export { programStack } from './process/program-stack.js';
 export type { BoundAddress } from './protocol.js';
 export {
+  type Replacing,
   type ServedApp,
   type ServerStats,
   type StartingServer,
@@ -36,6 +37,14 @@ export {
   startServing,
 } from './serve.js';
 export type { LoopState } from './shared/board.js';
+export { dupFd } from './shared/dup-fds.js';
+export {
+  endpointSocket,
+  type HandedSocket,
+  type Handover,
+  Predecessor,
+  withoutTwins,
+} from './shared/handover.js';
 export type { Sticky } from './sticky.js';
 export { Mesh, type OnMember, supervisorMember } from './supervisor/mesh.js';
 export { placesIn } from './supervisor/stack-text.js';

@@ -16,6 +16,13 @@ import {
 import type { OutputLine } from './output/lines.js';
 import { RecentLines } from './output/recent-lines.js';
 import type { BoundAddress } from './protocol.js';
+import {
+  endpointKey,
+  endpointSocket,
+  type HandedSocket,
+  type Handover,
+  type Predecessor,
+} from './shared/handover.js';
 import type { Mesh } from './supervisor/mesh.js';
 import { Supervisor } from './supervisor/supervisor.js';
 
@@ -78,15 +85,41 @@ export interface StartingServer {
   readonly server: ServedApp;
   /** Rejects as `serve`, and with `SERVE_CLOSED` when it is closed before. */
   readonly started: Promise<void>;
+  readonly replacing: Replacing;
+}
+
+/** Steps by which another process takes over from a server that has started. */
+export interface Replacing {
+  /** Opens what answers for a server with a predecessor: control, status, probes. Rejects as `serve`. */
+  answer(): Promise<void>;
+  /** Waits for reloads and changes of size; none begins until the result is called. Rejects with `SERVE_CLOSED`. */
+  hold(): Promise<() => void>;
+  /** The sockets; they stay this server's. Throws `SERVE_UPGRADE_FAILED`. */
+  handOut(): Handover;
+  /** Ends like `close`, for a successor that serves. `onLeft`: nothing here accepts any more. */
+  leave(onLeft: () => void): Promise<void>;
+  /** The predecessor has left; the system may have woken it for a client of this server. */
+  ring(): void;
+}
+
+export interface ServingExtras {
+  /** The server that this one replaces. */
+  readonly predecessor?: Predecessor | undefined;
+  /** Starts a successor; rejects with `SERVE_UPGRADE_FAILED`. */
+  readonly upgrade?: (() => Promise<void>) | undefined;
 }
 
 /** Begins what `serve` waits for. Throws `OPTION_INVALID`, `NATIVE_MISSING`. */
-export function startServing(app: string | URL, options?: ServeOptions): StartingServer {
+export function startServing(
+  app: string | URL,
+  options?: ServeOptions,
+  extras?: ServingExtras,
+): StartingServer {
   const filled = fillServeOptions(options);
-  return startProgram(checkApp(app), filled);
+  return startProgram(checkApp(app), filled, extras);
 }
 
-interface ProgramExtras {
+interface ProgramExtras extends ServingExtras {
   /** With one the loops have channels to each other. */
   readonly mesh?: Mesh;
   /** Name of the program in the status. */
@@ -107,7 +140,7 @@ export async function serveProgram(
 function startProgram(
   path: string,
   filled: FilledServeOptions,
-  { mesh, title = path }: ProgramExtras = {},
+  { mesh, title = path, predecessor, upgrade }: ProgramExtras = {},
 ): StartingServer {
   const { args, port, isPortGiven, host, unix, serverNames, maxConnections, tls } = filled;
   const listening = { port, isPortGiven, host, unix, serverNames, tls };
@@ -123,7 +156,8 @@ function startProgram(
     filled.onOutput?.(line);
   };
   const options = { ...filled, onOutput: recent && onOutput };
-  const supervisor = new Supervisor({ ...settings, coresPerLoop, workers }, options, mesh);
+  const appSettings = { ...settings, coresPerLoop, workers };
+  const supervisor = new Supervisor(appSettings, options, { mesh, predecessor });
   const reload = () => supervisor.reload();
   const scale = async (processes: number | Range) =>
     await supervisor.scale(laterRange(processes, filled));
@@ -131,7 +165,7 @@ function startProgram(
   const startedAtMs = Date.now();
   const control = new Control({
     status: () => ({
-      pid: process.pid,
+      pid: predecessor?.pid ?? process.pid,
       name,
       app: title,
       startedAtMs,
@@ -143,6 +177,7 @@ function startProgram(
     reload,
     scale,
     stop: () => close(),
+    upgrade,
     output: recent,
   });
   const unregister = addSource('server', supervisor, (of): ServerStats => {
@@ -156,12 +191,26 @@ function startProgram(
   };
   let statusPort: number | undefined;
   let healthPort: number | undefined;
+  const { status: statusAt, health: healthAt } = filled;
+  const keys = {
+    status: statusAt && endpointKey('status', name, statusAt),
+    health: healthAt && endpointKey('health', name, healthAt),
+  };
+  const givenFor = (key: string | undefined): number | undefined =>
+    key === undefined ? undefined : predecessor?.take(key)[0]?.fd;
+  const answer = async (): Promise<void> => {
+    if (filled.control) await control.listenForUser();
+    if (statusAt !== undefined) {
+      statusPort = await control.listenForStatus(statusAt, givenFor(keys.status));
+    }
+    if (healthAt !== undefined) {
+      healthPort = await control.listenForHealth(healthAt, givenFor(keys.health));
+    }
+  };
   const start = async (): Promise<void> => {
     try {
       // First, so that no process has to be ended when it fails.
-      if (filled.control) await control.listenForUser();
-      if (filled.status !== undefined) statusPort = await control.listenForStatus(filled.status);
-      if (filled.health !== undefined) healthPort = await control.listenForHealth(filled.health);
+      if (predecessor === undefined) await answer();
       await supervisor.start();
     } catch (error) {
       await close();
@@ -194,5 +243,26 @@ function startProgram(
     close,
     [Symbol.asyncDispose]: close,
   };
-  return { server, started: start() };
+  const handOut = (): Handover => {
+    const fds = control.endpointFds;
+    const endpoints = (['status', 'health'] as const).flatMap((what): HandedSocket[] => {
+      const [key, fd] = [keys[what], fds[what]];
+      return key === undefined || fd === undefined ? [] : [endpointSocket(key, fd)];
+    });
+    const ports = [...supervisor.chosenPorts].map(([query, port]) => ({ name, query, port }));
+    return { sockets: [...supervisor.handOut(), ...endpoints], ports };
+  };
+  const leave = async (onLeft: () => void): Promise<void> => {
+    unregister();
+    control.leave();
+    await supervisor.leave(onLeft);
+  };
+  const replacing = {
+    answer,
+    hold: () => supervisor.hold(),
+    handOut,
+    leave,
+    ring: () => supervisor.ring(),
+  };
+  return { server, started: start(), replacing };
 }

@@ -81,22 +81,35 @@ async function serves({ port, child }: Starting): Promise<void> {
   assert.equal(child.exitCode ?? child.signalCode, null);
 }
 
-for (const signal of ['SIGHUP', 'SIGUSR2'] as const) {
-  test(`${signal} during the start reloads after it`, { skip }, async (t) => {
-    const server = await start(t);
-    const { child, lines, make } = server;
-    child.kill(signal);
-    await serves(server);
-    const before = childrenOf(child.pid ?? 0).map(({ pid }) => pid);
-    make('go');
-    await waitFor(() => lines.includes('reloaded'), deadlineMs);
-    assert.match(lines[0] ?? '', /^listening on /);
-    await waitFor(() => !before.some((pid) => isRunning(pid)), deadlineMs);
-    await serves(server);
-    child.kill('SIGTERM');
-    assert.deepEqual(await exitOf(server), [0, null]);
-  });
-}
+test('SIGHUP during the start reloads after it', { skip }, async (t) => {
+  const server = await start(t);
+  const { child, lines, make } = server;
+  child.kill('SIGHUP');
+  await serves(server);
+  const before = childrenOf(child.pid ?? 0).map(({ pid }) => pid);
+  make('go');
+  await waitFor(() => lines.includes('reloaded'), deadlineMs);
+  assert.match(lines[0] ?? '', /^listening on /);
+  await waitFor(() => !before.some((pid) => isRunning(pid)), deadlineMs);
+  await serves(server);
+  child.kill('SIGTERM');
+  assert.deepEqual(await exitOf(server), [0, null]);
+});
+
+test('SIGUSR2 during the start replaces the server after it', { skip }, async (t) => {
+  const server = await start(t);
+  const { child, lines, make } = server;
+  child.kill('SIGUSR2');
+  await serves(server);
+  const before = childrenOf(child.pid ?? 0).map(({ pid }) => pid);
+  assert.equal(before.length, 2);
+  make('go');
+  await waitFor(() => lines.length === 2 && lines[0] === lines[1], deadlineMs);
+  await waitFor(() => !before.some((pid) => isRunning(pid)), deadlineMs);
+  await serves(server);
+  child.kill('SIGTERM');
+  assert.deepEqual(await exitOf(server), [0, null]);
+});
 
 for (const [signal, result] of [
   ['SIGTTIN', 'serving from 3 processes'],

@@ -225,6 +225,17 @@ test('a file is rotated before it is too large, and old files go', (t) => {
   assert.deepEqual(problems, []);
 });
 
+test('two processes that append to a file rotate it once', (t) => {
+  const { path, open } = openLog(t, { maxBytes: 20 });
+  const [one, other] = [open(), open()];
+  other.write(`${'a'.repeat(14)}\n`);
+  one.write(`${'b'.repeat(9)}\n`);
+  one.write(`${'c'.repeat(10)}\n`); // rotates
+  other.write(`${'d'.repeat(5)}\n`); // too long for the old file alone
+  assert.equal(readFileSync(path, 'utf8'), 'cccccccccc\nddddd\n');
+  assert.ok(!existsSync(`${path}.2`));
+});
+
 test('a file that goes on is rotated at its whole size', (t) => {
   const { path, open } = openLog(t, { maxBytes: 10 });
   writeFileSync(path, 'from before\n');

@@ -30,6 +30,13 @@ export function isProgramListening(options: object): boolean {
   return !(isOwn in options);
 }
 
+/** The descriptor of a server that listens; `undefined` where the runtime has none. */
+export function serverFd(server: Net.Server): number | undefined {
+  const handle: unknown = Reflect.get(server, '_handle');
+  const fd: unknown = Reflect.get(Object(handle), 'fd');
+  return typeof fd === 'number' && fd >= 0 ? fd : undefined;
+}
+
 export function isWebServer(server: unknown): server is Http.Server | Https.Server {
   return server instanceof nodeHttp().Server || server instanceof nodeHttps().Server;
 }

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { ownServers } from '../../agent/index.js';
 import { CodedError } from '../../errors.js';
-import { integer, messageOf, nodeHttp, ownOptions, string } from '../../lib/index.js';
+import { integer, messageOf, nodeHttp, ownOptions, serverFd, string } from '../../lib/index.js';
 import { isLoopback, isOurHost } from '../host-names.js';
 
 export interface EndpointOptions {
@@ -28,11 +28,25 @@ const defaultPort = 9464;
 const names = new Set(['port', 'host']);
 const plain = 'text/plain; charset=utf-8';
 
+/** An endpoint whose socket another process may take over. */
+export interface MetricsServer extends MetricsEndpoint {
+  /** Stays the endpoint's. */
+  readonly fd: number | undefined;
+}
+
 /**
  * Answers `GET /metrics` with all metrics of this program: its threads, and the processes and loops of its
  * servers. Rejects with `OPTION_INVALID`, and with `METRICS_LISTEN_FAILED` when it cannot listen there.
  */
-export async function serveMetrics(options: EndpointOptions = {}): Promise<MetricsEndpoint> {
+export function serveMetrics(options: EndpointOptions = {}): Promise<MetricsEndpoint> {
+  return openMetrics(options);
+}
+
+/** The same, over the listening socket `socketFd` if there is one, which it takes over. */
+export async function openMetrics(
+  options: EndpointOptions,
+  socketFd?: number,
+): Promise<MetricsServer> {
   const given = ownOptions('the options of serveMetrics', options, names);
   const port = integer('port', given.port ?? defaultPort, 0, 65_535);
   const host = string('host', given.host ?? '127.0.0.1', 'an address');
@@ -49,7 +63,7 @@ export async function serveMetrics(options: EndpointOptions = {}): Promise<Metri
   await new Promise<void>((resolve, reject) => {
     // After 'listening' this has no effect: an error is a connection that could not be accepted.
     server.on('error', (cause) => reject(listenFailed(host, port, cause)));
-    server.listen({ port, host }, resolve);
+    server.listen(socketFd === undefined ? { port, host } : { fd: socketFd }, resolve);
   });
   server.unref();
   const bound = server.address();
@@ -60,6 +74,7 @@ export async function serveMetrics(options: EndpointOptions = {}): Promise<Metri
       server.closeAllConnections();
     });
   return {
+    fd: serverFd(server),
     port: boundPort,
     url: `http://${isIPv6(host) ? `[${host}]` : host}:${boundPort}/metrics`,
     close: closed,

@@ -6,7 +6,7 @@ import { rmSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { CodedError } from '../../errors.js';
-import { messageOf, nodeHttp, ownListening, socketPath } from '../../lib/index.js';
+import { messageOf, nodeHttp, ownListening, serverFd, socketPath } from '../../lib/index.js';
 import type { Range, StatusAddress } from '../options.js';
 import type { OutputLine } from '../output/lines.js';
 import type { RecentLines } from '../output/recent-lines.js';
@@ -38,6 +38,8 @@ export interface Controlled {
   readonly scale: (processes: number | Range) => Promise<void>;
   /** Resolves when it has finished its requests and is closed. */
   readonly stop: () => Promise<void>;
+  /** Resolves when another process serves in its place; `undefined` where none can. */
+  readonly upgrade: (() => Promise<void>) | undefined;
   /** Lines that it has printed; `undefined` where those go elsewhere. */
   readonly output: RecentLines | undefined;
 }
@@ -60,6 +62,7 @@ function nextControlPath(): string {
 export class Control {
   readonly #server: Controlled;
   readonly #open: Server[] = [];
+  #status: Server | undefined;
   /** Answers probes until the server has ended. */
   #health: Server | undefined;
   /** Answers that end with the server. */
@@ -82,22 +85,26 @@ export class Control {
     this.#path = path;
   }
 
-  /** Serves the status page; resolves with its port. Rejects with `SERVE_CONTROL_FAILED`. */
-  async listenForStatus({ host, port }: StatusAddress): Promise<number> {
+  /**
+   * Serves the status page; resolves with its port. `given` is a listening socket for it. Rejects with
+   * `SERVE_CONTROL_FAILED`.
+   */
+  async listenForStatus({ host, port }: StatusAddress, given?: number): Promise<number> {
     const server = nodeHttp().createServer((request, response) => this.#show(request, response));
-    await listen(server, { host, port }, 'the status');
+    await listen(server, given === undefined ? { host, port } : { fd: given }, 'the status');
     this.#open.push(server);
+    this.#status = server;
     return portOf(server, port);
   }
 
-  /** Answers probes from now on; resolves with the port. Rejects with `SERVE_CONTROL_FAILED`. */
-  async listenForHealth({ host, port }: StatusAddress): Promise<number> {
+  /** Answers probes from now on; the rest as `listenForStatus`. */
+  async listenForHealth({ host, port }: StatusAddress, given?: number): Promise<number> {
     const server = nodeHttp().createServer((request, response) => {
       if (!isRead(request, response)) return;
       const { status, body } = healthAnswer(pathOf(request), this.#server.obstacles);
       reply(response, status, body);
     });
-    await listen(server, { host, port }, 'the health');
+    await listen(server, given === undefined ? { host, port } : { fd: given }, 'the health');
     this.#health = server;
     return portOf(server, port);
   }
@@ -131,11 +138,17 @@ export class Control {
       const path = pathOf(request);
       if (path === '/reload') await this.#server.reload();
       else if (path === '/scale') await this.#server.scale(processesOf(await json(request)));
-      else if (path === '/stop') {
+      else if (path === '/upgrade' && this.#server.upgrade !== undefined) {
+        await this.#server.upgrade();
+      } else if (path === '/stop') {
         await this.#stop(response);
         return;
       } else {
-        reply(response, 404, { message: 'there are /reload, /scale and /stop' });
+        const paths =
+          this.#server.upgrade === undefined
+            ? '/reload, /scale and /stop; only manycore serve has /upgrade'
+            : '/reload, /scale, /stop and /upgrade';
+        reply(response, 404, { message: `there are ${paths}` });
         return;
       }
       reply(response, 200, this.#server.status());
@@ -172,6 +185,18 @@ export class Control {
     await this.#server.stop();
   }
 
+  /** Descriptors of the status page and of the probes; they stay this object's. */
+  get endpointFds(): { readonly status: number | undefined; readonly health: number | undefined } {
+    const fdOf = (server: Server | undefined) => server && serverFd(server);
+    return { status: fdOf(this.#status), health: fdOf(this.#health) };
+  }
+
+  /** A successor answers from now on, probes as well. */
+  leave(): void {
+    this.close();
+    this.#health?.close();
+  }
+
   /** Takes no requests any more; who waits for the end of the server still does. */
   close(): void {
     for (const server of this.#open) {
@@ -196,12 +221,13 @@ export class Control {
 
 async function listen(
   server: Server,
-  at: { path: string } | StatusAddress,
+  at: { path: string } | { fd: number } | StatusAddress,
   what: string,
 ): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) => {
-      const where = 'path' in at ? at.path : `${at.host}:${at.port}`;
+      const where =
+        'path' in at ? at.path : 'fd' in at ? `descriptor ${at.fd}` : `${at.host}:${at.port}`;
       const message = `cannot serve ${what} at ${where}: ${messageOf(cause)}`;
       reject(new CodedError('SERVE_CONTROL_FAILED', message, { cause }));
     });

@@ -53,6 +53,11 @@ export class RemoteServer {
     }
   }
 
+  /** Resolves when another process serves in its place. Rejects with `SERVE_CONTROL_FAILED`. */
+  async upgrade(): Promise<void> {
+    await request(this.#path, 'POST', '/upgrade');
+  }
+
   /** Resolves when it has finished its requests and is closed. Rejects with `SERVE_CONTROL_FAILED`. */
   async stop(): Promise<void> {
     await request(this.#path, 'POST', '/stop');

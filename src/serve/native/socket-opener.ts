@@ -4,17 +4,21 @@
 import { closeSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { CodedError } from '../../errors.js';
-import { messageOf, ownListening } from '../../lib/index.js';
+import { messageOf, ownListening, serverFd } from '../../lib/index.js';
 import { callNative, type NativeDescriptors, requireNative } from '../../native.js';
 import type { BoundAddress, ListenQuery } from '../protocol.js';
+import { type HandedSocket, listenKey, type Predecessor } from '../shared/handover.js';
 import { removeLeftPath } from '../shared/left-path.js';
-import type { OpenSocket, SocketOpener } from '../supervisor/sockets.js';
+import type { HandedOut, OpenSocket, SocketOpener } from '../supervisor/sockets.js';
 import { type JoinedPort, type JoinOptions, joinPort } from './shared-ports.js';
 
 interface Opened {
   readonly address: BoundAddress;
   /** Owned by the opener. */
   readonly fd: number;
+  /** Further sockets that share the port; owned by the opener. */
+  readonly others?: readonly number[] | undefined;
+  readonly ticketKeys?: string | undefined;
   /** Opens one more socket that shares the port; missing when all processes use one. */
   readonly listenAgain?: (() => number) | undefined;
   /** Releases its other resources: a path, its membership in a shared port. */
@@ -32,15 +36,18 @@ export class NativeSocketOpener implements SocketOpener {
   readonly #inherited: Inherited[] = [];
   readonly #isShared: boolean;
   readonly #router: JoinOptions;
+  readonly #predecessor: Predecessor | undefined;
   #isClosed = false;
+  #keepsPaths = false;
 
   /**
    * `isShared`: each process gets a socket of its own, if possible. With names ports are shared with other apps of
    * this process instead. Throws `NATIVE_MISSING`.
    */
-  constructor(isShared: boolean, router: JoinOptions) {
+  constructor(isShared: boolean, router: JoinOptions, predecessor?: Predecessor) {
     this.#isShared = isShared && router.names.length === 0;
     this.#router = router;
+    this.#predecessor = predecessor;
     this.#descriptors = new (requireNative().NativeDescriptors)();
   }
 
@@ -54,13 +61,14 @@ export class NativeSocketOpener implements SocketOpener {
   }
 
   async open(query: ListenQuery): Promise<OpenSocket> {
-    if (query.port < 0) await removeLeftPath(query.address);
+    const isHanded = this.#predecessor?.has(listenKey(query, query.port)) === true;
+    if (query.port < 0 && !isHanded) await removeLeftPath(query.address);
     const { names, sticky } = this.#router;
     if (query.port >= 0 && sticky !== undefined) return await this.#joinSticky(query);
     const isNamed = query.port >= 0 && names.length > 0;
     const opened = await (isNamed ? this.#join(query) : this.#open(query));
-    const fds: (number | undefined)[] = [opened.fd];
-    const { address, listenAgain } = opened;
+    const fds: (number | undefined)[] = [opened.fd, ...(opened.others ?? [])];
+    const { address, listenAgain, ticketKeys } = opened;
     return {
       address,
       get queues() {
@@ -76,6 +84,8 @@ export class NativeSocketOpener implements SocketOpener {
         fds[queue] = fd;
         return { fd };
       },
+      ticketKeys,
+      handOut: isNamed ? undefined : () => handedOut(opened, fds),
       close: () => this.#release(opened, fds),
     };
   }
@@ -115,9 +125,12 @@ export class NativeSocketOpener implements SocketOpener {
     return { address: joined.address, fd, onRelease: () => joined.leave() };
   }
 
-  /** Takes an inherited socket, or opens a new one; owns the descriptor. */
+  /** Takes a socket of the predecessor or an inherited one, or opens a new one; owns the descriptor. */
   #open(query: ListenQuery): Promise<Opened> {
     const { address, port, backlog, isV6Only } = query;
+    const handed = this.#predecessor?.take(listenKey(query, port)) ?? [];
+    const [first, ...others] = handed.map((socket) => this.#adopt(socket));
+    if (first !== undefined) return Promise.resolve(this.#openHanded(first, others, query));
     const at = this.#inherited.findIndex((inherited) => isRequested(inherited.address, query));
     const [inherited] = at < 0 ? [] : this.#inherited.splice(at, 1);
     if (inherited !== undefined) {
@@ -140,8 +153,7 @@ export class NativeSocketOpener implements SocketOpener {
             resolve({ address: at, fd: listenAgain(), listenAgain });
           } else {
             const fd = callNative(() => this.#descriptors.duplicate(fdOf(server)));
-            const remove = () => rmSync(address ?? '', { force: true });
-            resolve({ address: at, fd, onRelease: isPath ? remove : undefined });
+            resolve({ address: at, fd, onRelease: isPath ? this.#removing(address) : undefined });
           }
         } catch (error) {
           reject(error);
@@ -152,12 +164,50 @@ export class NativeSocketOpener implements SocketOpener {
     });
   }
 
+  /** Takes the descriptor over, for one that programs do not inherit. */
+  #adopt({ fd, ...others }: HandedSocket): HandedSocket {
+    try {
+      return { ...others, fd: callNative(() => this.#descriptors.duplicate(fd)) };
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #openHanded(first: HandedSocket, others: readonly HandedSocket[], query: ListenQuery): Opened {
+    const { fd, address, isShared, ticketKeys } = first;
+    const isPath = typeof address === 'string';
+    return {
+      address,
+      fd,
+      others: others.map((other) => other.fd),
+      ticketKeys,
+      listenAgain: isShared && !isPath ? () => this.#listenShared(address, query) : undefined,
+      onRelease: isPath ? this.#removing(address) : undefined,
+    };
+  }
+
+  /** Removes a path, unless another process serves at it. */
+  #removing(path: string): () => void {
+    return () => {
+      const isOurs = !this.#keepsPaths && this.#predecessor?.hasLeft !== false;
+      if (isOurs) rmSync(path, { force: true });
+    };
+  }
+
   /** Throws the system's error. */
   #listenShared({ address, port }: Exclude<BoundAddress, string>, query: ListenQuery): number {
     const backlog = query.backlog || defaultBacklog;
     const fd = this.#descriptors.listenShared(address, port, backlog, query.isV6Only);
     if (fd >= 0) return fd;
     throw Object.assign(new Error('no socket that shares its port'), { errno: fd });
+  }
+
+  unused(): readonly Inherited[] {
+    return this.#inherited;
+  }
+
+  keepPaths(): void {
+    this.#keepsPaths = true;
   }
 
   close(): void {
@@ -196,10 +246,17 @@ function addressBehind(fd: number, given: number): Promise<BoundAddress> {
   });
 }
 
+function handedOut(
+  { listenAgain, isInherited = false }: Opened,
+  fds: readonly (number | undefined)[],
+): HandedOut {
+  const open = fds.filter((fd) => fd !== undefined);
+  return { fds: open, isShared: listenAgain !== undefined, isInherited };
+}
+
 function fdOf(server: Server): number {
-  const handle: unknown = Reflect.get(server, '_handle');
-  const fd: unknown = Reflect.get(Object(handle), 'fd');
-  if (typeof fd === 'number') return fd;
+  const fd = serverFd(server);
+  if (fd !== undefined) return fd;
   throw new CodedError(
     'SERVE_START_FAILED',
     'this runtime does not expose the descriptors of its sockets',

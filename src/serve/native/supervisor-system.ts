@@ -14,6 +14,7 @@ import { grantedCores, WiredProcess, type WireTicket } from '../../worker/index.
 import type { FilledServeOptions } from '../options.js';
 import { StackWatch } from '../process/stack-watch.js';
 import { type Row, rowsOf } from '../shared/board.js';
+import type { Predecessor } from '../shared/handover.js';
 import { socketPort, WireLink } from '../shared/link.js';
 import { Workers } from '../supervisor/shared-workers.js';
 import type { Started, StartOptions, SupervisorSystem } from '../supervisor/system.js';
@@ -32,14 +33,14 @@ export class NativeSystem implements SupervisorSystem {
   readonly #bellFds: readonly number[];
 
   /** Throws `NATIVE_MISSING`, `NATIVE_REFUSED`. */
-  constructor(app: AppSettings, options: FilledServeOptions) {
+  constructor(app: AppSettings, options: FilledServeOptions, predecessor?: Predecessor) {
     const native = requireNative();
     const numbers = 2 * options.maxProcesses;
     this.workers = new Workers(app.workers, options);
     this.#board = callNative(() => native.NativeBoard.create(numbers, options.loops.max));
     const { placement, sticky } = options;
     const router = { names: app.serverNames, sticky, board: this.#board };
-    this.opener = new NativeSocketOpener(placement === 'reuseport', router);
+    this.opener = new NativeSocketOpener(placement === 'reuseport', router, predecessor);
     this.rows = rowsOf(this.#board.buffer());
     this.#descriptors = new native.NativeDescriptors();
     this.#handoverFds = options.rescue ? this.#descriptors.createSocketPair() : [];

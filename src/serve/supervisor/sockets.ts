@@ -8,6 +8,7 @@ import { messageOf } from '../../lib/index.js';
 import type { BoundAddress, ListenAnswer, ListenQuery } from '../protocol.js';
 import { maxSockets } from '../shared/board.js';
 import { errnoOf } from '../shared/errno.js';
+import { type HandedSocket, listenKey } from '../shared/handover.js';
 import type { Listenable } from '../shared/socket-handle.js';
 
 export interface OpenSocket {
@@ -20,8 +21,17 @@ export interface OpenSocket {
   of(queue: number, number: number): Listenable;
   /** Closes the queue of a process that leaves, where each process has a queue of its own: others get what waits. */
   readonly leave?: ((queue: number) => void) | undefined;
-  /** Refuses clients from now on, unless this process has inherited the socket. */
+  /** Ticket keys that its servers had before; `undefined`: those of its first server. */
+  readonly ticketKeys?: string | undefined;
+  /** Returns the descriptors for a successor, which stay the opener's. */
+  readonly handOut?: (() => HandedOut) | undefined;
+  /** Refuses clients from now on, unless this process has inherited the socket or a successor has it. */
   close(): void;
+}
+
+/** Descriptors of a socket, with details for a successor. */
+export interface HandedOut extends Pick<HandedSocket, 'isShared' | 'isInherited'> {
+  readonly fds: readonly number[];
 }
 
 /** Opens listening sockets. */
@@ -30,6 +40,10 @@ export interface SocketOpener {
   inherit(fds: readonly number[]): Promise<void>;
   /** Takes an inherited socket, or binds a new one. Rejects with the system's error. */
   open(query: ListenQuery): Promise<OpenSocket>;
+  /** Inherited sockets that no program has; missing: sockets cannot be handed over. */
+  unused?(): readonly Pick<HandedSocket, 'fd' | 'address'>[];
+  /** A successor has the sockets: the paths of Unix sockets stay. */
+  keepPaths?(): void;
   /** Closes what it still has. */
   close(): void;
 }
@@ -56,16 +70,24 @@ export class Sockets {
    * Ports that the system has chosen for port 0, by key. A program may close such a server and listen on the number:
    * its loops do so at different times, and have to get the same port nevertheless.
    */
-  readonly #chosen = new Map<string, number>();
+  readonly #chosen: Map<string, number>;
   /** By number. */
   readonly #bound: (BoundSocket | undefined)[] = [];
   readonly #onBound: (address: BoundAddress) => void;
   #isClosed = false;
 
-  /** `onBound` is called with the address of each socket that is opened. */
-  constructor(opener: SocketOpener, onBound: (address: BoundAddress) => void = () => {}) {
+  /**
+   * `onBound` is called with the address of each socket that is opened. `chosen` are ports that a predecessor has got
+   * for port 0.
+   */
+  constructor(
+    opener: SocketOpener,
+    onBound: (address: BoundAddress) => void = () => {},
+    chosen: Map<string, number> = new Map(),
+  ) {
     this.#opener = opener;
     this.#onBound = onBound;
+    this.#chosen = chosen;
   }
 
   /** Adds inherited sockets (`SocketOpener.inherit`). */
@@ -179,7 +201,8 @@ export class Sockets {
       });
     }
     const keys = new Set([keyOf(query)]);
-    const bound = { socket, number, query, keys, ticketKeys: query.ticketKeys };
+    const ticketKeys = socket.ticketKeys ?? query.ticketKeys;
+    const bound = { socket, number, query, keys, ticketKeys };
     this.#bound[number] = bound;
     this.#onBound(socket.address);
     return bound;
@@ -194,6 +217,37 @@ export class Sockets {
     for (const key of bound.keys) this.#byKey.delete(key);
   }
 
+  /** Ports that the system has chosen for port 0, by the key of the query. */
+  get chosen(): ReadonlyMap<string, number> {
+    return this.#chosen;
+  }
+
+  /** All sockets for a successor; their descriptors stay the opener's. Throws `SERVE_UPGRADE_FAILED`. */
+  handOut(): HandedSocket[] {
+    const unused = this.#opener.unused?.();
+    if (unused === undefined) throw cannotHandOut('without the native core');
+    const used = this.#all.flatMap(({ socket, query, ticketKeys }) => {
+      const { address } = socket;
+      const handed = socket.handOut?.();
+      if (handed === undefined) throw cannotHandOut('with serverNames or sticky');
+      const { fds, ...others } = handed;
+      const key = listenKey(query, typeof address === 'string' ? query.port : address.port);
+      return fds.map((fd) => ({ key, fd, address, ...others, ticketKeys }));
+    });
+    const kept = unused.map((socket) => ({
+      ...socket,
+      key: '',
+      isShared: false,
+      isInherited: true,
+    }));
+    return [...used, ...kept];
+  }
+
+  /** A successor has the sockets: `close` leaves the paths of Unix sockets to it. */
+  keepPaths(): void {
+    this.#opener.keepPaths?.();
+  }
+
   /** Closes all sockets, and removes the paths of Unix sockets. */
   close(): void {
     if (this.#isClosed) return;
@@ -201,6 +255,11 @@ export class Sockets {
     for (const { socket } of this.#all) socket.close();
     this.#opener.close();
   }
+}
+
+function cannotHandOut(when: string): CodedError {
+  const message = `a server ${when} cannot hand its sockets over: reload it, or stop it and start it again`;
+  return new CodedError('SERVE_UPGRADE_FAILED', message);
 }
 
 function keyOf({ address, port, addressType, index, group = '' }: ListenQuery): string {

@@ -20,6 +20,7 @@ import { type LoopStatus, rowStatus } from '../control/status.js';
 import type { FilledServeOptions, Range } from '../options.js';
 import type { BoundAddress } from '../protocol.js';
 import { boardAt, type Row } from '../shared/board.js';
+import type { HandedSocket, Predecessor } from '../shared/handover.js';
 import type { AppSettings } from '../tickets.js';
 import { Leadership } from './leadership.js';
 import { Liveness } from './liveness.js';
@@ -54,6 +55,13 @@ function reloadFailed(error: unknown, replaced: number, all: number): unknown {
   return new CodedError(error.code, message, { cause: error.cause });
 }
 
+export interface SupervisorExtras {
+  /** With one the loops have channels to each other. */
+  readonly mesh?: Mesh | undefined;
+  /** The server that this one replaces. */
+  readonly predecessor?: Predecessor | undefined;
+}
+
 export class Supervisor {
   /** Resolves after `close`; rejects with `SERVE_FAILED` when processes end too often in a row. */
   readonly closed: Promise<void>;
@@ -62,6 +70,7 @@ export class Supervisor {
   readonly #system: SupervisorSystem;
   readonly #sockets: Sockets;
   readonly #mesh: Mesh | undefined;
+  readonly #predecessor: Predecessor | undefined;
   readonly #leadership = new Leadership();
   /** By number, including processes that drain. */
   readonly #processes: (ServerProcess | undefined)[];
@@ -91,21 +100,25 @@ export class Supervisor {
   /** No process is recycled before, because the last one could not be replaced. */
   #recycleAfterMs = 0;
 
-  /**
-   * With a `mesh` the loops have channels to each other. Throws `NATIVE_MISSING` where an option needs the native
-   * core.
-   */
-  constructor(app: AppSettings, options: FilledServeOptions, mesh?: Mesh) {
+  /** Throws `NATIVE_MISSING` where an option needs the native core. */
+  constructor(
+    app: AppSettings,
+    options: FilledServeOptions,
+    { mesh, predecessor }: SupervisorExtras = {},
+  ) {
     this.closed = this.#closed.promise;
     this.closed.catch(() => {}); // for a caller that awaits it
     this.#app = app;
     this.#options = options;
     this.#mesh = mesh;
+    this.#predecessor = predecessor;
     this.#policy = new RestartPolicy({ ...restartDefaults, maxFailures: options.maxFailures });
-    this.#system = createSystem(app, options);
-    this.#sockets = new Sockets(this.#system.opener, (address) => {
+    this.#system = createSystem(app, options, predecessor);
+    const onBound = (address: BoundAddress): void => {
       if (this.#hasStarted) announcements.serverListening.publish({ app: app.path, address });
-    });
+    };
+    const chosen = predecessor?.portsOf(app.name);
+    this.#sockets = new Sockets(this.#system.opener, onBound, chosen);
     this.#processes = new Array(this.#system.rows.length).fill(undefined);
     this.#liveness = new Liveness(this.#system, options);
     this.#recycling = new Recycling(options);
@@ -190,7 +203,10 @@ export class Supervisor {
           throw serverClosed();
         }
         this.#isClosing = true;
-        await this.#endAll((each) => each.kill());
+        // Beside a predecessor clients are to notice nothing: one that is ready has some already.
+        const hasClients = (each: ServerProcess): boolean =>
+          this.#predecessor !== undefined && each.state === 'ready';
+        await this.#endAll((each) => (hasClients(each) ? each.drain() : each.kill()));
         throw error;
       }
     });
@@ -269,9 +285,7 @@ export class Supervisor {
     this.#lastExits[number] = how;
     this.#sockets.leave(number);
     for (const row of this.#rowsOf(number)) row.clear();
-    if (this.#isClosing) return;
-    // A connection may have been left to it of which the others get no notice.
-    for (const other of this.#processes.keys()) this.#system.ring(other);
+    this.ring(); // a connection may have been left to it
   }
 
   /** Once a second. */
@@ -475,6 +489,44 @@ export class Supervisor {
       this.#settled = processes.min;
       announcements.serverScaled.publish({ app: this.#app.path, pids: this.pids });
     });
+  }
+
+  /**
+   * Waits for reloads and changes of size; none begins until the result is called. Rejects with `SERVE_CLOSED`.
+   */
+  hold(): Promise<() => void> {
+    const { promise: isFree, resolve: free } = defer<void>();
+    return new Promise((resolve, reject) => {
+      const work = async (): Promise<void> => {
+        resolve(free);
+        await isFree;
+      };
+      this.#inTurn(work).catch(reject);
+    });
+  }
+
+  /** Sockets for a successor; they stay this server's. Throws `SERVE_UPGRADE_FAILED`. */
+  handOut(): HandedSocket[] {
+    return this.#sockets.handOut();
+  }
+
+  /** See `Sockets.chosen`. */
+  get chosenPorts(): ReadonlyMap<string, number> {
+    return this.#sockets.chosen;
+  }
+
+  /** Ends like `close`, for a successor that has the sockets. `onLeft`: nothing here accepts any more. */
+  leave(onLeft: () => void): Promise<void> {
+    this.#sockets.keepPaths();
+    const all = this.#processes.filter((each) => each !== undefined);
+    void Promise.all(all.map(({ left }) => left)).then(onLeft);
+    return this.close();
+  }
+
+  /** A connection may have been left to these processes of which they get no notice. */
+  ring(): void {
+    if (this.#isClosing) return;
+    for (const number of this.#processes.keys()) this.#system.ring(number);
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {

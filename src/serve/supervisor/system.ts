@@ -8,6 +8,7 @@ import { PortableSystem } from '../portable/supervisor-system.js';
 import type { StackWatch } from '../process/stack-watch.js';
 import type { ToLoop, ToProcess } from '../protocol.js';
 import type { Row } from '../shared/board.js';
+import type { Predecessor } from '../shared/handover.js';
 import type { Link, LinkListener } from '../shared/link.js';
 import type { AppSettings } from '../tickets.js';
 import type { Workers } from './shared-workers.js';
@@ -52,8 +53,12 @@ export interface SupervisorSystem {
 }
 
 /** Throws `NATIVE_MISSING` for options that need the native core. */
-export function createSystem(app: AppSettings, options: FilledServeOptions): SupervisorSystem {
+export function createSystem(
+  app: AppSettings,
+  options: FilledServeOptions,
+  predecessor?: Predecessor,
+): SupervisorSystem {
   return nativeBinding() === undefined
     ? new PortableSystem(app, options)
-    : new NativeSystem(app, options);
+    : new NativeSystem(app, options, predecessor);
 }

@@ -24,6 +24,7 @@ export class FolderWatcher {
   /** Loads in a row that changed a file. */
   readonly #counts = new Map<string, number>();
   readonly #leftOut = new Set<string>();
+  readonly #watchers: FSWatcher[] = [];
 
   /** `onQuiet`: files changed, and none has for a moment; not called during a load. */
   constructor(onQuiet: () => void) {
@@ -38,7 +39,13 @@ export class FolderWatcher {
     watcher.on('error', (error) => {
       console.error(`manycore: ${folder} is not watched any more: ${messageOf(error)}`);
     });
+    this.#watchers.push(watcher);
     return watcher;
+  }
+
+  close(): void {
+    for (const watcher of this.#watchers) watcher.close();
+    clearTimeout(this.#timer);
   }
 
   beginLoad(): void {

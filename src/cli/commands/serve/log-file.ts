@@ -1,5 +1,6 @@
-// A log file: appended to by this process alone, rotated by size, and opened again where it was moved or removed
-// (logrotate), at the latest a second later. What cannot be written is lost and counted; the server goes on.
+// A log file: appended to, rotated by size, and opened again where it was moved or removed (logrotate), at the latest a
+// second later. During an upgrade two processes append to it, and either may rotate it. What cannot be written is lost
+// and counted; the server goes on.
 
 import {
   closeSync,
@@ -59,7 +60,10 @@ export class LogFile {
     const bytes = Buffer.from(text);
     try {
       if (performance.now() - this.#checkedAtMs > checkMs) this.#check();
-      if (this.#bytes > 0 && this.#bytes + bytes.length > this.#options.maxBytes) this.#rotate();
+      if (this.#isTooLong(bytes)) {
+        this.#check(); // another process may have rotated it
+        if (this.#isTooLong(bytes)) this.#rotate();
+      }
       this.#append(bytes);
     } catch (error) {
       this.#lost(text, error);
@@ -71,6 +75,10 @@ export class LogFile {
       const lines = count === 1 ? '1 line was' : `${count} lines were`;
       this.#options.onProblem(`the log ${this.path} is written again; ${lines} lost`);
     }
+  }
+
+  #isTooLong({ length }: Buffer): boolean {
+    return this.#bytes > 0 && this.#bytes + length > this.#options.maxBytes;
   }
 
   #append(bytes: Buffer): void {
@@ -106,8 +114,9 @@ export class LogFile {
   /** Throws as `open`. */
   #check(): void {
     const now = statOf(this.path);
-    const { ino, dev } = fstatSync(this.#fd);
+    const { ino, dev, size } = fstatSync(this.#fd);
     this.#checkedAtMs = performance.now();
+    this.#bytes = size; // others append as well
     if (now?.ino === ino && now.dev === dev) return;
     this.#openAnew();
   }

@@ -1,4 +1,4 @@
-// `manycore list`, `status`, `reload`, `scale`, `stop`: requests to servers that run in other processes.
+// `manycore list`, `status`, `reload`, `scale`, `upgrade`, `stop`: requests to servers that run in other processes.
 
 import { CodedError } from '../../../errors.js';
 import {
@@ -39,6 +39,13 @@ export async function reloadServer(server: string | undefined): Promise<void> {
   const found = await serversOf(server);
   await Promise.all(found.map((each) => each.reload()));
   console.log('reloaded');
+}
+
+/** Makes another process serve in place of a server. Rejects with `SERVE_CONTROL_FAILED`. */
+export async function upgradeServer(server: string | undefined): Promise<void> {
+  const [first] = await serversOf(server);
+  await first?.upgrade();
+  console.log('upgraded');
 }
 
 /** Ends a server, or all of one process, after their requests. Rejects with `SERVE_CONTROL_FAILED`. */

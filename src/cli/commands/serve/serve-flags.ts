@@ -15,6 +15,7 @@ import {
   scaleServer,
   showStatus,
   stopServer,
+  upgradeServer,
 } from './remote.js';
 import { type ServeFlags, serveApp } from './serve.js';
 
@@ -141,6 +142,11 @@ export function addServerCommands(root: Command): void {
     .argument('<processes>', 'number of processes: 4, or 2..8 to follow the load', countOrRange)
     .argument('[server]', which)
     .action(scaleServer);
+  root
+    .command('upgrade')
+    .description('replace a running server by a new version of manycore, Node or its options')
+    .argument('[server]', which)
+    .action(upgradeServer);
   root
     .command('stop')
     .description('end a running server after its requests')

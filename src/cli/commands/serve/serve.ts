@@ -1,6 +1,7 @@
 // `manycore serve`: runs the supervisor in the foreground. Signals are those of Apache and nginx: TERM and
-// INT drain and end the server, a second one ends it at once; HUP and USR2 restart every process; USR1 opens
-// the logs again; TTIN and TTOU add or remove one process.
+// INT drain and end the server, a second one ends it at once; HUP restarts every process; USR2 starts a successor of
+// this process, which serves in its place (upgrade/); USR1 opens the logs again; TTIN and TTOU add or remove one
+// process.
 
 import { subscribe } from 'node:diagnostics_channel';
 import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,12 +14,16 @@ import {
   type ServerChangedMessage,
   type ServerListeningMessage,
 } from '../../../lib/index.js';
-import { type MetricsEndpoint, serveMetrics } from '../../../observe/index.js';
+import { type MetricsServer, openMetrics } from '../../../observe/index.js';
 import {
   addressText,
+  endpointSocket,
+  fillServeOptions,
+  type HandedSocket,
   programStack,
   type ServeOptions,
   type ServedApp as Server,
+  type StartingServer,
   startServing,
 } from '../../../serve/index.js';
 import { keepTo } from '../../../worker/index.js';
@@ -27,7 +32,8 @@ import { FolderWatcher } from './folder-watcher.js';
 import { Logs } from './log.js';
 import { reapOrphans } from './orphans.js';
 import { type ServedApp, type ServeFlags, type ServeSettings, servePlan } from './serve-config.js';
-import { listenFds, type Notifier, notifier } from './systemd.js';
+import { listenFds } from './systemd.js';
+import { OwnServers, type Role, roleOfProcess } from './upgrade/index.js';
 
 export type { ServeFlags } from './serve-config.js';
 
@@ -37,11 +43,17 @@ export async function serveApp(
   args: readonly string[],
   flags: ServeFlags,
 ): Promise<void> {
-  const { apps, settings } = servePlan(app, args, flags);
-  for (const file of settings.envFiles.toReversed()) loadVariables(file);
-  prepareProcesses(settings);
-  const command = new ServeCommand(apps);
-  await command.start(settings);
+  const role = roleOfProcess(); // first: it notes the environment
+  try {
+    const { apps, settings } = servePlan(app, args, flags);
+    for (const file of settings.envFiles.toReversed()) loadVariables(file);
+    prepareProcesses(settings);
+    const command = new ServeCommand(apps, role);
+    await command.start(settings);
+  } catch (error) {
+    role.failed(error);
+    throw error;
+  }
 }
 
 /** Applies settings that started processes inherit; environment and flags of this command override them. */
@@ -64,48 +76,66 @@ function loadVariables(file: string): void {
 
 class ServeCommand {
   readonly #apps: readonly ServedApp[];
+  readonly #role: Role;
+  readonly #starting: StartingServer[] = [];
   readonly #servers: Server[] = [];
-  readonly #notifier: Notifier = notifier();
+  #metrics: HandedSocket[] = [];
   readonly #logs = new Logs();
   #watcher: FolderWatcher | undefined;
   /** Resolves when all servers listen. */
   readonly #started = defer<void>();
   #hasFailed = false;
 
-  constructor(apps: readonly ServedApp[]) {
+  constructor(apps: readonly ServedApp[], role: Role) {
     this.#apps = apps;
+    this.#role = role;
   }
 
   async start({ pidFile, reloadOnChange, metrics }: ServeSettings): Promise<void> {
     reapOrphans();
     this.#installSignalHandlers(); // some processes serve while others still start
-    const fds = listenFds();
+    const own = new OwnServers(
+      () => this.#starting.map(({ replacing }) => replacing),
+      () => this.#metrics,
+      () => this.#leave(),
+    );
+    const predecessor = await this.#role.begin(own, this.#startLimitMs());
+    const fds = predecessor?.inheritedFds ?? listenFds();
     const listeners = this.#apps.map(({ log, accessLog }) => ({
       onOutput: log && this.#logs.listener(log),
       accessLog: accessLog && this.#logs.access(accessLog),
     }));
-    if (pidFile !== undefined) checkPidFile(pidFile);
+    const ownPidFile = predecessor === undefined ? pidFile : undefined; // the head has it
+    if (ownPidFile !== undefined) checkPidFile(ownPidFile);
     // Watches first: a change during the load must not be lost.
     if (reloadOnChange === true) this.#watchFolders();
-    let endpoint: MetricsEndpoint | undefined;
+    let endpoint: MetricsServer | undefined;
     try {
       // First, so that a failure leaves nothing to close.
       if (metrics !== undefined) {
-        endpoint = await serveMetrics(typeof metrics === 'number' ? { port: metrics } : metrics);
+        const key = `metrics ${JSON.stringify(metrics)}`;
+        const options = typeof metrics === 'number' ? { port: metrics } : metrics;
+        endpoint = await openMetrics(options, predecessor?.take(key)[0]?.fd);
+        if (endpoint.fd !== undefined) this.#metrics = [endpointSocket(key, endpoint.fd)];
+        this.#closeMetrics = endpoint.close;
       }
       for (const [at, { app, options }] of this.#apps.entries()) {
         if (this.#isEnding) return;
-        const { server, started } = startServing(app, {
-          control: true,
-          listenFds: fds,
-          ...listeners[at],
-          ...options,
-        });
-        this.#servers.push(server);
-        await started.catch((error: unknown) => this.#refuse(app, error));
+        const starting = startServing(
+          app,
+          { control: true, listenFds: fds, ...listeners[at], ...options },
+          { predecessor, upgrade: () => this.#role.upgrade() },
+        );
+        this.#starting.push(starting);
+        this.#servers.push(starting.server);
+        await starting.started.catch((error: unknown) => this.#refuse(app, error));
       }
-      if (pidFile !== undefined) keepPidFile(pidFile);
+      if (predecessor !== undefined) {
+        for (const { replacing } of this.#starting) await replacing.answer();
+      }
+      if (ownPidFile !== undefined) keepPidFile(ownPidFile);
     } catch (error) {
+      this.#role.failed(error);
       if (this.#isEnding) return;
       this.#hasFailed = true;
       await Promise.all(this.#servers.map((server) => server.close()));
@@ -118,11 +148,30 @@ class ServeCommand {
       this.#printAddresses(server, this.#apps[at]?.options ?? {});
     }
     if (endpoint !== undefined) console.log(`metrics at ${endpoint.url}`);
-    this.#notifier.ready(this.#size());
+    this.#role.serving(this.#size());
     this.#watcher?.endLoad();
     this.#started.resolve();
     const all = this.#servers.map(({ closed }) => closed);
-    void Promise.allSettled(all).then(() => this.#isEnding || process.exit());
+    void Promise.allSettled(all).then(() => {
+      if (this.#role.isHead) this.#logs.close();
+      else if (!this.#isEnding) process.exit();
+    });
+  }
+
+  /** Time for all apps to start, one after the other, in ms. */
+  #startLimitMs(): number {
+    const limits = this.#apps.map(({ options: { startTimeoutMs } }) =>
+      fillServeOptions({ startTimeoutMs }),
+    );
+    return limits.reduce((sum, { startTimeoutMs }) => sum + startTimeoutMs, 0);
+  }
+
+  #closeMetrics: () => Promise<void> = async () => {};
+
+  /** A successor serves: nothing here begins any more. */
+  #leave(): void {
+    this.#watcher?.close();
+    void this.#closeMetrics();
   }
 
   /** Rethrows an error, with the name of its app when there are several. */
@@ -173,33 +222,49 @@ class ServeCommand {
         console.log(`${this.#nameOf(message)}listening on ${addressText(address)}`);
       }
     });
-    process.on('SIGTERM', this.#end);
-    process.on('SIGINT', this.#end);
-    for (const signal of ['SIGHUP', 'SIGUSR2'] as const) process.on(signal, this.#reload);
-    process.on('SIGUSR1', () => this.#logs.reopen());
-    process.on('SIGTTIN', () => void this.#grow(1));
-    process.on('SIGTTOU', () => void this.#grow(-1));
+    this.#role.onEnd(this.#end);
+    this.#role.onSignal('SIGHUP', this.#reload);
+    this.#role.onSignal('SIGUSR1', () => this.#logs.reopen());
+    this.#role.onSignal('SIGTTIN', () => void this.#grow(1));
+    this.#role.onSignal('SIGTTOU', () => void this.#grow(-1));
+    process.on('SIGUSR2', this.#upgrade);
   }
+
+  /** Starts a successor after the start: a signal that comes earlier waits for it. */
+  readonly #upgrade = async (): Promise<void> => {
+    await this.#started.promise;
+    if (this.#isEnding) return;
+    try {
+      await this.#role.upgrade();
+    } catch (error) {
+      if (this.#isEnding) return;
+      const message = `the server was not upgraded, the old one serves on: ${messageOf(error)}`;
+      console.error(`manycore: ${message} (SERVE_UPGRADE_FAILED)`);
+    }
+  };
 
   #isEnding = false;
   readonly #end = (): void => {
     if (this.#isEnding) this.#endAtOnce();
     if (this.#hasFailed) return; // it ends by itself
     this.#isEnding = true;
-    this.#notifier.stopping();
-    const lines = this.#servers.flatMap((server) => server.status());
+    this.#role.notifier.stopping();
+    const servers = this.#role.isHead ? [] : this.#servers; // else they have ended, or drain
+    const lines = servers.flatMap((server) => server.status());
     const open = lines.reduce((sum, { openConnections }) => sum + openConnections, 0);
     if (open > 0)
       console.log(
         `closing ${open} connection${open === 1 ? '' : 's'}; once more ends them at once`,
       );
-    Promise.all(this.#servers.map((server) => server.close())).then(
-      () => process.exit(0),
+    Promise.all([this.#role.end(), ...servers.map((server) => server.close())]).then(
+      ([code]) => process.exit(code),
       () => process.exit(1),
     );
   };
 
   #endAtOnce(): void {
+    this.#role.endAtOnce();
+    if (this.#role.isHead) return; // it ends with its successor
     const pids = new Set(this.#servers.flatMap((server) => server.status().map(({ pid }) => pid)));
     for (const pid of pids) {
       if (pid !== undefined) process.kill(pid, 'SIGKILL');
@@ -214,7 +279,7 @@ class ServeCommand {
 
   async #reloadAll(): Promise<void> {
     if (this.#isEnding) return;
-    this.#notifier.reloading();
+    this.#role.notifier.reloading();
     const reloaded = this.#servers.map(async (server, at) => {
       await server
         .reload()
@@ -252,7 +317,7 @@ class ServeCommand {
       const code = error instanceof CodedError ? ` (${error.code})` : '';
       console.error(`manycore: the server did not ${what}: ${messageOf(error)}${code}`);
     }
-    if (!this.#isEnding) this.#notifier.ready(this.#size());
+    if (!this.#isEnding) this.#role.notifier.ready(this.#size());
   }
 
   /** Reloads when the files of a program have not changed for a moment. */
