@@ -98,6 +98,7 @@ export { jsonOf } from './node/json.js';
 export { LoopHold, whileHeld } from './node/loop-hold.js';
 export { isMainRealm } from './node/main-realm.js';
 export {
+  closeGently,
   isProgramListening,
   isWebServer,
   nodeHttp,

@@ -254,8 +254,7 @@ function startProgram(
   };
   const leave = async (onLeft: () => void): Promise<void> => {
     unregister();
-    control.leave();
-    await supervisor.leave(onLeft);
+    await Promise.all([control.leave(), supervisor.leave(onLeft)]);
   };
   const replacing = {
     answer,

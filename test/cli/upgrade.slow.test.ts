@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { remoteServers } from '../../src/serve/index.js';
@@ -355,6 +355,37 @@ test('TERM during an upgrade ends both', { skip }, async (t) => {
   assert.deepEqual(server.errors, []);
 });
 
+test('TERM after an upgrade waits for requests of the old server as well', { skip }, async (t) => {
+  const app = program(
+    t,
+    'app.mjs',
+    `import { existsSync } from 'node:fs';
+    export default (request, response) => {
+      if (request.url === '/') return response.end(String(process.ppid));
+      response.write('began');
+      const timer = setInterval(() => {
+        if (!existsSync(new URL('go', import.meta.url))) return;
+        clearInterval(timer);
+        response.end(' and ended');
+      }, 5);
+    };`,
+  );
+  const flags = ['-P', '1', '-L', '1', '--port', '0', '--host', '127.0.0.1', app];
+  const server = await startWith(t, flags);
+  const { child, port } = server;
+  const held = await begin(port, '/held');
+  killOne(child.pid, 'SIGUSR2');
+  await waitFor(async () => (await bodyOf(port)) !== String(child.pid), deadlineMs);
+  killOne(child.pid, 'SIGTERM');
+  await waitFor(async () => {
+    return (await ask(port).catch((error: unknown) => Object(error).code)) === 'ECONNREFUSED';
+  }, deadlineMs);
+  assert.equal(child.exitCode, null);
+  writeFileSync(join(dirname(app), 'go'), '');
+  assert.equal(await held.body, 'began and ended');
+  assert.deepEqual(await exitOf(server), [0, null]);
+});
+
 test('a second TERM after an upgrade ends the open requests at once', { skip }, async (t) => {
   const server = await startWith(t, ['-P', '1', '-L', '1', listens]);
   const { child, port, lines } = server;
@@ -368,6 +399,27 @@ test('a second TERM after an upgrade ends the open requests at once', { skip }, 
   await rejected;
   assert.ok(!isRunning(successor));
 });
+
+for (const [what, options] of [
+  ['serverNames', { serverNames: ['a.example'] }],
+  ['sticky clients', { sticky: 'address' }],
+] as const) {
+  test(`a server with ${what} refuses an upgrade in one sentence, and serves on`, {
+    skip,
+  }, async (t) => {
+    const app = program(t, 'app.mjs', exported);
+    const config = join(folder(t), 'config.json');
+    const content = { app, port: 0, host: '127.0.0.1', processes: 1, loops: 1, ...options };
+    writeFileSync(config, JSON.stringify(content));
+    const { child, port, errors, lines } = await startWith(t, ['--config', config]);
+    killOne(child.pid, 'SIGUSR2');
+    await waitFor(() => errors.some((line) => /\(SERVE_UPGRADE_FAILED\)$/.test(line)), deadlineMs);
+    assert.match(errors[0] ?? '', /cannot hand its sockets over: reload it, or stop it/);
+    killOne(child.pid, 'SIGHUP'); // nothing is held
+    await waitFor(() => lines.includes('reloaded'), deadlineMs);
+    if (Number.isFinite(port)) assert.ok((await ask(port)).status < 500);
+  });
+}
 
 test('without the native core an upgrade is refused in one sentence', async (t) => {
   const env = { ...process.env, MANYCORE_NATIVE: 'off' };

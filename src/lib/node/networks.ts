@@ -37,6 +37,29 @@ export function serverFd(server: Net.Server): number | undefined {
   return typeof fd === 'number' && fd >= 0 ? fd : undefined;
 }
 
+/** Time for a client to send its request, in ms. */
+const quietMs = 1000;
+const maxCloseMs = 5000;
+
+/**
+ * Stops listening. A connection is closed with its next answer, or after a second without a request, as in a drain:
+ * `close()` would reset clients whose request is on its way.
+ */
+export async function closeGently(server: Http.Server): Promise<void> {
+  server.prependListener('request', (_request, response) => {
+    response.shouldKeepAlive = false;
+  });
+  const timers = [
+    setTimeout(() => server.closeIdleConnections(), quietMs),
+    setTimeout(() => server.closeAllConnections(), maxCloseMs),
+  ];
+  await new Promise<void>((resolve) => {
+    // The method of net: that of http closes idle connections.
+    nodeNet().Server.prototype.close.call(server, () => resolve());
+  });
+  for (const timer of timers) clearTimeout(timer);
+}
+
 export function isWebServer(server: unknown): server is Http.Server | Https.Server {
   return server instanceof nodeHttp().Server || server instanceof nodeHttps().Server;
 }

@@ -6,7 +6,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { ownServers } from '../../agent/index.js';
 import { CodedError } from '../../errors.js';
-import { integer, messageOf, nodeHttp, ownOptions, serverFd, string } from '../../lib/index.js';
+import {
+  closeGently,
+  integer,
+  messageOf,
+  nodeHttp,
+  ownOptions,
+  serverFd,
+  string,
+} from '../../lib/index.js';
 import { isLoopback, isOurHost } from '../host-names.js';
 
 export interface EndpointOptions {
@@ -30,6 +38,8 @@ const plain = 'text/plain; charset=utf-8';
 
 /** An endpoint whose socket another process may take over. */
 export interface MetricsServer extends MetricsEndpoint {
+  /** Another process answers from now on: resolves when all that came here is answered. */
+  leave(): Promise<void>;
   /** Stays the endpoint's. */
   readonly fd: number | undefined;
 }
@@ -75,6 +85,7 @@ export async function openMetrics(
     });
   return {
     fd: serverFd(server),
+    leave: () => closeGently(server),
     port: boundPort,
     url: `http://${isIPv6(host) ? `[${host}]` : host}:${boundPort}/metrics`,
     close: closed,

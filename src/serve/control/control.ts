@@ -6,7 +6,14 @@ import { rmSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { CodedError } from '../../errors.js';
-import { messageOf, nodeHttp, ownListening, serverFd, socketPath } from '../../lib/index.js';
+import {
+  closeGently,
+  messageOf,
+  nodeHttp,
+  ownListening,
+  serverFd,
+  socketPath,
+} from '../../lib/index.js';
 import type { Range, StatusAddress } from '../options.js';
 import type { OutputLine } from '../output/lines.js';
 import type { RecentLines } from '../output/recent-lines.js';
@@ -61,7 +68,9 @@ function nextControlPath(): string {
 
 export class Control {
   readonly #server: Controlled;
-  readonly #open: Server[] = [];
+  #open: readonly Server[] = [];
+  /** True: a successor is ready in its place. */
+  #hasLeft = false;
   #status: Server | undefined;
   /** Answers probes until the server has ended. */
   #health: Server | undefined;
@@ -81,7 +90,7 @@ export class Control {
       void this.#answer(request, response);
     });
     await listen(server, { path }, 'the status');
-    this.#open.push(server);
+    this.#open = [...this.#open, server];
     this.#path = path;
   }
 
@@ -92,7 +101,7 @@ export class Control {
   async listenForStatus({ host, port }: StatusAddress, given?: number): Promise<number> {
     const server = nodeHttp().createServer((request, response) => this.#show(request, response));
     await listen(server, given === undefined ? { host, port } : { fd: given }, 'the status');
-    this.#open.push(server);
+    this.#open = [...this.#open, server];
     this.#status = server;
     return portOf(server, port);
   }
@@ -101,7 +110,8 @@ export class Control {
   async listenForHealth({ host, port }: StatusAddress, given?: number): Promise<number> {
     const server = nodeHttp().createServer((request, response) => {
       if (!isRead(request, response)) return;
-      const { status, body } = healthAnswer(pathOf(request), this.#server.obstacles);
+      const obstacles = () => (this.#hasLeft ? [] : this.#server.obstacles());
+      const { status, body } = healthAnswer(pathOf(request), obstacles);
       reply(response, status, body);
     });
     await listen(server, given === undefined ? { host, port } : { fd: given }, 'the health');
@@ -191,10 +201,14 @@ export class Control {
     return { status: fdOf(this.#status), health: fdOf(this.#health) };
   }
 
-  /** A successor answers from now on, probes as well. */
-  leave(): void {
+  /** A successor answers from now on, probes as well. Resolves when all that came here is answered. */
+  async leave(): Promise<void> {
+    this.#hasLeft = true;
+    const answering = [this.#status, this.#health].filter((server) => server !== undefined);
+    this.#open = this.#open.filter((server) => server !== this.#status);
+    this.#health = undefined;
     this.close();
-    this.#health?.close();
+    await Promise.all(answering.map(closeGently));
   }
 
   /** Takes no requests any more; who waits for the end of the server still does. */

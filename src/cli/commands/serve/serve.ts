@@ -117,7 +117,7 @@ class ServeCommand {
         const options = typeof metrics === 'number' ? { port: metrics } : metrics;
         endpoint = await openMetrics(options, predecessor?.take(key)[0]?.fd);
         if (endpoint.fd !== undefined) this.#metrics = [endpointSocket(key, endpoint.fd)];
-        this.#closeMetrics = endpoint.close;
+        this.#leaveMetrics = endpoint.leave;
       }
       for (const [at, { app, options }] of this.#apps.entries()) {
         if (this.#isEnding) return;
@@ -152,7 +152,8 @@ class ServeCommand {
     this.#watcher?.endLoad();
     this.#started.resolve();
     const all = this.#servers.map(({ closed }) => closed);
-    void Promise.allSettled(all).then(() => {
+    void Promise.allSettled(all).then(async () => {
+      await own.over;
       if (this.#role.isHead) this.#logs.close();
       else if (!this.#isEnding) process.exit();
     });
@@ -166,12 +167,12 @@ class ServeCommand {
     return limits.reduce((sum, { startTimeoutMs }) => sum + startTimeoutMs, 0);
   }
 
-  #closeMetrics: () => Promise<void> = async () => {};
+  #leaveMetrics: () => Promise<void> = async () => {};
 
   /** A successor serves: nothing here begins any more. */
-  #leave(): void {
+  async #leave(): Promise<void> {
     this.#watcher?.close();
-    void this.#closeMetrics();
+    await this.#leaveMetrics();
   }
 
   /** Rethrows an error, with the name of its app when there are several. */
@@ -264,12 +265,11 @@ class ServeCommand {
 
   #endAtOnce(): void {
     this.#role.endAtOnce();
-    if (this.#role.isHead) return; // it ends with its successor
     const pids = new Set(this.#servers.flatMap((server) => server.status().map(({ pid }) => pid)));
     for (const pid of pids) {
       if (pid !== undefined) process.kill(pid, 'SIGKILL');
     }
-    process.exit(1);
+    if (!this.#role.isHead) process.exit(1); // a head ends with its successor
   }
 
   /** Reloads after the start: a signal that comes earlier waits for it. */

@@ -80,7 +80,7 @@ export class Head implements Role {
     this.#successor = next;
     next.send({ type: 'begun' });
     const left = current.leave().then(() => next.send({ type: 'ring' }));
-    this.#leaving = Promise.all([this.#leaving, left]);
+    this.#leaving = Promise.all([this.#leaving, left, this.#own?.over]);
     if (!this.#isEnding) this.notifier.ready(status);
   }
 

@@ -28,14 +28,16 @@ export interface Current {
 export class OwnServers implements Current {
   readonly #servers: () => readonly Replacing[];
   readonly #others: () => readonly HandedSocket[];
-  readonly #onLeave: () => void;
+  readonly #onLeave: () => Promise<void>;
   #releases: readonly (() => void)[] = [];
+  /** Resolves when what a successor has replaced is over. */
+  over: Promise<unknown> = Promise.resolve();
 
-  /** `others` are sockets besides those of the servers; `onLeave` is called before the servers end. */
+  /** `others` are sockets besides those of the servers; `onLeave` is called as the servers begin to end. */
   constructor(
     servers: () => readonly Replacing[],
     others: () => readonly HandedSocket[],
-    onLeave: () => void,
+    onLeave: () => Promise<void>,
   ) {
     this.#servers = servers;
     this.#others = others;
@@ -68,10 +70,11 @@ export class OwnServers implements Current {
   }
 
   async leave(): Promise<void> {
-    this.#onLeave();
+    const over: Promise<void>[] = [this.#onLeave()];
     const left = this.#servers().map(
-      (server) => new Promise<void>((resolve) => void server.leave(resolve)),
+      (server) => new Promise<void>((resolve) => over.push(server.leave(resolve))),
     );
+    this.over = Promise.allSettled(over);
     this.#release();
     await Promise.all(left);
   }
