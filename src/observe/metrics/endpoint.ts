@@ -38,7 +38,7 @@ const plain = 'text/plain; charset=utf-8';
 
 /** An endpoint whose socket another process may take over. */
 export interface MetricsServer extends MetricsEndpoint {
-  /** Another process answers from now on: resolves when all that came here is answered. */
+  /** Stops, because a successor answers from now on; resolves when all that came here is answered. */
   leave(): Promise<void>;
   /** Stays the endpoint's. */
   readonly fd: number | undefined;

@@ -25,16 +25,16 @@ export type ToSuccessor =
   | { readonly type: 'begin'; readonly pid: number; readonly handover: Handover }
   /** It has the sockets alone from now on. */
   | { readonly type: 'begun' }
-  /** Its predecessor accepts nothing any more. */
+  /** The predecessor accepts nothing any more. */
   | { readonly type: 'ring' }
   | { readonly type: 'signal'; readonly signal: string }
   /** End, as by `TERM`; `isAtOnce`: as by a second one. */
   | { readonly type: 'end'; readonly isAtOnce: boolean }
   /** Requests `handedOver`, or `refused`; then `keep` or `leave` follows. */
   | { readonly type: 'handOver' }
-  /** Its own successor does not start: it serves on. */
+  /** The successor of the receiver does not start: the receiver serves on. */
   | { readonly type: 'keep'; readonly failure: Failure }
-  /** Its own successor serves: it drains and ends. */
+  /** The successor of the receiver serves: the receiver drains and ends. */
   | { readonly type: 'leave' };
 
 export type Notification = 'ready' | 'reloading' | 'stopping';
@@ -51,7 +51,7 @@ export type ToHead =
   | { readonly type: 'left' }
   /** A client asks for the next successor. */
   | { readonly type: 'upgrade' }
-  /** State for the service manager, which knows the head alone. */
+  /** State for the service manager, which gets messages of the head alone. */
   | { readonly type: 'notify'; readonly what: Notification; readonly status: string };
 
 const fromHead: Readonly<Record<ToSuccessor['type'], true>> = {

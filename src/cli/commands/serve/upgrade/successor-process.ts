@@ -25,7 +25,7 @@ const helloMs = 30_000;
 /** Time beyond the start timeouts of its programs, in ms. */
 const spareMs = 5000;
 
-/** How the head was started. */
+/** Program, arguments, environment and folder with which the head was started. */
 export interface Origin {
   readonly program: string;
   readonly args: readonly string[];
@@ -193,7 +193,7 @@ export class SuccessorProcess implements Current {
     this.send({ type: 'begin', pid: process.pid, handover: this.#handover });
   }
 
-  /** Its descriptors have arrived before the message. */
+  /** Takes the descriptors, which have arrived before the message. */
   #handedOver(handover: Handover): void {
     const fds: number[] = [];
     try {

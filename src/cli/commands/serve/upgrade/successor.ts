@@ -1,6 +1,6 @@
 // The role of a process that serves in place of an earlier one: it takes its sockets over, gets signals from the head,
-// and ends when the head has died. A service manager, a terminal and scripts know the head alone, so signals to this
-// process itself have no effect, but for those that end it: a service manager sends them to all processes.
+// and ends when the head has died. The pid that a service manager, a terminal and scripts have is that of the head. So
+// signals to this process have no effect, but for those that end it: a service manager sends them to all processes.
 
 import { closeSync } from 'node:fs';
 import { type Deferred, defer } from '../../../../lib/index.js';
