@@ -72,6 +72,7 @@ interface ServeOptions {
     readonly maxAgeMs?: number | undefined;
     readonly maxRssBytes?: number | undefined;
     readonly maxFailures?: number | undefined;
+    readonly reloadAt?: string | undefined;
     readonly startTimeoutMs?: number | undefined;
     readonly blockedTimeoutMs?: number | undefined;
     readonly drainTimeoutMs?: number | undefined;

@@ -242,6 +242,7 @@ const loadsLate: Readonly<Record<string, string>> = {
   'src/observe/opentelemetry/api.ts': 'a call',
   'src/serve/loop/app.ts': 'in processes of servers',
   'src/serve/loop/main-module.ts': 'in processes of servers',
+  'src/serve/schedule.ts': 'for an option: in programs that serve',
   'src/syscalls/count-requests.cts': 'in commands that are traced',
   'src/tune/load/tune-entry.ts': 'in processes of tune',
   'src/units/unit/make-unit.ts': 'in loops',

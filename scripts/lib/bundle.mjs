@@ -27,6 +27,7 @@ export const doors = {
 const packedPackages = {
   'ansi-escapes': 'named',
   commander: 'named',
+  croner: 'named',
   'mime-types': 'default',
   'prom-client': 'named',
   send: 'default',

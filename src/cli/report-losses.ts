@@ -7,6 +7,7 @@ import type {
   ServerBlockedMessage,
   ServerLoopFailedMessage,
   ServerLostMessage,
+  ServerReloadFailedMessage,
   UnitBlockedMessage,
   UnitLostMessage,
 } from '../lib/index.js';
@@ -20,6 +21,7 @@ export function reportLosses(of: 'server' | 'units'): void {
   else subscribe('manycore:unit:blocked', reportUnitBlocked);
   subscribe('manycore:server:lost', reportLost);
   subscribe('manycore:server:loop-failed', reportLoopFailed);
+  subscribe('manycore:server:reload-failed', reportReloadFailed);
   subscribe('manycore:unit:lost', reportUnitLost);
   subscribe('manycore:cluster:lost', reportClusterLost);
   subscribe('manycore:cluster:back', reportClusterBack);
@@ -35,6 +37,12 @@ function reportLoopFailed(message: unknown): void {
   const { pid, loop, why, stack }: Partial<ServerLoopFailedMessage> = Object(message);
   if (stack !== undefined) console.error(stack);
   console.error(`manycore: process ${pid} serves without loop ${loop}, which was to come (${why})`);
+}
+
+function reportReloadFailed(message: unknown): void {
+  const { app, why, stack }: Partial<ServerReloadFailedMessage> = Object(message);
+  if (stack !== undefined) console.error(stack);
+  console.error(`manycore: the server of ${app} did not reload at its time: ${why}`);
 }
 
 function reportLost(message: unknown): void {

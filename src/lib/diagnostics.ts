@@ -132,6 +132,15 @@ export interface ServerChangedMessage {
   readonly pids: readonly number[];
 }
 
+/** A reload by schedule has failed: its processes serve on as they were. */
+export interface ServerReloadFailedMessage {
+  /** The path of its program. */
+  readonly app: string;
+  readonly why: string;
+  /** Stack of the error that the program threw. */
+  readonly stack: string | undefined;
+}
+
 /** The program of a server that has started listens on one more address. */
 export interface ServerListeningMessage {
   /** The path of its program. */
@@ -245,6 +254,7 @@ export const announcements = {
   clusterRefused: announce<ClusterRefusedMessage>('manycore:cluster:refused'),
   unitBlocked: announce<UnitBlockedMessage>('manycore:unit:blocked'),
   unitLost: announce<UnitLostMessage>('manycore:unit:lost'),
+  serverReloadFailed: announce<ServerReloadFailedMessage>('manycore:server:reload-failed'),
   serverReloaded: announce<ServerChangedMessage>('manycore:server:reloaded'),
   serverScaled: announce<ServerChangedMessage>('manycore:server:scaled'),
   serverListening: announce<ServerListeningMessage>('manycore:server:listening'),

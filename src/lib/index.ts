@@ -25,6 +25,7 @@ export {
   type ServerListeningMessage,
   type ServerLoopFailedMessage,
   type ServerLostMessage,
+  type ServerReloadFailedMessage,
   type TaskEndMessage,
   type TaskErrorMessage,
   type TaskMessage,

@@ -123,6 +123,11 @@ export interface ServeOptions {
    * they are replaced after pauses that double up to 5 s. `Infinity`: it never gives up. Default: 5.
    */
   readonly maxFailures?: number | undefined;
+  /**
+   * Times at which the server reloads, as by `reload()`, in local time: a cron pattern, as `0 4 * * *` for each day at
+   * four. A time that comes while a reload goes on is skipped. Default: none.
+   */
+  readonly reloadAt?: string | undefined;
   /** Time for a program to listen, in ms. Default: 30,000. */
   readonly startTimeoutMs?: number | undefined;
   /** Maximum time of one callback, in ms; then the loop's process is replaced. Default: 15,000. */
@@ -243,6 +248,8 @@ const serveReaders = {
   maxRssBytes: (name, value) => orNever(name, value),
   maxFailures: (name, value = restartDefaults.maxFailures) =>
     value === Infinity ? value : integer(name, value, 1, Number.MAX_SAFE_INTEGER),
+  reloadAt: (name, pattern) =>
+    pattern === undefined ? undefined : string(name, pattern, "a cron pattern, as '0 4 * * *'"),
   startTimeoutMs: integerOption(30_000, 1, maxTimeMs),
   blockedTimeoutMs: integerOption(15_000, 1000, maxTimeMs),
   drainTimeoutMs: integerOption(30_000, 0, maxTimeMs),

@@ -1,6 +1,8 @@
 // `serve(app, options)`: an unchanged program, or an app that it exports, on processes × event loops.
 
 import { addSource } from '../agent/index.js';
+import { hasCode } from '../errors.js';
+import { announcements, messageOf } from '../lib/index.js';
 import { grantedCores } from '../worker/index.js';
 import { Control } from './control/control.js';
 import type { LoopStatus } from './control/status.js';
@@ -15,7 +17,9 @@ import {
 } from './options.js';
 import type { OutputLine } from './output/lines.js';
 import { RecentLines } from './output/recent-lines.js';
+import { programStack } from './process/program-stack.js';
 import type { BoundAddress } from './protocol.js';
+import { checkReloadAt, Schedule } from './schedule.js';
 import {
   endpointKey,
   endpointSocket,
@@ -184,7 +188,15 @@ function startProgram(
     const { addresses, lostProcesses } = of;
     return { app: title, addresses, lostProcesses, loops: of.status() };
   });
+  const schedule = new Schedule(() =>
+    reload().catch((error: unknown) => {
+      if (hasCode(error, 'SERVE_CLOSED')) return;
+      const stack = programStack(error);
+      announcements.serverReloadFailed.publish({ app: path, why: messageOf(error), stack });
+    }),
+  );
   const close = async (): Promise<void> => {
+    schedule.close();
     unregister();
     control.close();
     await supervisor.close();
@@ -211,13 +223,16 @@ function startProgram(
     try {
       // First, so that no process has to be ended when it fails.
       if (predecessor === undefined) await answer();
+      await checkReloadAt(filled.reloadAt);
       await supervisor.start();
+      await schedule.follow(filled.reloadAt);
     } catch (error) {
       await close();
       throw error;
     }
   };
   const ended = (): void => {
+    schedule.close();
     unregister();
     control.end();
   };

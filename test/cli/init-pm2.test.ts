@@ -76,6 +76,10 @@ const cases: readonly Case[] = [
     config: {},
     left: ['app: max_memory_restart'],
   },
+  { title: 'cron_restart', app: { cron_restart: '0 4 * * *' }, config: { reloadAt: '0 4 * * *' } },
+  { title: 'cron', app: { cron: '* * * * *' }, config: { reloadAt: '* * * * *' } },
+  { title: 'cron_restart 0, which is never', app: { cron_restart: 0 }, config: {} },
+  { title: 'bad cron_restart', app: { cron_restart: {} }, config: {}, left: ['app: cron_restart'] },
   { title: 'kill_timeout', app: { kill_timeout: 1600 }, config: { drainTimeoutMs: 1600 } },
   {
     title: 'kill_timeout 5s',
@@ -113,7 +117,7 @@ const cases: readonly Case[] = [
   { title: 'no autorestart', app: { autorestart: false }, config: {}, left: ['app: autorestart'] },
   { title: 'an unknown key', app: { colour: 1 }, config: {}, left: ['app: colour'] },
   ...[
-    ...['cron_restart', 'ignore_watch', 'increment_var', 'min_uptime', 'namespace', 'wait_ready'],
+    ...['ignore_watch', 'increment_var', 'min_uptime', 'namespace', 'wait_ready'],
     ...['restart_delay', 'exp_backoff_restart_delay', 'shutdown_with_message', 'stop_exit_codes'],
     ...['log_date_format', 'filter_env', 'append_env_to_name', 'watch_delay', 'vizion', 'treekill'],
   ].map((key) => ({

@@ -47,6 +47,17 @@ for (const [name, right] of [
   });
 }
 
+test('reloadAt is a text, which the start checks as a pattern', () => {
+  assert.equal(fillServeOptions({ reloadAt: '0 4 * * *' }).reloadAt, '0 4 * * *');
+  assert.equal(fillServeOptions().reloadAt, undefined);
+  for (const reloadAt of ['', 4, null, true, [], {}, new Date()]) {
+    assert.throws(
+      () => Reflect.apply(fillServeOptions, undefined, [{ reloadAt }]),
+      (error) => hasCode(error, 'OPTION_INVALID') && error.message.startsWith('reloadAt is '),
+    );
+  }
+});
+
 for (const name of ['status', 'health'] as const) {
   test(`${name} is a port, or host and port`, () => {
     assert.deepEqual(fillServeOptions({ [name]: 80 })[name], { host: '127.0.0.1', port: 80 });

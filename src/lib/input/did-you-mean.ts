@@ -194,6 +194,8 @@ function placeOf(bare: string, text: string, names: ReadonlySet<string>): string
  */
 const equivalents: Readonly<Record<string, readonly string[]>> = {
   abortSignal: ['signal'],
+  cron: ['reloadAt'],
+  cron_restart: ['reloadAt'],
   gid: ['group'],
   instances: ['processes'],
   interpreter_args: ['nodeFlags'],
@@ -219,7 +221,6 @@ const restartDelays = 'delays between restarts grow by themselves, from 50 ms to
 const waysOutOfServe: Readonly<Record<string, string>> = {
   autorestart:
     'a process that ends is replaced; the server ends after 5 failures in a row while none serves',
-  cron_restart: 'start manycore reload from cron',
   cwd: 'start the supervisor in the folder',
   env: 'processes have the environment of the program that starts them',
   error_file: output,

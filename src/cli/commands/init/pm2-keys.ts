@@ -28,7 +28,6 @@ export const ofPm2 = 'it is for PM2 itself and its services';
 export const waysOut: Readonly<Record<string, string>> = {
   append_env_to_name: 'give the app another name',
   autorestart: 'a process that ends is replaced; leave jobs that end to a timer of systemd',
-  cron_restart: 'start manycore reload from cron, or from a timer of systemd',
   deploy: 'copy the program, then start manycore reload',
   disable_logs: 'send the output of the command to /dev/null',
   exp_backoff_restart_delay: delays,

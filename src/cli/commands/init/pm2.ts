@@ -54,6 +54,7 @@ const translations: Readonly<Record<string, (value: unknown, app: App) => Outcom
   max_memory_restart: bytesOf,
   kill_timeout: (ms) => ({ drainTimeoutMs: numberOf(ms) }),
   listen_timeout: (ms) => ({ startTimeoutMs: numberOf(ms) }),
+  cron_restart: (pattern) => (Number(pattern) === 0 ? {} : { reloadAt: pattern }), // 0: never
   max_restarts: (count) => ({ maxFailures: Math.max(1, Number(count)) }),
   node_args: (args) => listOf('nodeFlags', args),
   source_map_support: (is) => (is === true ? { nodeFlags: ['--enable-source-maps'] } : {}),

@@ -77,6 +77,7 @@ export function addServe(root: Command): void {
     )
     .option('--user <name>', 'run server processes as this user (root only)')
     .option('--group <name>', 'run server processes as this group (root only)')
+    .option('--reload-at <pattern>', "reload at these times, a cron pattern: '0 4 * * *'")
     .option('--reload-on-change', 'reload when a file in the folder of the program changes')
     .option(
       '--max-failures <count>',
