@@ -27,13 +27,18 @@ export { type AccessFormat, accessFormats } from './output/access-line.js';
 export { LineSplitter, type OutputLine } from './output/lines.js';
 export { programStack } from './process/program-stack.js';
 export type { BoundAddress } from './protocol.js';
+export { change, type Difference } from './renewal.js';
+export { checkReloadAt } from './schedule.js';
 export {
+  type Renewable,
   type Replacing,
   type ServedApp,
   type ServerStats,
+  type StartingRenewal,
   type StartingServer,
   serve,
   serveProgram,
+  startRenewable,
   startServing,
 } from './serve.js';
 export type { LoopState } from './shared/board.js';

@@ -381,19 +381,19 @@ function sizes(given: ServeOptions): { processes: Range; loops: Range } {
     maxLoopCount,
   );
   if (!grows && processes.min < processes.max) {
-    throw invalid('processes', text(processes), `a number: the plan ${plan} has a fixed one`);
+    throw invalid('processes', rangeText(processes), `a number: the plan ${plan} has a fixed one`);
   }
   if (plan === 'prefork' && loops.max > 1) {
-    throw invalid('loops', text(loops), '1: under the plan prefork each process has one');
+    throw invalid('loops', rangeText(loops), '1: under the plan prefork each process has one');
   }
   if (plan !== 'perchild' && loops.min < loops.max) {
-    throw invalid('loops', text(loops), 'a number: only the plan perchild changes it');
+    throw invalid('loops', rangeText(loops), 'a number: only the plan perchild changes it');
   }
   return { processes, loops };
 }
 
 /** Formats a range as the command line does. */
-function text({ min, max }: Range): number | string {
+export function rangeText({ min, max }: Range): number | string {
   return min === max ? min : `${min}..${max}`;
 }
 
@@ -403,7 +403,7 @@ export function laterRange(given: number | Range, { maxProcesses }: FilledServeO
   if (wanted.max <= maxProcesses) return wanted;
   throw invalid(
     'processes',
-    text(wanted),
+    rangeText(wanted),
     `at most ${maxProcesses}: the server was started for no more (maxProcesses)`,
   );
 }

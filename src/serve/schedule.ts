@@ -21,6 +21,7 @@ export async function checkReloadAt(pattern: string | undefined): Promise<void> 
 export class Schedule {
   readonly #onTime: () => Promise<void>;
   #job: Job | undefined;
+  #pattern: string | undefined;
   #isClosed = false;
 
   /** `onTime` handles its own failures. */
@@ -30,9 +31,11 @@ export class Schedule {
 
   /** Replaces the pattern; `undefined`: none. Rejects with `OPTION_INVALID`, and changes nothing then. */
   async follow(pattern: string | undefined): Promise<void> {
+    if (pattern === this.#pattern) return;
     const job = pattern === undefined ? undefined : await pausedJob(pattern, this.#onTime);
     this.#job?.stop();
     this.#job = job;
+    this.#pattern = pattern;
     if (this.#isClosed) job?.stop();
     else job?.resume();
   }

@@ -3,7 +3,7 @@
 import { addSource } from '../agent/index.js';
 import { hasCode } from '../errors.js';
 import { announcements, messageOf } from '../lib/index.js';
-import { grantedCores } from '../worker/index.js';
+import { grantedCores, type Inherited } from '../worker/index.js';
 import { Control } from './control/control.js';
 import type { LoopStatus } from './control/status.js';
 import { nameOfProgram } from './name.js';
@@ -19,6 +19,7 @@ import type { OutputLine } from './output/lines.js';
 import { RecentLines } from './output/recent-lines.js';
 import { programStack } from './process/program-stack.js';
 import type { BoundAddress } from './protocol.js';
+import { type Difference, type Running, renewed } from './renewal.js';
 import { checkReloadAt, Schedule } from './schedule.js';
 import {
   endpointKey,
@@ -28,7 +29,9 @@ import {
   type Predecessor,
 } from './shared/handover.js';
 import type { Mesh } from './supervisor/mesh.js';
-import { Supervisor } from './supervisor/supervisor.js';
+import { type Renewal, Supervisor } from './supervisor/supervisor.js';
+import type { ProcessSettings } from './supervisor/system.js';
+import type { AppSettings } from './tickets.js';
 
 /** A server that runs. */
 export interface ServedApp extends AsyncDisposable {
@@ -113,6 +116,20 @@ export interface ServingExtras {
   readonly upgrade?: (() => Promise<void>) | undefined;
 }
 
+/** The program of a server, its options and its environment, at the start and at each reload. */
+export interface Renewable {
+  readonly app: string;
+  readonly options: ServeOptions;
+  readonly inherited: Inherited;
+}
+
+export interface StartingRenewal {
+  /** Returns those for the new processes; a rejection refuses the reload. */
+  readonly renew: () => Promise<Renewable>;
+  /** Called when all processes have it. */
+  readonly onRenewed: (difference: Difference) => void;
+}
+
 /** Begins what `serve` waits for. Throws `OPTION_INVALID`, `NATIVE_MISSING`. */
 export function startServing(
   app: string | URL,
@@ -123,7 +140,50 @@ export function startServing(
   return startProgram(checkApp(app), filled, extras);
 }
 
+/** The same for a server whose options may be others at each reload. */
+export function startRenewable(
+  { app, options, inherited }: Renewable,
+  { renew, onRenewed }: StartingRenewal,
+  extras?: ServingExtras,
+): StartingServer {
+  const filled = fillServeOptions(options);
+  let running: Running = { path: checkApp(app), options, filled, inherited };
+  return startProgram(running.path, filled, {
+    ...extras,
+    inherited,
+    renew: async () => {
+      const next = await renew();
+      const wanted = { ...next, path: checkApp(next.app) };
+      const { running: after, difference } = renewed(running, wanted, filled.loops.max);
+      if (after.filled.reloadAt !== running.filled.reloadAt) {
+        await checkReloadAt(after.filled.reloadAt);
+      }
+      const onApplied = (): void => {
+        running = after;
+        onRenewed(difference);
+      };
+      return { running: after, onApplied };
+    },
+  });
+}
+
+type Programmed = Pick<Running, 'path' | 'filled'>;
+
+/** The part of the settings that follows from the options. */
+function appSettings({ path, filled }: Programmed): Omit<AppSettings, 'name' | 'workers'> {
+  const { args, port, isPortGiven, host, unix, serverNames, maxConnections, tls } = filled;
+  const listening = { port, isPortGiven, host, unix, serverNames, tls };
+  const stickyCookie = filled.sticky?.kind === 'cookie' ? filled.sticky.name : undefined;
+  const accessFormat = filled.accessLog?.format;
+  const coresPerLoop = shareOf(filled);
+  return { path, args, ...listening, stickyCookie, maxConnections, accessFormat, coresPerLoop };
+}
+
 interface ProgramExtras extends ServingExtras {
+  /** Default: of this process. */
+  readonly inherited?: Inherited;
+  /** Called at each reload. */
+  readonly renew?: () => Promise<{ readonly running: Running; readonly onApplied: () => void }>;
   /** With one the loops have channels to each other. */
   readonly mesh?: Mesh;
   /** Name of the program in the status. */
@@ -144,25 +204,37 @@ export async function serveProgram(
 function startProgram(
   path: string,
   filled: FilledServeOptions,
-  { mesh, title = path, predecessor, upgrade }: ProgramExtras = {},
+  { mesh, title = path, predecessor, upgrade, inherited, renew }: ProgramExtras = {},
 ): StartingServer {
-  const { args, port, isPortGiven, host, unix, serverNames, maxConnections, tls } = filled;
-  const listening = { port, isPortGiven, host, unix, serverNames, tls };
   const name = filled.name ?? nameOfProgram(title);
-  const stickyCookie = filled.sticky?.kind === 'cookie' ? filled.sticky.name : undefined;
-  const accessFormat = filled.accessLog?.format;
-  const settings = { name, path, args, ...listening, stickyCookie, maxConnections, accessFormat };
-  const coresPerLoop = shareOf(filled);
   const workers = grantedCores().count;
   const recent = filled.onOutput === undefined ? undefined : new RecentLines();
   const onOutput = (line: OutputLine): void => {
     recent?.add(line);
     filled.onOutput?.(line);
   };
-  const options = { ...filled, onOutput: recent && onOutput };
-  const appSettings = { ...settings, coresPerLoop, workers };
-  const supervisor = new Supervisor(appSettings, options, { mesh, predecessor });
-  const reload = () => supervisor.reload();
+  const settingsOf = (of: Programmed, given: Inherited | undefined): ProcessSettings => ({
+    app: { ...appSettings(of), name, workers },
+    options: { ...of.filled, onOutput: recent && onOutput },
+    inherited: given,
+  });
+  const supervisor = new Supervisor(settingsOf({ path, filled }, inherited), {
+    mesh,
+    predecessor,
+  });
+  let shownPath = title;
+  const renewal = async (next: NonNullable<typeof renew>): Promise<Renewal> => {
+    const { running, onApplied } = await next();
+    return {
+      settings: settingsOf(running, running.inherited),
+      onApplied: () => {
+        onApplied();
+        shownPath = running.path;
+        schedule.follow(running.filled.reloadAt).catch(() => {}); // its last time has just passed
+      },
+    };
+  };
+  const reload = () => supervisor.reload(renew && (() => renewal(renew)));
   const scale = async (processes: number | Range) =>
     await supervisor.scale(laterRange(processes, filled));
   const status = () => supervisor.status();
@@ -171,7 +243,7 @@ function startProgram(
     status: () => ({
       pid: predecessor?.pid ?? process.pid,
       name,
-      app: title,
+      app: shownPath,
       startedAtMs,
       lostProcesses: supervisor.lostProcesses,
       addresses: supervisor.addresses,
@@ -186,13 +258,13 @@ function startProgram(
   });
   const unregister = addSource('server', supervisor, (of): ServerStats => {
     const { addresses, lostProcesses } = of;
-    return { app: title, addresses, lostProcesses, loops: of.status() };
+    return { app: shownPath, addresses, lostProcesses, loops: of.status() };
   });
   const schedule = new Schedule(() =>
     reload().catch((error: unknown) => {
       if (hasCode(error, 'SERVE_CLOSED')) return;
       const stack = programStack(error);
-      announcements.serverReloadFailed.publish({ app: path, why: messageOf(error), stack });
+      announcements.serverReloadFailed.publish({ app: shownPath, why: messageOf(error), stack });
     }),
   );
   const close = async (): Promise<void> => {

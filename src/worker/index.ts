@@ -56,7 +56,12 @@ export {
   useSharedWorkers,
 } from './parent/shared-workers.js';
 export { failureOfStart, type StartFailure } from './parent/start-failure.js';
-export { startChild, WiredProcess, type WireTicket } from './parent/wired-process.js';
+export {
+  type Inherited,
+  startChild,
+  WiredProcess,
+  type WireTicket,
+} from './parent/wired-process.js';
 export { type TaskListener, Worker, type WorkerOwner } from './parent/worker.js';
 export { maxTasks } from './partition/command-line.js';
 export { sandboxAround } from './partition/guest.js';

@@ -19,7 +19,7 @@ export const restartDefaults: RestartOptions = Object.freeze({
 
 /** Counts failures in a row and gives the delay before the next start. */
 export class RestartPolicy {
-  readonly #options: RestartOptions;
+  #options: RestartOptions;
   #failuresInRow = 0;
 
   constructor(options: RestartOptions = restartDefaults) {
@@ -28,6 +28,11 @@ export class RestartPolicy {
 
   get failuresInRow(): number {
     return this.#failuresInRow;
+  }
+
+  /** Takes other options; the row goes on. */
+  renew(options: RestartOptions): void {
+    this.#options = options;
   }
 
   /** Counts a failure; returns the delay before the next start in ms, or `undefined`: give up. */

@@ -11,14 +11,18 @@ import {
   requireNative,
 } from '../../native.js';
 import { grantedCores, WiredProcess, type WireTicket } from '../../worker/index.js';
-import type { FilledServeOptions } from '../options.js';
 import { StackWatch } from '../process/stack-watch.js';
 import { type Row, rowsOf } from '../shared/board.js';
 import type { Predecessor } from '../shared/handover.js';
 import { socketPort, WireLink } from '../shared/link.js';
 import { Workers } from '../supervisor/shared-workers.js';
-import type { Started, StartOptions, SupervisorSystem } from '../supervisor/system.js';
-import { type AppSettings, type ProcessTicket, processTicket } from '../tickets.js';
+import type {
+  ProcessSettings,
+  Started,
+  StartOptions,
+  SupervisorSystem,
+} from '../supervisor/system.js';
+import { type ProcessTicket, processTicket } from '../tickets.js';
 import { NativeSocketOpener } from './socket-opener.js';
 
 export class NativeSystem implements SupervisorSystem {
@@ -33,10 +37,10 @@ export class NativeSystem implements SupervisorSystem {
   readonly #bellFds: readonly number[];
 
   /** Throws `NATIVE_MISSING`, `NATIVE_REFUSED`. */
-  constructor(app: AppSettings, options: FilledServeOptions, predecessor?: Predecessor) {
+  constructor({ app, options, inherited }: ProcessSettings, predecessor?: Predecessor) {
     const native = requireNative();
     const numbers = 2 * options.maxProcesses;
-    this.workers = new Workers(app.workers, options);
+    this.workers = new Workers(app.workers, { ...options, inherited });
     this.#board = callNative(() => native.NativeBoard.create(numbers, options.loops.max));
     const { placement, sticky } = options;
     const router = { names: app.serverNames, sticky, board: this.#board };
@@ -76,6 +80,7 @@ export class NativeSystem implements SupervisorSystem {
         gid: owner?.gid,
         blockingThreads: blockingThreads(grantedCores().count, processes.max),
         hasPipes: options.serve.onOutput !== undefined,
+        inherited: options.inherited,
       });
       return { child, link: end, stackWatch };
     } catch (error) {

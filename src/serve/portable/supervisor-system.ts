@@ -13,7 +13,12 @@ import type { FilledServeOptions } from '../options.js';
 import { maxStackBytes, StackWatch } from '../process/stack-watch.js';
 import { type ArrivedEnvelope, parseFromProcess } from '../protocol.js';
 import { boardAt, createBoard, type Row, rowsOf } from '../shared/board.js';
-import type { Started, StartOptions, SupervisorSystem } from '../supervisor/system.js';
+import type {
+  ProcessSettings,
+  Started,
+  StartOptions,
+  SupervisorSystem,
+} from '../supervisor/system.js';
 import { type AppSettings, processTicket } from '../tickets.js';
 import { clockMs } from './clock.js';
 import { ChildLink } from './ipc-link.js';
@@ -33,7 +38,7 @@ export class PortableSystem implements SupervisorSystem {
   readonly #writtenAt = new Map<Row, number>();
 
   /** Throws `NATIVE_MISSING` for options that need the native core. */
-  constructor(app: AppSettings, options: FilledServeOptions) {
+  constructor({ app, options }: ProcessSettings) {
     refuseNativeOptions(app, options);
     warnOnce();
     this.rows = rowsOf(createBoard(2 * options.maxProcesses, options.loops.max));
@@ -55,7 +60,7 @@ export class PortableSystem implements SupervisorSystem {
   }
 
   start(options: StartOptions): Started {
-    const { serve, number, listener, onStack } = options;
+    const { serve, number, inherited, listener, onStack } = options;
     const { owner, processes, loops } = serve;
     const stdio = loops.max === 1 ? (['ipc', 'pipe'] as const) : (['ipc'] as const);
     const system = { kind: 'portable', processes: this.rows.length } as const;
@@ -68,6 +73,7 @@ export class PortableSystem implements SupervisorSystem {
         gid: owner?.gid,
         blockingThreads: blockingThreads(grantedCores().count, processes.max),
         hasPipes: serve.onOutput !== undefined,
+        inherited,
       });
       const link = new ChildLink(child, {
         ...listener,

@@ -54,11 +54,15 @@ interface Watched {
 export class Liveness<Process extends WatchedProcess> {
   readonly #board: Board;
   /** Maximum silence of a loop, or of a stopped process. */
-  readonly #limitMs: number;
+  #limitMs: number;
   readonly #watched = new Map<Row | undefined, Watched>();
 
   constructor(board: Board, { blockedTimeoutMs }: Pick<FilledServeOptions, 'blockedTimeoutMs'>) {
     this.#board = board;
+    this.#limitMs = blockedTimeoutMs;
+  }
+
+  renew({ blockedTimeoutMs }: Pick<FilledServeOptions, 'blockedTimeoutMs'>): void {
     this.#limitMs = blockedTimeoutMs;
   }
 

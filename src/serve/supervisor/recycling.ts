@@ -17,11 +17,15 @@ type Limits = Pick<
 >;
 
 export class Recycling {
-  readonly #limits: Limits;
+  #limits: Limits;
   /** Share of each limit but that of memory, by process. */
   readonly #shares = new WeakMap<RecycledProcess, number>();
 
   constructor(limits: Limits) {
+    this.#limits = limits;
+  }
+
+  renew(limits: Limits): void {
     this.#limits = limits;
   }
 

@@ -139,9 +139,10 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
       },
     };
     const onStack = (stack: string | undefined): void => this.#stackTaken(0, stack);
-    const { number, queue, generation, app, serve } = options;
+    const { number, queue, generation, app, serve, inherited } = options;
     const place = { number, queue, generation };
-    const started = options.system.start({ ...place, app, serve, listener, onStack });
+    const given = { app, serve, inherited };
+    const started = options.system.start({ ...place, ...given, listener, onStack });
     const { child, link, stackWatch } = started;
     this.#child = child;
     this.#link = link;

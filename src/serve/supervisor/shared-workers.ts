@@ -4,6 +4,7 @@
 // the supervisor is notified only when a lease is released or one of them has ended.
 
 import { setTimeout as wait } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { CodedError } from '../../errors.js';
 import { errorOf } from '../../lib/index.js';
 import { callNative, type NativeBoard, requireNative } from '../../native.js';
@@ -11,6 +12,7 @@ import { rssBytesOf } from '../../proc/index.js';
 import {
   ActiveLeases,
   type GrantedLease,
+  type Inherited,
   SharedProcess,
   type WorkerExit,
 } from '../../worker/index.js';
@@ -30,6 +32,8 @@ export interface WorkersOptions {
   readonly drainTimeoutMs: number;
   /** A worker that uses more memory is replaced; `Infinity`: never. */
   readonly maxRssBytes: number;
+  /** Default: of this process, whenever a worker is started. */
+  readonly inherited?: Inherited | undefined;
 }
 
 /** A loop, while it runs. */
@@ -60,15 +64,13 @@ interface Lease {
 
 export class Workers {
   readonly count: number;
-  readonly #owner: Owner | undefined;
-  readonly #orphanMs: number;
+  #options: WorkersOptions;
   readonly #board: NativeBoard;
   readonly #activeLeases: ActiveLeases;
   /** By number. */
   readonly #workers: (SharedProcess | undefined)[];
   readonly #leases = new Map<number, Lease>();
   readonly #idleTimers = new Map<SharedProcess, NodeJS.Timeout>();
-  readonly #maxRssBytes: number;
   /** Workers to be replaced: they end once they have no lease. */
   readonly #recycled = new Set<SharedProcess>();
   /** Workers that have not exited. */
@@ -77,11 +79,9 @@ export class Workers {
   #isClosed = false;
 
   /** Starts no worker yet. Throws `NATIVE_REFUSED`. */
-  constructor(count: number, { owner, drainTimeoutMs, maxRssBytes }: WorkersOptions) {
+  constructor(count: number, options: WorkersOptions) {
     this.count = count;
-    this.#owner = owner;
-    this.#maxRssBytes = maxRssBytes;
-    this.#orphanMs = drainTimeoutMs + orphanGraceMs;
+    this.#options = options;
     // Twice the count: recycled workers end while others replace them.
     const numbers = 2 * count;
     this.#board = callNative(() => requireNative().NativeBoard.create(numbers, 1));
@@ -145,12 +145,14 @@ export class Workers {
 
   #start(number: number): SharedProcess {
     this.#activeLeases.set(number, 0);
+    const { owner, drainTimeoutMs, inherited } = this.#options;
     const made = new SharedProcess({
       number,
       activeLeasesFd: this.activeLeasesFd,
-      uid: this.#owner?.uid,
-      gid: this.#owner?.gid,
-      orphanMs: this.#orphanMs,
+      uid: owner?.uid,
+      gid: owner?.gid,
+      inherited,
+      orphanMs: drainTimeoutMs + orphanGraceMs,
       onReleased: (id) => {
         if (this.#leases.get(id)?.worker !== made) return;
         this.#leaseEnded(id, { exitCode: 0, signal: null, error: undefined });
@@ -174,12 +176,30 @@ export class Workers {
 
   /** Recycles workers above the memory limit: their parents move to others. Called periodically. */
   checkMemory(): void {
-    if (this.#maxRssBytes === Infinity) return;
+    const { maxRssBytes } = this.#options;
+    if (maxRssBytes === Infinity) return;
     for (const worker of this.#workers) {
-      if (worker === undefined || rssBytesOf(worker.pid) <= this.#maxRssBytes) continue;
-      this.#recycled.add(worker);
-      worker.retire();
-      if (this.#leaseCountOf(worker) === 0) this.#end(worker);
+      if (worker !== undefined && rssBytesOf(worker.pid) > maxRssBytes) this.#recycle(worker);
+    }
+  }
+
+  #recycle(worker: SharedProcess): void {
+    this.#recycled.add(worker);
+    worker.retire();
+    if (this.#leaseCountOf(worker) === 0) this.#end(worker);
+  }
+
+  /**
+   * Takes options for workers that are started from now on, and recycles those with another environment or other
+   * flags. Some of them stay where too many are recycled already: the others need numbers.
+   */
+  renew(options: WorkersOptions): void {
+    const isOther = !isDeepStrictEqual(this.#options.inherited, options.inherited);
+    this.#options = options;
+    if (!isOther) return;
+    for (const worker of this.#workers) {
+      if (worker === undefined || this.#recycled.has(worker)) continue;
+      if (this.#recycled.size < this.count) this.#recycle(worker);
     }
   }
 

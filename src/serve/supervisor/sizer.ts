@@ -21,7 +21,7 @@ interface LoopsOfProcess {
 
 export class Sizer {
   readonly utilization = new Utilization();
-  readonly #options: FilledServeOptions;
+  #options: FilledServeOptions;
   readonly #processes: Elastic;
   /** State of processes with a varying number of loops; `count` is the requested number. */
   readonly #loops = new WeakMap<ServerProcess, LoopsOfProcess>();
@@ -29,6 +29,12 @@ export class Sizer {
   constructor(options: FilledServeOptions) {
     this.#options = options;
     this.#processes = new Elastic(this.#limitsOf(options.processes));
+  }
+
+  /** Takes other options, but for the range of processes. */
+  renew(options: FilledServeOptions): void {
+    this.#options = options;
+    this.processes = this.processes;
   }
 
   #limitsOf({ min, max }: Range): PlanLimits {

@@ -7,6 +7,7 @@
 // numbers as processes: the old ones drain while the new ones serve.
 // Long (over 400 lines), because starting, replacing and ending processes depend on each other.
 
+import { isDeepStrictEqual } from 'node:util';
 import { CodedError } from '../../errors.js';
 import {
   announcements,
@@ -29,7 +30,7 @@ import { Recycling } from './recycling.js';
 import { ServerProcess } from './server-process.js';
 import { Sizer } from './sizer.js';
 import { Sockets } from './sockets.js';
-import { createSystem, type SupervisorSystem } from './system.js';
+import { createSystem, type ProcessSettings, type SupervisorSystem } from './system.js';
 
 /** A process that has served for this time counts as sound, whatever ends it later, in ms. */
 const soundMs = 10_000;
@@ -62,11 +63,17 @@ export interface SupervisorExtras {
   readonly predecessor?: Predecessor | undefined;
 }
 
+/** Settings for a reload. */
+export interface Renewal {
+  readonly settings: ProcessSettings;
+  /** Called when all processes have them. */
+  readonly onApplied: () => void;
+}
+
 export class Supervisor {
   /** Resolves after `close`; rejects with `SERVE_FAILED` when processes end too often in a row. */
   readonly closed: Promise<void>;
-  readonly #app: AppSettings;
-  readonly #options: FilledServeOptions;
+  #settings: ProcessSettings;
   readonly #system: SupervisorSystem;
   readonly #sockets: Sockets;
   readonly #mesh: Mesh | undefined;
@@ -101,21 +108,17 @@ export class Supervisor {
   #recycleAfterMs = 0;
 
   /** Throws `NATIVE_MISSING` where an option needs the native core. */
-  constructor(
-    app: AppSettings,
-    options: FilledServeOptions,
-    { mesh, predecessor }: SupervisorExtras = {},
-  ) {
+  constructor(settings: ProcessSettings, { mesh, predecessor }: SupervisorExtras = {}) {
+    const { app, options } = settings;
     this.closed = this.#closed.promise;
     this.closed.catch(() => {}); // for a caller that awaits it
-    this.#app = app;
-    this.#options = options;
+    this.#settings = settings;
     this.#mesh = mesh;
     this.#predecessor = predecessor;
     this.#policy = new RestartPolicy({ ...restartDefaults, maxFailures: options.maxFailures });
-    this.#system = createSystem(app, options, predecessor);
+    this.#system = createSystem(settings, predecessor);
     const onBound = (address: BoundAddress): void => {
-      if (this.#hasStarted) announcements.serverListening.publish({ app: app.path, address });
+      if (this.#hasStarted) announcements.serverListening.publish({ app: this.#app.path, address });
     };
     const chosen = predecessor?.portsOf(app.name);
     this.#sockets = new Sockets(this.#system.opener, onBound, chosen);
@@ -123,6 +126,14 @@ export class Supervisor {
     this.#liveness = new Liveness(this.#system, options);
     this.#recycling = new Recycling(options);
     this.#sizer = new Sizer(options);
+  }
+
+  get #app(): AppSettings {
+    return this.#settings.app;
+  }
+
+  get #options(): FilledServeOptions {
+    return this.#settings.options;
   }
 
   /** Addresses of the server, in the order of its programs' `listen()` calls. */
@@ -233,6 +244,7 @@ export class Supervisor {
       mesh: this.#mesh,
       leadership: this.#leadership,
       serve: this.#options,
+      inherited: this.#settings.inherited,
       events: {
         onLeave: () => {
           this.#sockets.leave(number);
@@ -446,23 +458,68 @@ export class Supervisor {
 
   /**
    * Replaces every process, one after the other; rejects when a new one fails: the old one stays. Clients
-   * that connect afterwards get a new process.
+   * that connect afterwards get a new process. `renew` returns settings for the new ones; where it rejects, or a
+   * process fails, all that are started later have the old settings.
    */
-  reload(): Promise<void> {
+  reload(renew?: () => Promise<Renewal>): Promise<void> {
     return this.#inTurn(async () => {
-      const old = this.#serving;
-      this.#generation += 1;
-      for (const [replaced, each] of old.entries()) {
-        if (each.state === 'draining' || each.state === 'ended') continue; // it is being replaced
+      const before = this.#settings;
+      const range = this.#sizer.processes;
+      const next = await renew?.();
+      if (this.#isClosing) throw serverClosed();
+      if (next !== undefined) {
+        this.#use(next.settings);
+        // A size that was set by `scale` stays until the options have another one.
+        const wanted = next.settings.options.processes;
+        if (!isDeepStrictEqual(wanted, before.options.processes)) this.#sizer.processes = wanted;
+      }
+      try {
+        await this.#replaceAll(range);
+      } catch (error) {
+        this.#sizer.processes = range;
+        this.#use(before);
+        throw error;
+      }
+      const { options, inherited } = this.#settings;
+      this.#system.workers?.renew({ ...options, inherited });
+      next?.onApplied();
+      announcements.serverReloaded.publish({ app: this.#app.path, pids: this.pids });
+    });
+  }
+
+  /** Takes settings for processes that are started from now on. */
+  #use(settings: ProcessSettings): void {
+    const { options } = settings;
+    this.#settings = settings;
+    this.#policy.renew({ ...restartDefaults, maxFailures: options.maxFailures });
+    this.#liveness.renew(options);
+    this.#recycling.renew(options);
+    this.#sizer.renew(options);
+  }
+
+  /** Replaces all processes by as many as there are to be; `before` is the range until now. */
+  async #replaceAll(before: Range): Promise<void> {
+    const old = this.#serving;
+    const range = this.#sizer.processes;
+    const isOtherSize = !isDeepStrictEqual(range, before);
+    const max = isOtherSize ? range.max : Infinity;
+    this.#generation += 1;
+    for (const [replaced, each] of old.entries()) {
+      if (each.state === 'draining' || each.state === 'ended') continue; // it is being replaced
+      if (replaced < max) {
         await this.#waitForNumber();
         await this.#startOne(each.queue).ready.catch((error: unknown) => {
           throw reloadFailed(error, replaced, old.length);
         });
-        each.drain();
       }
-      await Promise.all(old.map(({ left }) => left));
-      announcements.serverReloaded.publish({ app: this.#app.path, pids: this.pids });
-    });
+      each.drain();
+    }
+    if (isOtherSize) {
+      await this.#startMissing(range.min).catch((error: unknown) => {
+        throw reloadFailed(error, old.length, range.min);
+      });
+    }
+    await Promise.all(old.map(({ left }) => left));
   }
 
   /** Changes the number of processes; resolves when the new ones serve. */
@@ -474,19 +531,12 @@ export class Supervisor {
       const ready = serving.filter(({ state }) => state === 'ready');
       const starting = serving.filter(({ state }) => state === 'starting');
       for (const each of [...ready, ...starting].slice(processes.max)) each.drain();
-      const missing = Math.max(0, processes.min - serving.length - this.#awaited);
-      const started: ServerProcess[] = [];
       try {
-        for (let count = 0; count < missing; count += 1) {
-          await this.#waitForNumber();
-          started.push(this.#startOne());
-        }
-        await Promise.all(started.map(({ ready }) => ready));
+        await this.#startMissing(processes.min);
       } catch (error) {
         this.#sizer.processes = before;
         throw error;
       }
-      this.#settled = processes.min;
       announcements.serverScaled.publish({ app: this.#app.path, pids: this.pids });
     });
   }
@@ -527,6 +577,18 @@ export class Supervisor {
   ring(): void {
     if (this.#isClosing) return;
     for (const number of this.#processes.keys()) this.#system.ring(number);
+  }
+
+  /** Resolves when at least `min` processes serve. */
+  async #startMissing(min: number): Promise<void> {
+    const missing = Math.max(0, min - this.#serving.length - this.#awaited);
+    const started: ServerProcess[] = [];
+    for (let count = 0; count < missing; count += 1) {
+      await this.#waitForNumber();
+      started.push(this.#startOne());
+    }
+    await Promise.all(started.map(({ ready }) => ready));
+    this.#settled = min;
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {

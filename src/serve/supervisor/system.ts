@@ -2,6 +2,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { nativeBinding } from '../../native.js';
+import type { Inherited } from '../../worker/index.js';
 import { NativeSystem } from '../native/supervisor-system.js';
 import type { FilledServeOptions } from '../options.js';
 import { PortableSystem } from '../portable/supervisor-system.js';
@@ -23,6 +24,8 @@ export interface StartOptions {
   readonly generation: number;
   readonly app: AppSettings;
   readonly serve: FilledServeOptions;
+  /** Default: of this process. */
+  readonly inherited: Inherited | undefined;
   readonly listener: LinkListener;
   /** Called with each stack of a program in the main thread. */
   readonly onStack: (stack: string | undefined) => void;
@@ -54,11 +57,18 @@ export interface SupervisorSystem {
 
 /** Throws `NATIVE_MISSING` for options that need the native core. */
 export function createSystem(
-  app: AppSettings,
-  options: FilledServeOptions,
+  settings: ProcessSettings,
   predecessor?: Predecessor,
 ): SupervisorSystem {
   return nativeBinding() === undefined
-    ? new PortableSystem(app, options)
-    : new NativeSystem(app, options, predecessor);
+    ? new PortableSystem(settings)
+    : new NativeSystem(settings, predecessor);
+}
+
+/** Settings that processes are started with. */
+export interface ProcessSettings {
+  readonly app: AppSettings;
+  readonly options: FilledServeOptions;
+  /** Default: of this process, whenever one is started. */
+  readonly inherited: Inherited | undefined;
 }

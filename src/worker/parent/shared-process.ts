@@ -12,7 +12,7 @@ import {
 } from '../both/shared-worker-protocol.js';
 import type { WorkerExit } from '../types.js';
 import { sharedEntryFile } from './entry-file.js';
-import { WiredProcess, type WireTicket } from './wired-process.js';
+import { type Inherited, WiredProcess, type WireTicket } from './wired-process.js';
 
 export interface SharedProcessOptions {
   /** The worker's number in `ActiveLeases`. */
@@ -20,6 +20,7 @@ export interface SharedProcessOptions {
   readonly activeLeasesFd: number;
   readonly uid: number | undefined;
   readonly gid: number | undefined;
+  readonly inherited: Inherited | undefined;
   /** Maximum time to go on after the end of this process, in ms. */
   readonly orphanMs: number;
   /** Called when a lease has ended. */
@@ -40,6 +41,7 @@ export class SharedProcess {
     activeLeasesFd,
     uid,
     gid,
+    inherited,
     orphanMs,
     onReleased,
     onExit,
@@ -68,6 +70,7 @@ export class SharedProcess {
         }),
       uid,
       gid,
+      inherited,
       blockingThreads: minBlockingThreads,
     });
     const { child, end: wire } = this.#process;

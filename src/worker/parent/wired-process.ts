@@ -29,6 +29,12 @@ export interface WireTicket {
   readonly spaceFd: number | undefined;
 }
 
+/** Environment and flags of Node that a process gets from its starter. */
+export interface Inherited {
+  readonly env: NodeJS.ProcessEnv;
+  readonly execArgv: readonly string[];
+}
+
 export interface WiredOptions<End> {
   readonly entry: URL;
   /** Descriptors for the process, which stay the caller's. */
@@ -43,6 +49,8 @@ export interface WiredOptions<End> {
   readonly blockingThreads: number;
   /** True: its output is in the streams of the child, and not this process's own. */
   readonly hasPipes?: boolean;
+  /** Default: of this process, at this moment. */
+  readonly inherited?: Inherited | undefined;
 }
 
 export class WiredProcess<End extends { close(): void }> {
@@ -98,31 +106,30 @@ export class WiredProcess<End extends { close(): void }> {
 }
 
 function start(
-  { entry, fds, ticket, uid, gid, blockingThreads, hasPipes = false }: WiredOptions<unknown>,
+  { fds, ticket, ...options }: WiredOptions<unknown>,
   wireTicket: WireTicket,
   stdio: readonly (number | 'pipe')[],
 ): ChildProcess {
   const given = fds.map((_, at) => firstGivenAt + at);
-  const argument = ticket(wireTicket, given);
-  return startChild({ entry, argument, stdio, uid, gid, blockingThreads, hasPipes });
+  return startChild({ ...options, argument: ticket(wireTicket, given), stdio });
 }
 
-export interface ChildOptions
-  extends Pick<WiredOptions<unknown>, 'entry' | 'uid' | 'gid' | 'blockingThreads' | 'hasPipes'> {
+export interface ChildOptions extends Omit<WiredOptions<unknown>, 'fds' | 'ticket' | 'open'> {
   /** The one argument of the process, sent as JSON. */
   readonly argument: object;
   /** From descriptor 3 on. */
   readonly stdio: readonly (number | 'pipe' | 'ipc')[];
 }
 
-/** Starts a process of our own program in the background, with the flags and the environment of this one. */
+/** Starts a process of our own program in the background. */
 export function startChild(options: ChildOptions): ChildProcess {
   const { entry, argument, stdio, uid, gid, blockingThreads, hasPipes = false } = options;
   const output = hasPipes ? 'pipe' : 'inherit';
-  const flags = inheritedFlags(process.execArgv);
+  const { env, execArgv } = options.inherited ?? process;
+  const flags = inheritedFlags(execArgv);
   const spawnOptions: SpawnOptions = {
     stdio: ['ignore', output, output, ...stdio],
-    env: ownOf(inheritedEnvironment(withBlockingThreads(process.env, blockingThreads))),
+    env: ownOf(inheritedEnvironment(withBlockingThreads(env, blockingThreads))),
     ...(uid !== undefined && { uid }),
     ...(gid !== undefined && { gid }),
     // A Ctrl-C at the terminal is handled by the starter of this process.

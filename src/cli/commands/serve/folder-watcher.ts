@@ -3,7 +3,7 @@
 // ever, so it is left out from then on, with one line.
 
 import { type FSWatcher, watch } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { messageOf } from '../../../lib/index.js';
 
 /** Delay after the last change: editors and compilers write several times. */
@@ -15,6 +15,7 @@ const maxLoads = 3;
 
 export class FolderWatcher {
   readonly #onQuiet: () => void;
+  readonly #folders = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   /** Number of loads that run: each reload of several apps is one. */
   #loads = 0;
@@ -31,7 +32,10 @@ export class FolderWatcher {
     this.#onQuiet = onQuiet;
   }
 
-  add(folder: string): FSWatcher {
+  /** Watches a folder, once, with all below. */
+  add(folder: string): void {
+    if (this.#folders.has(folder)) return;
+    this.#folders.add(folder);
     const watcher = watch(folder, { recursive: true, persistent: false }, (_event, file) => {
       if (file === null) this.#note(folder);
       else if (!unwatched.test(file)) this.#note(join(folder, file));
@@ -40,7 +44,17 @@ export class FolderWatcher {
       console.error(`manycore: ${folder} is not watched any more: ${messageOf(error)}`);
     });
     this.#watchers.push(watcher);
-    return watcher;
+  }
+
+  /** Watches a file, also one that replaces it. Throws where its folder is gone. */
+  addFile(path: string): void {
+    const watcher = watch(dirname(path), { persistent: false }, (_event, file) => {
+      if (file === basename(path)) this.#note(path);
+    });
+    watcher.on('error', (error) => {
+      console.error(`manycore: ${path} is not watched any more: ${messageOf(error)}`);
+    });
+    this.#watchers.push(watcher);
   }
 
   close(): void {

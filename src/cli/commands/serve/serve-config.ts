@@ -117,12 +117,19 @@ const configKeys: ReadonlySet<string> = new Set([...appKeys, ...Object.keys(comm
 
 const defaultConfig = 'manycore.config.json';
 
+export interface ServePlan {
+  readonly apps: readonly ServedApp[];
+  readonly settings: ServeSettings;
+  /** Path of the configuration; `undefined`: there is none. */
+  readonly file: string | undefined;
+}
+
 /** Combines flags and configuration. Throws `CLI_FILE_NOT_FOUND`, `OPTION_INVALID`. */
 export function servePlan(
   app: string | undefined,
   args: readonly string[],
   flags: ServeFlags,
-): { apps: ServedApp[]; settings: ServeSettings } {
+): ServePlan {
   const { config: configPath, tlsCert, tlsKey, http2, ...others } = flags;
   const { log: logFile, logFormat, logMaxMb, logKeep, ...unlogged } = others;
   const { accessLog: accessFile, accessLogFormat, ...rest } = unlogged;
@@ -170,6 +177,7 @@ export function servePlan(
       nodeFlags,
       affinity,
     },
+    file: config.file,
   };
 }
 

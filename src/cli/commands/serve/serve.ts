@@ -20,17 +20,19 @@ import {
   endpointSocket,
   fillServeOptions,
   type HandedSocket,
+  type Predecessor,
   programStack,
   type ServeOptions,
   type ServedApp as Server,
   type StartingServer,
-  startServing,
+  startRenewable,
 } from '../../../serve/index.js';
 import { keepTo } from '../../../worker/index.js';
 import { reportLosses } from '../../report-losses.js';
 import { FolderWatcher } from './folder-watcher.js';
 import { Logs } from './log.js';
 import { reapOrphans } from './orphans.js';
+import { Configuration } from './reload.js';
 import { type ServedApp, type ServeFlags, type ServeSettings, servePlan } from './serve-config.js';
 import { listenFds } from './systemd.js';
 import { OwnServers, type Role, roleOfProcess } from './upgrade/index.js';
@@ -45,36 +47,19 @@ export async function serveApp(
 ): Promise<void> {
   const role = roleOfProcess(); // first: it notes the environment
   try {
-    const { apps, settings } = servePlan(app, args, flags);
-    for (const file of settings.envFiles.toReversed()) loadVariables(file);
-    prepareProcesses(settings);
-    const command = new ServeCommand(apps, role);
-    await command.start(settings);
+    const configuration = new Configuration(() => servePlan(app, args, flags));
+    const { affinity = [] } = configuration.plan.settings;
+    if (affinity.length > 0) keepTo(affinity);
+    const command = new ServeCommand(configuration, role);
+    await command.start(configuration.plan.settings);
   } catch (error) {
     role.failed(error);
     throw error;
   }
 }
 
-/** Applies settings that started processes inherit; environment and flags of this command override them. */
-function prepareProcesses({ env = {}, nodeFlags = [], affinity = [] }: ServeSettings): void {
-  for (const [name, value] of Object.entries(env)) process.env[name] ??= value;
-  process.execArgv.unshift(...nodeFlags);
-  if (affinity.length > 0) keepTo(affinity);
-}
-
-/** Sets variables that are not set yet, as `node --env-file` does. Throws `CLI_FILE_NOT_FOUND`. */
-function loadVariables(file: string): void {
-  try {
-    process.loadEnvFile(file);
-  } catch (cause) {
-    const what = existsSync(file) ? `${file} cannot be read` : `there is no file ${file}`;
-    const message = `${what}: give one with variables to --env-file (envFile)`;
-    throw new CodedError('CLI_FILE_NOT_FOUND', message, { cause });
-  }
-}
-
 class ServeCommand {
+  readonly #configuration: Configuration;
   readonly #apps: readonly ServedApp[];
   readonly #role: Role;
   readonly #starting: StartingServer[] = [];
@@ -86,8 +71,9 @@ class ServeCommand {
   readonly #started = defer<void>();
   #hasFailed = false;
 
-  constructor(apps: readonly ServedApp[], role: Role) {
-    this.#apps = apps;
+  constructor(configuration: Configuration, role: Role) {
+    this.#configuration = configuration;
+    this.#apps = configuration.plan.apps;
     this.#role = role;
   }
 
@@ -119,13 +105,10 @@ class ServeCommand {
         if (endpoint.fd !== undefined) this.#metrics = [endpointSocket(key, endpoint.fd)];
         this.#leaveMetrics = endpoint.leave;
       }
-      for (const [at, { app, options }] of this.#apps.entries()) {
+      for (const [at, { app }] of this.#apps.entries()) {
         if (this.#isEnding) return;
-        const starting = startServing(
-          app,
-          { control: true, listenFds: fds, ...listeners[at], ...options },
-          { predecessor, upgrade: () => this.#role.upgrade() },
-        );
+        const given = { control: true, listenFds: fds, ...listeners[at] };
+        const starting = this.#startOne(at, given, predecessor);
         this.#starting.push(starting);
         this.#servers.push(starting.server);
         await starting.started.catch((error: unknown) => this.#refuse(app, error));
@@ -173,6 +156,21 @@ class ServeCommand {
   async #leave(): Promise<void> {
     this.#watcher?.close();
     await this.#leaveMetrics();
+  }
+
+  /** `own` are options of the command, which the app's own ones override. */
+  #startOne(at: number, own: ServeOptions, predecessor: Predecessor | undefined): StartingServer {
+    const configuration = this.#configuration;
+    const renewal = configuration.renewalOf(at, own, {
+      name: () => this.#servers[at]?.name ?? '',
+      onRenewed: ({ folder }) => {
+        if (folder !== undefined) this.#watcher?.add(folder);
+      },
+    });
+    return startRenewable(configuration.startOf(at, own), renewal, {
+      predecessor,
+      upgrade: () => this.#role.upgrade(),
+    });
   }
 
   /** Rethrows an error, with the name of its app when there are several. */
@@ -326,6 +324,7 @@ class ServeCommand {
     for (const { folder } of this.#apps) {
       if (folder !== undefined) watcher.add(folder);
     }
+    for (const file of this.#configuration.files) watcher.addFile(file);
     watcher.beginLoad();
     this.#watcher = watcher;
   }
