@@ -1,15 +1,15 @@
-// What do files and CGI programs in one server cost, against Apache's process models, and files against nginx?
+// What do files and CGI programs in one server cost, against Apache's process models?
 import { counted, micros, perSecond, runsOf } from '../lib/figures.js';
 import { machineTicks } from '../lib/processes.js';
 import { models } from '../serve/apache.js';
 import { connections, settingOf, shares, withMix } from '../serve/mix.js';
 
 const seconds = 3;
-const ours = ['manycore-2x1', 'manycore-1x2'];
-const contenders = [...Object.keys(models).map((model) => `apache-${model}`), ...ours];
-/** CPU per request for a file, as a share of a rival's. */
-const limits = { 'apache-event': 1, nginx: 1.2 };
-
+const contenders = [
+  ...Object.keys(models).map((model) => `apache-${model}`),
+  'manycore-2x1',
+  'manycore-1x2',
+];
 export default {
   figures: {
     perSecond: perSecond('requests'),
@@ -30,19 +30,7 @@ export default {
   ),
   rounds: 5,
   deadlineMs: 60_000,
-  runs: shares.flatMap((share) =>
-    // nginx runs no CGI programs.
-    runsOf(settingOf(share), share === 0 ? [...contenders, 'nginx'] : contenders),
-  ),
-  bars: ours.flatMap((contender) =>
-    Object.entries(limits).map(([other, atMost]) => ({
-      says: `static 10 KiB file, CPU per request, ${contender} against ${other}`,
-      figure: 'cpuUs',
-      of: { setting: settingOf(0), contender },
-      against: runsOf(settingOf(0), [other]),
-      atMost,
-    })),
-  ),
+  runs: shares.flatMap((share) => runsOf(settingOf(share), contenders)),
   async measure({ contender, setting, scale }) {
     return await withMix(contender, setting, async ({ cpuUs: totalCpuUs, load }) => {
       const before = totalCpuUs();

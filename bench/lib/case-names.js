@@ -43,6 +43,7 @@ export const namedOnly = [
   'serve-reloads',
   'serve-early',
   'serve-static',
+  'serve-files',
   'serve-cgi',
   'serve-mix',
   'mix-calls',

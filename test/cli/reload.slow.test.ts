@@ -295,7 +295,7 @@ test('what a running server cannot change is told, and the rest is applied', {
     ],
     'affinity none → [0]',
   ];
-  const begins = 'shop: only a restart applies ';
+  const begins = 'shop: only an upgrade or a restart applies ';
   assert.ok(typeof kept === 'string' && kept.startsWith(begins), kept);
   assert.deepEqual(
     kept
@@ -370,7 +370,7 @@ test('each of several apps is found by its name, in any order', { skip }, async 
   await server.run('reload', String(server.child.pid));
   assert.deepEqual([await argsAt(one), await argsAt(two)], ['A', '2']);
   await waitFor(() => server.lines.includes('one: args ["1"] → ["A"]'), deadlineMs);
-  const kept = 'two: only a restart applies apps one two → three one two';
+  const kept = 'two: only an upgrade or a restart applies apps one two → three one two';
   await waitFor(() => server.lines.includes(kept), deadlineMs);
 });
 

@@ -1,5 +1,6 @@
 // A running command is replaced by another process (`USR2`, `manycore upgrade`): no request is lost, the pid stays, and
 // a successor that does not start changes nothing.
+// Long (over 400 lines), because each way to fail or to end has a test of its own.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

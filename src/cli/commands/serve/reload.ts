@@ -209,5 +209,6 @@ function printDifference(name: string, difference: Difference, kept: readonly st
   const { changed } = difference;
   const left = [...difference.kept, ...kept];
   if (changed.length > 0) console.log(`${name}: ${changed.join(', ')}`);
-  if (left.length > 0) console.log(`${name}: only a restart applies ${left.join(', ')}`);
+  if (left.length > 0)
+    console.log(`${name}: only an upgrade or a restart applies ${left.join(', ')}`);
 }
