@@ -25,7 +25,7 @@ export interface UnitList {
   /** The file that stands for all in `manycore status`. */
   readonly shown: string;
   readonly units: readonly UnitEntry[];
-  /** Of the loops; flags win over it. */
+  /** The loops; flags win over it. */
   readonly size: { readonly processes?: number | undefined; readonly loops?: number | undefined };
 }
 
