@@ -122,7 +122,7 @@ test('a program that is not there is CLI_FILE_NOT_FOUND, in the text and in the 
 for (const [what, args, message] of [
   ['a file that is not there', ['run', '/nowhere/program.js'], /no file \/nowhere\/program\.js/],
   ['a folder', ['run', '/tmp'], /no file \/tmp/],
-  ['no file', ['run'], /missing required argument 'file'/],
+  ['no file', ['run'], /nothing to run: give a file, or units by --unit/],
   ['an unknown command', ['walk'], /unknown command 'walk'/],
   ['an unknown flag', ['doctor', '--fast'], /unknown option '--fast'/],
   ['an unknown key of --sticky', ['serve', '--sticky', 'body:a'], /must be address, cookie:NAME/],
@@ -144,7 +144,18 @@ test('--help names the commands, --version is that of the package', async (t) =>
   const help = await runCommand(t, [...command, '--help']);
   assert.equal(help.status, 0);
   const names = [...help.stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
-  const run = ['run', 'serve', 'list', 'status', 'reload', 'scale', 'stop', 'logs', 'init'];
+  const run = [
+    'run',
+    'serve',
+    'list',
+    'status',
+    'reload',
+    'scale',
+    'upgrade',
+    'stop',
+    'logs',
+    'init',
+  ];
   const others = [
     'worker',
     'sandbox',
