@@ -44,6 +44,7 @@ export {
 export type { LoopState } from './shared/board.js';
 export { dupFd } from './shared/dup-fds.js';
 export {
+  endpointKey,
   endpointSocket,
   type HandedSocket,
   type Handover,

@@ -1,6 +1,7 @@
 // Streams over a bus, and between two loops.
 
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { type Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -9,6 +10,7 @@ import { type Bus, EventBus } from '../../src/bus/index.js';
 import type { StreamFrame } from '../../src/bus/protocol.js';
 import { BusStream, type StreamWire } from '../../src/bus/streams/stream.js';
 import { CodedError, type ErrorCode, hasCode } from '../../src/errors.js';
+import type { BusHandlerFailedMessage } from '../../src/lib/index.js';
 import type { UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { skip, startLoops } from '../units/loops.js';
@@ -150,6 +152,33 @@ for (const [name, code, text, accept] of refusals) {
     await turns(2);
   });
 }
+
+test('an error that a handler throws after the end of its stream is reported, its reason is not', async () => {
+  const bus = openBus();
+  const failures: BusHandlerFailedMessage[] = [];
+  const note = (message: unknown): void => void failures.push(Object(message));
+  subscribe('manycore:bus:handler-failed', note);
+  try {
+    bus.acceptStreams('late', async (stream) => {
+      await new Promise((resolve) => stream.once('close', resolve));
+      throw new Error('too late');
+    });
+    bus.acceptStreams('reads', async (stream) => {
+      for await (const item of stream) assert.ok(item);
+    });
+    for (const address of ['reads', 'late']) {
+      const stream = await bus.openStream(address);
+      stream.on('error', () => {});
+      stream.destroy(new Error('enough'));
+    }
+    await waitFor(() => failures.length === 1);
+    await turns(2);
+    assert.deepEqual([failures.length, failures[0]?.address], [1, 'late']);
+    assert.match(String(failures[0]?.error), /the consumer of late threw: too late/);
+  } finally {
+    unsubscribe('manycore:bus:handler-failed', note);
+  }
+});
 
 test('an end that the opener destroys ends no program whose handler has no listener', async () => {
   const bus = openBus();

@@ -103,11 +103,15 @@ export function streamAcceptor(
   };
 }
 
-/** Destroys the stream with what the handler throws, as it would fail a request. */
+/**
+ * Destroys the stream with what the handler throws, as it would fail a request. Rejects with an error that comes after
+ * the end of the stream and is not its reason.
+ */
 async function handled(stream: BusStream, address: string, handle: () => unknown): Promise<void> {
   try {
     await handle();
   } catch (error) {
-    stream.destroy(handlerError(address, error));
+    if (!stream.destroyed) stream.destroy(handlerError(address, error));
+    else if (error !== stream.errored) throw error;
   }
 }

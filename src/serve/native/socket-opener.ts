@@ -101,7 +101,12 @@ export class NativeSocketOpener implements SocketOpener {
 
   #joinPort(query: ListenQuery): Promise<JoinedPort> {
     return joinPort(query, this.#router, async () => {
-      const { address, fd } = await this.#open(query);
+      const { address, fd, others = [] } = await this.#open(query);
+      if (others.length > 0) {
+        const message =
+          'each process has a socket of its own (reuseport): sticky and serverNames need a restart';
+        throw new CodedError('SERVE_UPGRADE_FAILED', message);
+      }
       return { address, fd: callNative(() => this.#descriptors.release(fd)) };
     });
   }

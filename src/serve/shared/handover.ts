@@ -40,13 +40,13 @@ export function listenKey(
   return `listen ${address}:${port}:${addressType}`;
 }
 
-/** Key of the status page or the probes of a server. */
+/** Key of the status page, the probes or the metrics of a server; its name is needed only where any port will do. */
 export function endpointKey(
-  what: 'status' | 'health',
+  what: 'status' | 'health' | 'metrics',
   name: string,
-  { host, port }: { readonly host: string; readonly port: number },
+  { host, port }: { readonly host?: string | undefined; readonly port?: number | undefined },
 ): string {
-  return `${what} ${name} ${host}:${port}`;
+  return `${what} ${port === 0 ? name : ''} ${host}:${port}`;
 }
 
 /** A socket that is found by its key alone. */

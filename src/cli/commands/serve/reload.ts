@@ -16,6 +16,12 @@ import {
 } from '../../../serve/index.js';
 import type { ServedApp, ServePlan, ServeSettings } from './serve-config.js';
 
+/** Differences that a reload does not apply. */
+interface Kept {
+  readonly forUpgrade: readonly string[];
+  readonly forRestart: readonly string[];
+}
+
 export class Configuration {
   /** The plan of the start. */
   readonly plan: ServePlan;
@@ -53,15 +59,17 @@ export class Configuration {
     own: ServeOptions,
     { name, onRenewed }: { name: () => string; onRenewed: (app: ServedApp) => void },
   ): StartingRenewal {
-    let last: { readonly app: ServedApp; readonly kept: readonly string[] } | undefined;
+    let last: { readonly app: ServedApp; readonly kept: Kept } | undefined;
+    let applied = this.plan.apps[at];
     return {
       renew: async () => {
-        last = await this.#renew(at, own);
+        last = await this.#renew(at, own, applied);
         const { app, options } = last.app;
         return { app, options: { ...own, ...options }, inherited: inheritedNow() };
       },
       onRenewed: (difference) => {
         if (last === undefined) return;
+        applied = last.app;
         printDifference(name(), difference, last.kept);
         onRenewed(last.app);
       },
@@ -69,10 +77,15 @@ export class Configuration {
   }
 
   /**
-   * Reads and checks everything again. Returns the app with this number, and differences that need a restart.
-   * Rejects with the errors of a start, with the file, and changes nothing then.
+   * Reads and checks everything again. Returns the app with this number, which stays as it was `applied` where the
+   * configuration has it no more, and differences that a reload does not apply. Rejects with the errors of a start,
+   * with the file, and changes nothing then.
    */
-  async #renew(at: number, own: ServeOptions): Promise<{ app: ServedApp; kept: string[] }> {
+  async #renew(
+    at: number,
+    own: ServeOptions,
+    applied: ServedApp | undefined,
+  ): Promise<{ app: ServedApp; kept: Kept }> {
     const plan = this.#readAgain();
     await this.#checkPatterns(plan);
     const before = { env: { ...process.env }, execArgv: process.execArgv, own: this.#variables };
@@ -87,7 +100,7 @@ export class Configuration {
     }
     this.#keepPatterns(plan);
     const found = this.plan.apps.map((_, each) => sameApp(this.plan.apps, plan.apps, each));
-    const app = found[at] ?? this.plan.apps[at];
+    const app = found[at] ?? applied;
     if (app === undefined) throw new Error(`there is no app ${at}`);
     return { app, kept: keptOf(this.plan, plan, { at, found }) };
   }
@@ -187,8 +200,8 @@ function keptOf(
   started: ServePlan,
   plan: ServePlan,
   { at, found }: { at: number; found: readonly (ServedApp | undefined)[] },
-): string[] {
-  const commandKeys = ['pidFile', 'reloadOnChange', 'metrics', 'affinity'] as const;
+): Kept {
+  const commandKeys = ['reloadOnChange', 'metrics', 'affinity'] as const;
   const ofCommand = commandKeys.map((key) => [key, started.settings[key], plan.settings[key]]);
   const before = started.apps[at];
   const appKeys = ['log', 'accessLog'] as const;
@@ -198,17 +211,25 @@ function keptOf(
   const names = [started.apps, isSameSet ? started.apps : plan.apps].map((apps) =>
     apps.map(nameOf).join(' '),
   );
-  const all = [['apps', ...names], ...ofApp, ...ofCommand];
-  return all.flatMap(([key, old, wanted]) =>
-    JSON.stringify(old) === JSON.stringify(wanted) ? [] : [change(String(key), old, wanted)],
-  );
+  const changes = (all: readonly (readonly unknown[])[]): string[] =>
+    all.flatMap(([key, old, wanted]) =>
+      JSON.stringify(old) === JSON.stringify(wanted) ? [] : [change(String(key), old, wanted)],
+    );
+  return {
+    forUpgrade: changes([['apps', ...names], ...ofApp, ...ofCommand]),
+    // It belongs to the first process, whose pid it has.
+    forRestart: changes([['pidFile', started.settings.pidFile, plan.settings.pidFile]]),
+  };
 }
 
 /** Prints the difference of a reload, in one line for each kind. */
-function printDifference(name: string, difference: Difference, kept: readonly string[]): void {
-  const { changed } = difference;
-  const left = [...difference.kept, ...kept];
+function printDifference(name: string, { changed, kept }: Difference, ofCommand: Kept): void {
+  const forUpgrade = [...kept, ...ofCommand.forUpgrade];
+  const { forRestart } = ofCommand;
   if (changed.length > 0) console.log(`${name}: ${changed.join(', ')}`);
-  if (left.length > 0)
-    console.log(`${name}: only an upgrade or a restart applies ${left.join(', ')}`);
+  if (forUpgrade.length > 0) {
+    console.log(`${name}: only an upgrade or a restart applies ${forUpgrade.join(', ')}`);
+  }
+  if (forRestart.length > 0)
+    console.log(`${name}: only a restart applies ${forRestart.join(', ')}`);
 }

@@ -17,6 +17,7 @@ import {
 import { type MetricsServer, openMetrics } from '../../../observe/index.js';
 import {
   addressText,
+  endpointKey,
   endpointSocket,
   fillServeOptions,
   type HandedSocket,
@@ -99,8 +100,8 @@ class ServeCommand {
     try {
       // First, so that a failure leaves nothing to close.
       if (metrics !== undefined) {
-        const key = `metrics ${JSON.stringify(metrics)}`;
         const options = typeof metrics === 'number' ? { port: metrics } : metrics;
+        const key = endpointKey('metrics', '', options);
         endpoint = await openMetrics(options, predecessor?.take(key)[0]?.fd);
         if (endpoint.fd !== undefined) this.#metrics = [endpointSocket(key, endpoint.fd)];
         this.#leaveMetrics = endpoint.leave;
@@ -137,6 +138,7 @@ class ServeCommand {
     const all = this.#servers.map(({ closed }) => closed);
     void Promise.allSettled(all).then(async () => {
       await own.over;
+      await this.#role.settled();
       if (this.#role.isHead) this.#logs.close();
       else if (!this.#isEnding) process.exit();
     });
@@ -151,9 +153,11 @@ class ServeCommand {
   }
 
   #leaveMetrics: () => Promise<void> = async () => {};
+  #hasLeft = false;
 
   /** A successor serves: nothing here begins any more. */
   async #leave(): Promise<void> {
+    this.#hasLeft = true;
     this.#watcher?.close();
     await this.#leaveMetrics();
   }
@@ -169,7 +173,7 @@ class ServeCommand {
     });
     return startRenewable(configuration.startOf(at, own), renewal, {
       predecessor,
-      upgrade: () => this.#role.upgrade(),
+      upgrade: () => this.#upgrade(),
     });
   }
 
@@ -226,21 +230,21 @@ class ServeCommand {
     this.#role.onSignal('SIGUSR1', () => this.#logs.reopen());
     this.#role.onSignal('SIGTTIN', () => void this.#grow(1));
     this.#role.onSignal('SIGTTOU', () => void this.#grow(-1));
-    process.on('SIGUSR2', this.#upgrade);
+    process.on('SIGUSR2', () => void this.#upgrade().catch(() => {}));
   }
 
-  /** Starts a successor after the start: a signal that comes earlier waits for it. */
-  readonly #upgrade = async (): Promise<void> => {
+  /** Starts a successor once all apps have started. Prints the failure, and rejects with `SERVE_UPGRADE_FAILED`. */
+  async #upgrade(): Promise<void> {
     await this.#started.promise;
     if (this.#isEnding) return;
     try {
       await this.#role.upgrade();
     } catch (error) {
-      if (this.#isEnding) return;
       const message = `the server was not upgraded, the old one serves on: ${messageOf(error)}`;
-      console.error(`manycore: ${message} (SERVE_UPGRADE_FAILED)`);
+      if (!this.#isEnding) console.error(`manycore: ${message} (SERVE_UPGRADE_FAILED)`);
+      throw error;
     }
-  };
+  }
 
   #isEnding = false;
   readonly #end = (): void => {
@@ -309,13 +313,13 @@ class ServeCommand {
     try {
       await work;
     } catch (error) {
-      if (this.#isEnding) return;
+      if (this.#isEnding || this.#hasLeft) return;
       const stack = programStack(error);
       if (stack !== undefined) console.error(stack);
       const code = error instanceof CodedError ? ` (${error.code})` : '';
       console.error(`manycore: the server did not ${what}: ${messageOf(error)}${code}`);
     }
-    if (!this.#isEnding) this.#role.notifier.ready(this.#size());
+    if (!this.#isEnding && !this.#hasLeft) this.#role.notifier.ready(this.#size());
   }
 
   /** Reloads when the files of a program have not changed for a moment. */

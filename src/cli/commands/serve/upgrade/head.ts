@@ -2,6 +2,7 @@
 // head: its pid is that of the server for service managers, pid files and scripts. It passes signals on, ends with
 // the successor's exit code, and starts further successors, which are all its children.
 
+import type { Handover } from '../../../../serve/index.js';
 import type { Notifier } from '../systemd.js';
 import { notifier } from '../systemd.js';
 import { type Current, closeSockets, type OwnServers } from './own-servers.js';
@@ -61,17 +62,10 @@ export class Head implements Role {
   async #replace(): Promise<void> {
     const current: Current | undefined = this.#successor ?? this.#own;
     if (current === undefined || this.#isEnding) return;
-    const handover = await current.handOver();
     let next: SuccessorProcess;
     let status: string;
     try {
-      try {
-        next = new SuccessorProcess(this.#origin, handover, { onMessage: this.#receive });
-      } finally {
-        closeSockets(handover.sockets);
-      }
-      this.#all.add(next);
-      void next.exited.then((code) => this.#exited(next, code));
+      next = this.#start(await current.handOver());
       status = await next.serving;
     } catch (error) {
       current.keep(error);
@@ -84,16 +78,41 @@ export class Head implements Role {
     if (!this.#isEnding) this.notifier.ready(status);
   }
 
-  readonly #receive = (message: Extract<ToHead, { type: 'upgrade' | 'notify' }>): void => {
+  /** Starts a successor with these sockets, and closes them here. Throws `SERVE_UPGRADE_FAILED`. */
+  #start(handover: Handover): SuccessorProcess {
+    try {
+      const next: SuccessorProcess = new SuccessorProcess(this.#origin, handover, {
+        onMessage: (message) => this.#receive(next, message),
+      });
+      this.#all.add(next);
+      void next.exited.then((code) => this.#exited(next, code));
+      return next;
+    } finally {
+      closeSockets(handover.sockets);
+    }
+  }
+
+  /** Only the one that serves has a say: others start, or drain. */
+  #receive(
+    which: SuccessorProcess,
+    message: Extract<ToHead, { type: 'upgrade' | 'notify' }>,
+  ): void {
+    if (which !== this.#successor) return;
     if (message.type === 'upgrade')
-      void this.upgrade().catch(() => {}); // the successor reports it
+      void this.upgrade().catch(() => {}); // `keep` has the reason
     else if (message.what === 'ready') this.notifier.ready(message.status);
     else this.notifier[message.what]();
-  };
+  }
 
-  #exited(which: SuccessorProcess, code: number): void {
+  /** The one that serves may end while its own successor starts, which then serves in its place. */
+  async #exited(which: SuccessorProcess, code: number): Promise<void> {
     this.#all.delete(which);
+    await this.settled();
     if (which === this.#successor && !this.#isEnding) process.exit(code);
+  }
+
+  async settled(): Promise<void> {
+    await this.#attempt?.catch(() => {});
   }
 
   async end(): Promise<number> {

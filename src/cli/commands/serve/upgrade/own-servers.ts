@@ -1,7 +1,7 @@
 // The servers of this process, as they go over to a successor.
 
 import { closeSync } from 'node:fs';
-import { CodedError } from '../../../../errors.js';
+import { CodedError, hasCode } from '../../../../errors.js';
 import { messageOf } from '../../../../lib/index.js';
 import { callNative, nativeProblem } from '../../../../native.js';
 import {
@@ -30,6 +30,8 @@ export class OwnServers implements Current {
   readonly #others: () => readonly HandedSocket[];
   readonly #onLeave: () => Promise<void>;
   #releases: readonly (() => void)[] = [];
+  /** Servers that were handed over at last. */
+  #held: readonly Replacing[] = [];
   /** Resolves when what a successor has replaced is over. */
   over: Promise<unknown> = Promise.resolve();
 
@@ -50,12 +52,19 @@ export class OwnServers implements Current {
       const message = `sockets are handed over by the native core only: ${problem.message}`;
       throw new CodedError('SERVE_UPGRADE_FAILED', message, { cause: problem });
     }
-    const servers = this.#servers();
-    const held = await Promise.allSettled(servers.map((server) => server.hold()));
+    const all = this.#servers();
+    const held = await Promise.allSettled(all.map((server) => server.hold()));
     this.#releases = held.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+    this.#held = all.filter((_, at) => held[at]?.status === 'fulfilled');
+    const servers = this.#held;
     try {
-      const failed = held.find((each) => each.status === 'rejected');
-      if (failed !== undefined) throw failed.reason;
+      // One that is closed, beside others that serve, is started again by the successor.
+      const failed = held.find(
+        (each) =>
+          each.status === 'rejected' &&
+          (servers.length === 0 || !hasCode(each.reason, 'SERVE_CLOSED')),
+      );
+      if (failed?.status === 'rejected') throw failed.reason;
       const handed = servers.map((server) => server.handOut());
       const sockets = withoutTwins([...handed.flatMap((each) => each.sockets), ...this.#others()]);
       return { sockets: copiesOf(sockets), ports: handed.flatMap(({ ports }) => ports) };
@@ -71,7 +80,7 @@ export class OwnServers implements Current {
 
   async leave(): Promise<void> {
     const over: Promise<void>[] = [this.#onLeave()];
-    const left = this.#servers().map(
+    const left = this.#held.map(
       (server) => new Promise<void>((resolve) => over.push(server.leave(resolve))),
     );
     this.over = Promise.allSettled(over);

@@ -20,6 +20,8 @@ export interface Role {
   failed(error: unknown): void;
   /** Starts a successor; resolves when it serves. Rejects with `SERVE_UPGRADE_FAILED`. */
   upgrade(): Promise<void>;
+  /** Resolves when no successor starts. */
+  settled(): Promise<void>;
   /** Ends successors; resolves with the exit code. */
   end(): Promise<number>;
   endAtOnce(): void;

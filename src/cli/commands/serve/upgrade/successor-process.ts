@@ -70,6 +70,8 @@ export class SuccessorProcess implements Current {
   readonly #serving = defer<string>();
   readonly #left = defer<void>();
   #handingOver: Deferred<Handover> | undefined;
+  /** True: what comes over the control socket may belong to an earlier message. */
+  #isBroken = false;
   #failure: CodedError | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -128,6 +130,10 @@ export class SuccessorProcess implements Current {
   }
 
   handOver(): Promise<Handover> {
+    if (this.#isBroken) {
+      const message = 'descriptors of an earlier upgrade are on their way: restart the server';
+      return Promise.reject(upgradeFailed({ message }));
+    }
     const handingOver = defer<Handover>();
     this.#handingOver = handingOver;
     this.send({ type: 'handOver' });
@@ -202,6 +208,7 @@ export class SuccessorProcess implements Current {
       this.#handingOver?.resolve({ ...handover, sockets });
     } catch (error) {
       for (const fd of fds) closeSync(fd);
+      this.#isBroken = true;
       this.#handingOver?.reject(upgradeFailed({ message: messageOf(error) }));
     }
   }

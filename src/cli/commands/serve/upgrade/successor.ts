@@ -1,6 +1,6 @@
 // The role of a process that serves in place of an earlier one: it takes its sockets over, gets signals from the head,
 // and ends when the head has died. The pid that a service manager, a terminal and scripts have is that of the head. So
-// signals to this process have no effect, but for those that end it: a service manager sends them to all processes.
+// signals to this process have no effect, but for USR2 and those that end it: a service manager sends those to all.
 
 import { closeSync } from 'node:fs';
 import { type Deferred, defer } from '../../../../lib/index.js';
@@ -86,6 +86,10 @@ export class Successor implements Role {
     this.#upgrade ??= defer();
     this.#send({ type: 'upgrade' });
     return this.#upgrade.promise;
+  }
+
+  async settled(): Promise<void> {
+    await this.#upgrade?.promise.catch(() => {});
   }
 
   async end(): Promise<number> {
