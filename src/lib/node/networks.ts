@@ -4,6 +4,7 @@
 import type * as Http from 'node:http';
 import type * as Https from 'node:https';
 import type * as Net from 'node:net';
+import { clearTimeout, setTimeout } from './timers.js';
 
 export function nodeNet(): typeof Net {
   return process.getBuiltinModule('node:net');
