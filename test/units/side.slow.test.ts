@@ -26,7 +26,9 @@ function blocker({ bus, instance, loop, config }: UnitContext<string>) {
     message.reply({ count, loop, config, pid: process.pid });
   });
   bus.consumer(`throw ${instance}`, () => {
-    throw new Error('nobody catches this');
+    setImmediate(() => {
+      throw new Error('nobody catches this'); // outside of the handler
+    });
   });
   return {
     health: () => `${count} counted`,
