@@ -275,13 +275,13 @@ test('without --instances, the program gets the arguments behind the file', asyn
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'program.mjs');
   writeFileSync(file, "console.log(process.argv.slice(2).join(' '));");
-  const own = ['--config', 'live.json', '--cluster', '--name', 'n', '--loops', 'all'];
+  const own = ['--config', 'live.json', '--cluster', '--name', 'n --instances 4', '--loops', 'all'];
   const args = [...own, '--', '--instances', '4'];
   const run = await runCommand(t, [process.execPath, command, 'run', file, ...args]);
   assert.deepEqual([run.status, run.stderr], [0, '']);
   assert.match(
     run.stdout,
-    /^--config live\.json --cluster --name n --loops all (-- )?--instances 4\n$/,
+    /^--config live\.json --cluster --name n --instances 4 --loops all (-- )?--instances 4\n$/,
   );
 });
 

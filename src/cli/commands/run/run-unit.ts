@@ -48,7 +48,10 @@ type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 export function hasUnitFlags(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   const own = end === -1 ? args : args.slice(0, end);
-  return /(^| )--(instances( |=|$)|cluster[ =][a-z]+:\/\/)/.test(own.join(' '));
+  return own.some((argument, at) => {
+    const cluster = argument === '--cluster' ? `${argument}=${own[at + 1]}` : argument;
+    return /^--instances(=|$)/.test(argument) || /^--cluster=[a-z]+:\/\//.test(cluster);
+  });
 }
 
 /**
