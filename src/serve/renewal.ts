@@ -27,7 +27,7 @@ export interface Running {
 export interface Difference {
   /** For the new processes. */
   readonly changed: readonly string[];
-  /** Not possible without a restart. */
+  /** Not possible without an upgrade or a restart. */
   readonly kept: readonly string[];
 }
 
@@ -77,13 +77,10 @@ export function renewed(
   return { running: after, difference: { changed, kept } };
 }
 
+/** Options of the start that stay, also where nothing was given. */
 function fixedOf(options: ServeOptions): ServeOptions {
-  const { name, plan, placement, sticky, serverNames, listenFds, user, group } = options;
-  const { rescue, control, status, health, onOutput, accessLog } = options;
-  return {
-    ...{ name, plan, placement, sticky, serverNames, listenFds, user, group },
-    ...{ rescue, control, status, health, onOutput, accessLog },
-  };
+  const names = [...fixedNames, ...listeners];
+  return Object.fromEntries(names.map((name) => [name, Reflect.get(options, name)]));
 }
 
 /** Fills options of which some are kept: new ones may not go with them. Throws `OPTION_INVALID`. */
@@ -91,7 +88,7 @@ function fillBeside(kept: readonly string[], options: ServeOptions): FilledServe
   try {
     return fillServeOptions(options);
   } catch (cause) {
-    const message = `${messageOf(cause)}; restart the server for ${kept.join(', ')}`;
+    const message = `${messageOf(cause)}; upgrade or restart the server for ${kept.join(', ')}`;
     throw new CodedError('OPTION_INVALID', message, { cause });
   }
 }

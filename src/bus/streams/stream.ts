@@ -94,7 +94,7 @@ export class BusStream extends Duplex {
   }
 
   #fail(error: unknown, done: Done): void {
-    const thrown = asError(error);
+    const thrown = errorOf(error);
     this.destroy(thrown);
     done(thrown);
   }
@@ -164,8 +164,4 @@ function ignore(): void {}
 
 function unsent(): CodedError {
   return new CodedError('ABORTED', 'the stream was destroyed before this was sent');
-}
-
-function asError(error: unknown): Error {
-  return errorOf(error);
 }
