@@ -10,6 +10,7 @@ const contenders = [
   'manycore-2x1',
   'manycore-1x2',
 ];
+
 export default {
   figures: {
     perSecond: perSecond('requests'),

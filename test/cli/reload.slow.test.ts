@@ -259,7 +259,7 @@ test('a reload whose processes fail leaves the old options and variables', { ski
   await waitFor(() => server.lines.includes(line), deadlineMs);
 });
 
-test('what a running server cannot change is told, and the rest is applied', {
+test('a reload names what a running server cannot change, and applies the rest', {
   skip,
 }, async (t) => {
   const server = await start(t, { pidFile: 'a.pid' });

@@ -53,7 +53,7 @@ function errorNamed(name: string, rest: object = {}): (cause: unknown) => void {
   };
 }
 
-/** What a handler may throw, and the check of its cause elsewhere. */
+/** Values that a handler throws, and the check of the cause elsewhere. */
 const causes: readonly [name: string, thrown: unknown, expected: (cause: unknown) => void][] = [
   ['an error with a code', coded(), errorNamed('Error', { code: 'E_X' })],
   [

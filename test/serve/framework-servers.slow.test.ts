@@ -123,7 +123,7 @@ const frameworks: readonly Framework[] = [
         export default defineConfig({ default: 'app', loggers: { app: { enabled: false } } });`,
       'build/start/routes.js': `import router from '@adonisjs/core/services/router';
         router.get('/', () => '<h1>answer</h1>');`,
-      // As its starter kits have it.
+      // The form of its starter kits.
       'build/bin/server.js': `import 'reflect-metadata';
         import { Ignitor, prettyPrintError } from '@adonisjs/core';
         const root = new URL('../', import.meta.url);

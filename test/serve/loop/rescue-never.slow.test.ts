@@ -18,9 +18,9 @@ import { folder, open, skip } from '../served.js';
 
 const waysIn = fileURLToPath(new URL('../apps/ways-in.js', import.meta.url));
 
-/** Where a client connects to: the program's plain port, and its other one or its path. */
+/** Addresses for a client: the program's plain port, and its other one or its path. */
 interface Target {
-  /** What is destroyed before the server closes: a drain leaves some connections to the program. */
+  /** Sockets to destroy before the server closes: a drain leaves some connections to the program. */
   readonly opened: { destroy(): unknown }[];
   readonly plain: number;
   readonly port: number;
