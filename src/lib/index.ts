@@ -112,6 +112,7 @@ export { builtPlatforms, libcOf, platformName } from './node/platform.js';
 export { inheritedElement, prototypeRemedy, standardKeys } from './node/prototype-remedy.js';
 export { scavenge } from './node/scavenge.js';
 export { sourceText } from './node/source-text.js';
+export { keepTickShape } from './node/tick-shape.js';
 export {
   clearImmediate,
   clearInterval,

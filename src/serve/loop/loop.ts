@@ -4,6 +4,7 @@
 
 import { addSource } from '../../agent/index.js';
 import { setFileThread } from '../../http-apps/index.js';
+import { keepTickShape } from '../../lib/index.js';
 import { finishWork, useSharedWorkers } from '../../worker/index.js';
 import { type ArrivedEnvelope, type FromLoop, parseToLoop, travelled } from '../protocol.js';
 import { setSelf, stickyId } from '../self.js';
@@ -133,6 +134,7 @@ export class Loop {
 
   /** Runs the program, and reports what it throws to the process. */
   async start(): Promise<void> {
+    keepTickShape();
     this.#listening.takeOver();
     this.#folder.takeOver();
     const { app } = this.#options;
