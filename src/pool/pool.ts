@@ -14,6 +14,7 @@ import {
   clearTimeout,
   functionName,
   integer,
+  keepTickShape,
   notFunction,
   number,
   optionsAlone,
@@ -167,6 +168,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     this.#packer = new Packer(this.sharesMemory, this.#options.worker === 'thread');
     this.#durable = new DurableCalls(this.#options);
     this.#state = options === inlineOptions ? 'inline' : 'open';
+    keepTickShape();
     lastPoolId += 1;
     this.#id = lastPoolId;
     const isSized = ownOf(options ?? {}).size !== undefined || this.#options.cluster !== undefined;

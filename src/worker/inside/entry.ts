@@ -6,7 +6,7 @@
 
 import { acceptChannel } from '../../channels/index.js';
 import { disposePerWorker, loadSendingHalf, setImportRemedy } from '../../context/receiving.js';
-import { takeWorkerData } from '../../lib/index.js';
+import { keepTickShape, takeWorkerData } from '../../lib/index.js';
 import { nativeBinding } from '../../native.js';
 import { ConcurrencyLimit } from '../both/concurrency-limit.js';
 import { Loads } from '../both/loads.js';
@@ -52,6 +52,7 @@ function prepareProcess(ticket: WorkerTicket): void {
 }
 
 function start(ticket: WorkerTicket): void {
+  keepTickShape();
   const loads = ticket.loads && new Loads(ticket.loads);
   const session = new Session({
     end: acceptChannel(ticket.channel),
