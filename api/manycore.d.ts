@@ -41,7 +41,7 @@ declare const errorCodes: {
     readonly SERVE_FAILED: "processes of the server ended too often in a row";
     readonly SERVE_START_FAILED: "a process of the server could not be started, or does not listen";
     readonly SERVE_UPGRADE_FAILED: "the successor of a server does not serve; the old one goes on";
-    readonly BUS_CLOSED: "the bus is closed";
+    readonly BUS_CLOSED: "the bus is closed, or the unit has ended";
     readonly BUS_CODEC_FAILED: "the codec of a message body is missing, or threw";
     readonly BUS_CONSUMER_LOST: "the loop of a consumer ended before it answered";
     readonly BUS_FAILED: "the consumer answered the request with a failure";
@@ -726,6 +726,8 @@ interface UnitContext<Config = unknown> {
     readonly loop: number;
     readonly signal: AbortSignal;
     executeBlocking<R>(fn: () => R, options?: BlockingOptions): Promise<TaskResult<R>>;
+    setTimeout<Args extends unknown[]>(callback: (...args: Args) => void, ms?: number, ...args: Args): NodeJS.Timeout;
+    setInterval<Args extends unknown[]>(callback: (...args: Args) => void, ms?: number, ...args: Args): NodeJS.Timeout;
     deploy<ChildConfig = unknown>(unit: UnitLike<ChildConfig>, options?: DeployOptions<ChildConfig>): Promise<Deployment>;
 }
 interface BlockingOptions {

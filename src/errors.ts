@@ -54,7 +54,7 @@ export const errorCodes = {
   SERVE_START_FAILED: 'a process of the server could not be started, or does not listen',
   SERVE_UPGRADE_FAILED: 'the successor of a server does not serve; the old one goes on',
   // event bus
-  BUS_CLOSED: 'the bus is closed',
+  BUS_CLOSED: 'the bus is closed, or the unit has ended',
   BUS_CODEC_FAILED: 'the codec of a message body is missing, or threw',
   BUS_CONSUMER_LOST: 'the loop of a consumer ended before it answered',
   BUS_FAILED: 'the consumer answered the request with a failure',

@@ -108,6 +108,7 @@ export class ScopedBus implements Bus {
     const { receivers, state } = this.#parts;
     if (receivers.hasUplink) receivers.check(address);
     if (state.isClosed) throw busClosed();
+    this.#scope?.checkOpen();
   }
 
   publish(address: string, body: unknown, options?: SendOptions): boolean {

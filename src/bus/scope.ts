@@ -23,6 +23,8 @@ export interface ScopeOptions {
   readonly isIncoming?: boolean;
   /** Name of the unit, for reports. */
   readonly unit?: string;
+  /** Makes the error for a use of `what` after the end. Default: `BUS_CLOSED`. */
+  readonly lateUse?: (what: string) => CodedError;
 }
 
 export class Scope {
@@ -35,13 +37,21 @@ export class Scope {
   readonly #streams = new Set<Duplex>();
   readonly #registrations = new Set<Registration>();
   readonly #atWork = new Set<Promise<unknown>>();
+  readonly #lateUse: (what: string) => CodedError;
+  /** True: it takes no consumers any more. */
   #isEnded = false;
+  /** True: it sends nothing any more. */
+  #isClosed = false;
   #isHeld = false;
   #isIncoming: boolean;
 
   /** `isIncoming`: its consumers are successors, which are not announced before `acceptHandOff`. */
-  constructor({ parts }: EventBus, { isIncoming = false, unit }: ScopeOptions = {}) {
+  constructor(
+    { parts }: EventBus,
+    { isIncoming = false, unit, lateUse = ended }: ScopeOptions = {},
+  ) {
     this.unit = unit;
+    this.#lateUse = lateUse;
     this.#handOffs = parts.handOffs;
     this.#isIncoming = isIncoming;
     this.bus = new ScopedBus(parts, this);
@@ -52,10 +62,14 @@ export class Scope {
     return this.#isIncoming;
   }
 
-  /** Throws `BUS_CLOSED` after the end. */
+  /** Throws `BUS_CLOSED` after `end`: no more consumers. */
   checkLive(): void {
-    if (!this.#isEnded) return;
-    throw new CodedError('BUS_CLOSED', 'the unit has ended: it can have no consumers any more');
+    if (this.#isEnded) throw this.#lateUse('its bus for consumers');
+  }
+
+  /** Throws `BUS_CLOSED` after `close`: no more messages. */
+  checkOpen(): void {
+    if (this.#isClosed) throw this.#lateUse('its bus');
   }
 
   addConsumer(consumer: Consumer, isLocal: boolean): void {
@@ -102,6 +116,11 @@ export class Scope {
     await Promise.allSettled(this.#atWork);
     for (const each of this.#streams) each.destroy();
     for (const each of this.#registrations) each.close();
+  }
+
+  /** After `end`, when its last code has run. */
+  close(): void {
+    this.#isClosed = true;
   }
 
   /** Holds its consumers' messages until `release`; resolves when running handlers have ended. */
@@ -163,4 +182,8 @@ export class Scope {
     for (const { token } of left) handOffs.activate(bus, token);
     return true;
   }
+}
+
+function ended(what: string): CodedError {
+  return new CodedError('BUS_CLOSED', `the unit has ended and still uses ${what}`);
 }

@@ -8,7 +8,7 @@ import type { TaskResult } from '../pool/index.js';
  * instance.
  */
 export interface UnitContext<Config = unknown> {
-  /** Closes its consumers when the instance ends. */
+  /** Closes its consumers when the instance ends; from then on it throws `BUS_CLOSED`. */
   readonly bus: Bus;
   /** The configuration of the deployment, a copy for each instance. */
   readonly config: Config;
@@ -26,6 +26,21 @@ export interface UnitContext<Config = unknown> {
    * after `timeoutMs`: then the thread is ended.
    */
   executeBlocking<R>(fn: () => R, options?: BlockingOptions): Promise<TaskResult<R>>;
+  /**
+   * As Node's `setTimeout`; `ms` in milliseconds. The timer ends with the instance, after its handlers and before
+   * `stop()`. Throws `BUS_CLOSED` after the end of the instance.
+   */
+  setTimeout<Args extends unknown[]>(
+    callback: (...args: Args) => void,
+    ms?: number,
+    ...args: Args
+  ): NodeJS.Timeout;
+  /** As Node's `setInterval`; else as `setTimeout` here. */
+  setInterval<Args extends unknown[]>(
+    callback: (...args: Args) => void,
+    ms?: number,
+    ...args: Args
+  ): NodeJS.Timeout;
   /** As `deploy`; ends before this instance does. */
   deploy<ChildConfig = unknown>(
     unit: UnitLike<ChildConfig>,

@@ -11,6 +11,8 @@ import { runAs } from '../current.js';
 import { BlockingQueue, type BlockingThreads } from '../loop/blocking.js';
 import type { InstanceId } from '../protocol.js';
 import type { BlockingOptions, InstanceHealth, UnitContext, UnitObject } from '../types.js';
+import { lateUseOf } from './late-use.js';
+import { UnitTimers } from './timers.js';
 
 /** `restoring`: it has started, and waits for its state from another loop; `moving`: the other way round. */
 type State = 'starting' | 'restoring' | 'running' | 'moving' | 'stopping' | 'ended';
@@ -41,6 +43,7 @@ export class Instance {
   readonly #context: UnitContext;
   readonly #abort = new AbortController();
   readonly #servers = new Set<Server>();
+  readonly #timers: UnitTimers;
   readonly #quiet: (server: Server) => Promise<void>;
   readonly #life: Lifecycle<State>;
   #unit: UnitObject = {};
@@ -54,7 +57,9 @@ export class Instance {
     this.#quiet = quiet;
     this.name = name;
     this.#isIncoming = isIncoming;
-    this.#scope = new Scope(bus, { isIncoming, unit: name });
+    const lateUse = lateUseOf(this.#what);
+    this.#scope = new Scope(bus, { isIncoming, unit: name, lateUse });
+    this.#timers = new UnitTimers(lateUse);
     this.#life = new Lifecycle(this.#what, 'starting', {
       starting: ['running', 'restoring', 'stopping'],
       restoring: ['running', 'stopping'],
@@ -74,6 +79,8 @@ export class Instance {
       instance,
       loop,
       signal,
+      setTimeout: this.#timers.setTimeout,
+      setInterval: this.#timers.setInterval,
       executeBlocking: <R>(fn: () => R, options?: BlockingOptions) => queue.execute(fn, options),
       deploy,
     });
@@ -215,6 +222,7 @@ export class Instance {
     const finish = async (): Promise<void> => {
       await Promise.all([...this.#servers].map(this.#quiet)); // before stop() closes them
       await this.#scope.end();
+      this.#timers.end();
       if (hasStarted) await runAs(this, async () => await this.#unit.stop?.());
       await Promise.all([...this.#servers].map(closeServer));
     };
@@ -229,6 +237,8 @@ export class Instance {
       throw new CodedError('UNIT_STOP_FAILED', message, { cause });
     } finally {
       for (const server of this.#servers) destroyServer(server);
+      this.#scope.close();
+      this.#timers.close(); // stop() may have begun some
       this.#life.tryTransition('ended');
     }
   }

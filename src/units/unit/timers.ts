@@ -1,0 +1,63 @@
+// Timers of one instance, which end with it.
+
+import { clearTimeout, setInterval, setTimeout } from '../../lib/index.js';
+import type { UnitContext } from '../types.js';
+
+/** Ended timers are dropped whenever their number has doubled, from this one on. */
+const leastDropped = 64;
+
+export class UnitTimers {
+  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #lateUse: (what: string) => Error;
+  #dropAt = leastDropped;
+  #isClosed = false;
+
+  /** `lateUse` makes the error for a use of `what` after `close`. */
+  constructor(lateUse: (what: string) => Error) {
+    this.#lateUse = lateUse;
+  }
+
+  readonly setTimeout: UnitContext['setTimeout'] = (callback, ms, ...args) => {
+    this.#check('setTimeout');
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      callback(...args);
+    }, ms);
+    return this.#add(timer);
+  };
+
+  readonly setInterval: UnitContext['setInterval'] = (callback, ms, ...args) => {
+    this.#check('setInterval');
+    return this.#add(setInterval(callback, ms, ...args));
+  };
+
+  #check(what: string): void {
+    if (this.#isClosed) throw this.#lateUse(`${what} of its context`);
+  }
+
+  #add(timer: NodeJS.Timeout): NodeJS.Timeout {
+    if (this.#timers.size >= this.#dropAt) this.#drop();
+    this.#timers.add(timer);
+    return timer;
+  }
+
+  /** Node's `clearTimeout` reports nothing, and the timer stays in this set until then. */
+  #drop(): void {
+    for (const each of this.#timers) {
+      if (Reflect.get(each, '_destroyed') === true) this.#timers.delete(each);
+    }
+    this.#dropAt = Math.max(leastDropped, this.#timers.size * 2);
+  }
+
+  /** Ends those that there are. */
+  end(): void {
+    for (const each of this.#timers) clearTimeout(each);
+    this.#timers.clear();
+  }
+
+  /** Ends all, and refuses new ones. */
+  close(): void {
+    this.#isClosed = true;
+    this.end();
+  }
+}
