@@ -82,7 +82,7 @@ declare const errorCodes: {
     readonly METRICS_LISTEN_FAILED: "the metrics cannot be served at this address";
     readonly METRIC_NAME_TAKEN: "the registry has a metric of this name already";
     readonly OBSERVE_PROGRAM_NOT_FOUND: "no program of this user that uses manycore has this process number";
-    readonly PROFILE_FAILED: "a thread could not be profiled";
+    readonly PROFILE_FAILED: "a thread or a worker could not be profiled";
     readonly OPENTELEMETRY_MISSING: "the package @opentelemetry/api, which instrument() needs, is not installed";
     readonly RUNTIME_FOLDER_REFUSED: "the private folder in which programs are found cannot be used";
     readonly TOP_NO_TERMINAL: "the full-screen view needs a terminal";

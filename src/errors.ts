@@ -100,7 +100,7 @@ export const errorCodes = {
   METRICS_LISTEN_FAILED: 'the metrics cannot be served at this address',
   METRIC_NAME_TAKEN: 'the registry has a metric of this name already',
   OBSERVE_PROGRAM_NOT_FOUND: 'no program of this user that uses manycore has this process number',
-  PROFILE_FAILED: 'a thread could not be profiled',
+  PROFILE_FAILED: 'a thread or a worker could not be profiled',
   OPENTELEMETRY_MISSING:
     'the package @opentelemetry/api, which instrument() needs, is not installed',
   RUNTIME_FOLDER_REFUSED: 'the private folder in which programs are found cannot be used',

@@ -221,7 +221,7 @@ test('the parts of a call take nothing that programs replace, but by src/lib', (
  * exits with 1: so not from a timer or an event, but within a call, or where no test runner has its loader.
  */
 const loadsLate: Readonly<Record<string, string>> = {
-  'src/agent/profile.ts': 'the inspector, for a profile only',
+  'src/lib/node/cpu-profile.ts': 'the inspector, for a profile only',
   'src/agent/sources.ts': 'no agent starts in a context; figures are asked for by a call',
   'src/cli/commands/init/pm2-file.ts': 'the command',
   'src/cli/main.ts': 'the command',

@@ -11,7 +11,7 @@ export {
   parseStats,
   profileQuestion,
 } from './protocol.js';
-export { addSource, ownStats } from './sources.js';
+export { addSource, ownStats, type SourceWorkers } from './sources.js';
 export type {
   Bucket,
   LoopStats,

@@ -1,7 +1,7 @@
 // The protocol of an agent: questions, one per line, and answers, one line of JSON each. Both ends may be of
 // different versions of manycore: a sampler leaves out missing stats.
 
-import type { ProfileAnswer } from './profile.js';
+import { type ProfileAnswer, profileAnswerOf } from '../lib/index.js';
 import {
   hasShape,
   matching,
@@ -52,25 +52,28 @@ export function parseQuestion(line: string): Question | undefined {
 /** Limit of a profile, in seconds: it is one line in memory. */
 export const maxProfileSeconds = 300;
 
-/** The question for a CPU profile of a thread. */
-export function profileQuestion(seconds: number): string {
-  return `profile ${seconds}`;
+export interface ProfileQuestion {
+  readonly seconds: number;
+  /** Number of a worker of this thread; `undefined`: the thread itself. */
+  readonly worker: number | undefined;
 }
 
-/** Returns the seconds of a `profileQuestion`; `undefined` for another line. */
-export function parseProfileQuestion(line: string): number | undefined {
-  const seconds = Number(/^profile (\d{1,3})$/.exec(line)?.[1] ?? 0);
-  return seconds >= 1 && seconds <= maxProfileSeconds ? seconds : undefined;
+/** The question for a CPU profile of a thread, or of a worker of its pools. */
+export function profileQuestion({ seconds, worker }: ProfileQuestion): string {
+  return worker === undefined ? `profile ${seconds}` : `profile ${seconds} of ${worker}`;
+}
+
+/** Parses a `profileQuestion`; `undefined`: it is another line. */
+export function parseProfileQuestion(line: string): ProfileQuestion | undefined {
+  const [, seconds = 0, worker] = /^profile (\d{1,3})(?: of (\d{1,15}))?$/.exec(line) ?? [];
+  const isValid = Number(seconds) >= 1 && Number(seconds) <= maxProfileSeconds;
+  if (!isValid) return undefined;
+  return { seconds: Number(seconds), worker: worker === undefined ? undefined : Number(worker) };
 }
 
 /** Parses a line of the answer to a `profileQuestion`; `undefined`: the text is not of an agent. */
 export function parseProfileAnswer(text: string): ProfileAnswer | undefined {
-  const value = parsed(text);
-  if (value === undefined) return undefined;
-  const { started, profile, problem }: ProfileAnswer = value;
-  if (started === true) return { started };
-  if (typeof problem === 'string') return { problem };
-  return isObject(profile) ? { profile } : undefined;
+  return profileAnswerOf(parsed(text));
 }
 
 /** Parses stats; `undefined`: the text is not of an agent. Malformed parts of sources are left out. */
@@ -115,7 +118,7 @@ function isBucket(value: Bucket): boolean {
   return Array.isArray(value) && value.length === 2 && value.every(Number.isFinite);
 }
 
-function parsed(text: string): Partial<ThreadStats & TaskSlice & ProfileAnswer> | undefined {
+function parsed(text: string): Partial<ThreadStats & TaskSlice> | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : undefined;

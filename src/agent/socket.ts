@@ -5,19 +5,32 @@
 import { rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { threadId } from 'node:worker_threads';
-import { onLines, ownListening, socketPath } from '../lib/index.js';
+import {
+  onLines,
+  ownListening,
+  type ProfileAnswer,
+  profileThread,
+  socketPath,
+} from '../lib/index.js';
 import { appMetrics } from './app-metrics.js';
 import { mayBlock, ownServers } from './own-thread.js';
-import { profileThread } from './profile.js';
 import { agentSocket, maxQuestionChars, parseProfileQuestion, parseQuestion } from './protocol.js';
 import { type SampleOptions, threadSampler } from './sampler.js';
 import type { SourceStats } from './stats.js';
 import { TaskFeed } from './task-feed.js';
 
+/** Profiles a worker of this thread. Returns the function that gives up. */
+type WorkerProfiler = (
+  worker: number,
+  seconds: number,
+  send: (answer: ProfileAnswer) => void,
+) => () => void;
+
 /** Opens the socket. `refresh` runs before each read of `sources`, and never rejects. Returns the closer. */
 export function openSocket(
   sources: () => readonly SourceStats[],
   refresh: () => Promise<void>,
+  profileWorker: WorkerProfiler,
 ): () => void {
   let path: string;
   try {
@@ -31,7 +44,7 @@ export function openSocket(
   const server = createServer((connection) => {
     connections.add(connection);
     connection.once('close', () => connections.delete(connection));
-    serve(connection, sampler, refresh);
+    serve(connection, sampler, refresh, profileWorker);
   });
   server.on('error', () => {});
   ownServers.add(server);
@@ -58,6 +71,7 @@ function serve(
   connection: Socket,
   sampler: ReturnType<typeof threadSampler>,
   refresh: () => Promise<void>,
+  profileWorker: WorkerProfiler,
 ): void {
   connection.unref();
   connection.on('error', () => connection.destroy());
@@ -77,13 +91,16 @@ function serve(
   const disconnect = (): void => void connection.destroy();
   onLines(connection, maxQuestionChars, (line) => {
     const question = parseQuestion(line);
-    const seconds = parseProfileQuestion(line);
+    const profile = parseProfileQuestion(line);
     // A failure here is a defect of manycore: it must not end the observed program.
     if (question === 'stats') writeStats().catch(disconnect);
     else if (question === 'probedStats') writeStats({ probes: true }).catch(disconnect);
     else if (question === 'tasks') feed ??= new TaskFeed({ send, hasRoom, disconnect });
     else if (question === 'appMetrics') appMetrics().then(send, disconnect);
-    else if (seconds !== undefined) endProfile ??= profileThread(seconds, send);
-    else connection.destroy();
+    else if (profile !== undefined) {
+      const { seconds, worker } = profile;
+      endProfile ??=
+        worker === undefined ? profileThread(seconds, send) : profileWorker(worker, seconds, send);
+    } else connection.destroy();
   });
 }

@@ -3,7 +3,7 @@
 // registry does not keep a source alive. In a context of node:vm nothing starts: no sampler follows a test
 // file, and its loader may be gone a second later.
 
-import { clearTimeout, isMainRealm, setTimeout } from '../lib/index.js';
+import { clearTimeout, isMainRealm, type ProfileAnswer, setTimeout } from '../lib/index.js';
 import type { SampleOptions } from './sampler.js';
 import type { SourceKind, SourceStats, ThreadStats } from './stats.js';
 
@@ -15,6 +15,25 @@ interface Entry {
   readonly read: () => object | undefined;
   /** Fetches stats of other threads; `undefined` when there are none to fetch. */
   readonly refresh: () => Promise<unknown> | undefined;
+  /** Profiles one of its workers; `undefined` when it has no such worker. */
+  readonly profileWorker: WorkerProfiler;
+}
+
+/** Sends the profile of a worker, and returns the function that gives up; `undefined`: it is another's worker. */
+type WorkerProfiler = (
+  worker: number,
+  seconds: number,
+  send: (answer: ProfileAnswer) => void,
+) => (() => void) | undefined;
+
+/** Other threads and processes of a source. Nothing here may hold the owner. */
+export interface SourceWorkers<Owner> {
+  /** Fetches their stats before each read. */
+  readonly refresh?: (owner: Owner) => Promise<unknown>;
+  readonly profile?: (
+    owner: Owner,
+    ...of: Parameters<WorkerProfiler>
+  ) => ReturnType<WorkerProfiler>;
 }
 
 /** Delay between the first source and the socket. */
@@ -29,14 +48,13 @@ const lastIds = new Map<SourceKind, number>();
 let begun: AgentStart | undefined;
 
 /**
- * Registers a source. Neither `read` nor `refresh` may hold the owner. `refresh` fetches stats of other
- * threads before `read`. Returns the function that unregisters it.
+ * Registers a source. `read` may not hold the owner. Returns the function that unregisters it.
  */
 export function addSource<Owner extends object>(
   kind: SourceKind,
   owner: Owner,
   read: (owner: Owner) => object,
-  refresh?: (owner: Owner) => Promise<unknown>,
+  { refresh, profile }: SourceWorkers<Owner> = {},
 ): () => void {
   const ref = new WeakRef(owner);
   const id = (lastIds.get(kind) ?? 0) + 1;
@@ -52,6 +70,10 @@ export function addSource<Owner extends object>(
     refresh: () => {
       const found = ref.deref();
       return found && refresh?.(found);
+    },
+    profileWorker: (...of) => {
+      const found = ref.deref();
+      return found && profile?.(found, ...of);
     },
   };
   entries.add(entry);
@@ -90,6 +112,17 @@ async function refreshSources(isHeld: boolean): Promise<void> {
   });
 }
 
+/** Profiles a worker of one of the sources. Returns the function that gives up. */
+function profileWorker(...of: Parameters<WorkerProfiler>): () => void {
+  for (const entry of entries) {
+    const giveUp = entry.profileWorker(...of);
+    if (giveUp !== undefined) return giveUp;
+  }
+  const [, , send] = of;
+  send({ problem: 'it has ended' });
+  return () => {};
+}
+
 /** The present stats of this thread; starts sampling. Needs no socket, and works where it is disabled. */
 export async function ownStats(options: SampleOptions = {}): Promise<ThreadStats> {
   const { threadSampler } = await import('./sampler.js');
@@ -117,7 +150,7 @@ class AgentStart {
   async #open(): Promise<void> {
     const { openSocket } = await import('./socket.js');
     if (this.#isOver) return;
-    this.#close = openSocket(sourceStats, () => refreshSources(false));
+    this.#close = openSocket(sourceStats, () => refreshSources(false), profileWorker);
     // A program with an empty loop is about to end: its socket is removed.
     process.once('beforeExit', rest);
   }

@@ -245,14 +245,19 @@ function addTrace(root: Command): void {
 function addProfile(root: Command): void {
   root
     .command('profile')
-    .description('write a CPU profile of each event loop of a running process')
-    .argument('<pid>', 'pid of the process, as in manycore status', wholeNumber)
+    .description('write CPU profiles of the event loops of a process, or of a worker')
+    .argument(
+      '<pid>',
+      'pid of the process, as in manycore status; or of a worker process',
+      wholeNumber,
+    )
     .option('--seconds <count>', 'duration in seconds, at most 300 (default: 5)', wholeNumber)
     .option(
       '--thread <number>',
       'number of one thread, 0 is the main thread (default: all)',
       wholeNumber,
     )
+    .option('--worker <number>', 'number of a worker of its pools, as in manycore top', wholeNumber)
     .option('--out <file>', 'file to write (default: manycore-PID.cpuprofile)')
     .action(async (pid: number, flags: ProfileFlags) => {
       const { profile } = await import('./commands/profile/profile.js');

@@ -84,6 +84,12 @@ export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';
 export { machineMemoryMb } from './machine-memory.js';
 export { errorOf, messageOf } from './message.js';
+export {
+  type ProfileAnswer,
+  profileAnswerOf,
+  profileOtherThread,
+  profileThread,
+} from './node/cpu-profile.js';
 export { nodeCrypto } from './node/crypto.js';
 export {
   defineOwn,
@@ -95,6 +101,11 @@ export {
   tryDefineOwn,
 } from './node/descriptors.js';
 export { hasMorePrivates, hasPrivateMembers, isSameClass } from './node/hidden-class.js';
+export {
+  attachToThread,
+  type InspectedThread,
+  type InspectorMessage,
+} from './node/inspected-thread.js';
 export { jsonOf } from './node/json.js';
 export { LoopHold, whileHeld } from './node/loop-hold.js';
 export { isMainRealm } from './node/main-realm.js';

@@ -4,7 +4,7 @@
 // Long (over 400 lines), because all methods of users are here, each with its contract.
 
 import { EventEmitter } from 'node:events';
-import { addSource } from '../agent/index.js';
+import { addSource, type SourceWorkers } from '../agent/index.js';
 import type { ChannelKind } from '../channels/index.js';
 import { type AnyFunction, type FunctionSnapshot, receive, send } from '../context/index.js';
 import { CodedError } from '../errors.js';
@@ -20,6 +20,7 @@ import {
   optionsAlone,
   ownOf,
   ownOptions,
+  type ProfileAnswer,
   refuseInTransaction,
   startTimer,
 } from '../lib/index.js';
@@ -107,7 +108,10 @@ const programOptions: PoolOptions = Object.freeze({ ...realmOptions });
 /** Options of a pool in a worker, which has neither workers nor a channel: its calls stay in memory. */
 const inlineOptions: PoolOptions = Object.freeze({ worker: 'thread', channel: 'memory' });
 const sampleOf = (pool: Pool): PoolSample => pool.sample();
-const refresh = (pool: Pool): Promise<unknown> => pool.refreshMemory();
+const workersOf: SourceWorkers<Pool> = {
+  refresh: (pool) => pool.refreshMemory(),
+  profile: (pool, ...of) => pool.profileWorker(...of),
+};
 let lastPoolId = 0;
 let lastTaskId = 0;
 
@@ -199,7 +203,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
       packer: this.#packer,
     });
     this.#unregister =
-      this.#state === 'open' ? addSource('pool', this, sampleOf, refresh) : () => {};
+      this.#state === 'open' ? addSource('pool', this, sampleOf, workersOf) : () => {};
     if (this.#state === 'open') announcements.poolOpen.publish({ pool: this.#id });
     if (this.#options.workersAtOnce > 0) this.#manager.grow();
   }
@@ -567,6 +571,15 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   /** @internal Requests the memory statistics of all workers; resolves when the last has answered or ended. */
   async refreshMemory(): Promise<void> {
     await Promise.all(this.#manager.workers.map((worker) => worker.requestMemory()));
+  }
+
+  /** @internal Profiles one of its workers: `Worker.profile`; `undefined` when it has none with this number. */
+  profileWorker(
+    id: number,
+    seconds: number,
+    send: (answer: ProfileAnswer) => void,
+  ): (() => void) | undefined {
+    return this.#manager.workers.find((worker) => worker.id === id)?.profile(seconds, send);
   }
 
   /**

@@ -189,7 +189,8 @@ export class Link {
    * held calls count as begun for the parent, and must not seem to go on: then nothing passes.
    */
   #passesHeld(kind: number): boolean {
-    return kind === frame.requestMemory && this.#end.claims !== undefined;
+    const isRequest = kind === frame.requestMemory || kind === frame.profile;
+    return isRequest && this.#end.claims !== undefined;
   }
 
   #learn(id: number, bytes: Uint8Array): void {

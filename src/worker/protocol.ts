@@ -47,6 +47,8 @@ export const frame = Object.freeze({
   reported: 18,
   /** Requests that the `setup` function is called with `true` before the worker leaves. */
   teardown: 19,
+  /** target: the number of a CPU profile; body: its seconds, 0 to give it up. `profiled` follows. */
+  profile: 31,
   /** target: how many more items of the stream `task` may be sent; 0 ends it. */
   credit: 14,
 
@@ -73,6 +75,8 @@ export const frame = Object.freeze({
   memory: 28,
   /** The worker ends by an uncaught error. body: the error. */
   uncaught: 29,
+  /** target: the number of a `profile`; body: a `ProfileAnswer`. */
+  profiled: 32,
   /** A value reported by a running task. target: a number for `reported`; body: the value. */
   report: 30,
 });

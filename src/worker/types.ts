@@ -39,6 +39,8 @@ export interface WorkerHandle {
   readonly kind: WorkerKind;
   /** Process id; for a thread: our own. */
   readonly pid: number | undefined;
+  /** Node's number of a thread of this process. */
+  readonly threadId?: number;
   /** The parent's end of the pipe at descriptor 3, if the channel needs one. */
   readonly pipe: Duplex | undefined;
   readonly exited: Promise<WorkerExit>;

@@ -105,10 +105,10 @@ test('the refresh of a source is waited for, but not for ever', async (t) => {
     of.value += 1;
   };
   const read = ({ value }: typeof owner): object => ({ value });
-  const remove = addSource('bus', owner, read, refresh);
+  const remove = addSource('bus', owner, read, { refresh });
   assert.deepEqual(await busStats(), { value: 2 });
   remove();
-  t.after(addSource('bus', owner, read, () => never));
+  t.after(addSource('bus', owner, read, { refresh: () => never }));
   assert.deepEqual(await busStats(), { value: 2 });
 });
 
@@ -126,7 +126,7 @@ test('a refresh keeps a local reader alive, and not a program that answers a con
     added.push(heldTimers() - before);
   };
   const owner = {}; // held, because sources go with their owners
-  t.after(addSource('bus', owner, () => ({}), refresh)); // with it the socket opens
+  t.after(addSource('bus', owner, () => ({}), { refresh })); // with it the socket opens
   const name = await waitFor(() => readdirSync(runtime)[0]);
   const connection = createConnection(join(runtime, name));
   t.after(() => connection.destroy());

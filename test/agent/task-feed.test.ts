@@ -98,6 +98,7 @@ test('a listener that never reads is disconnected, and its data does not grow un
     openSocket(
       () => [],
       async () => {},
+      () => () => {},
     ),
   );
   let served: Socket | undefined;

@@ -96,14 +96,19 @@ function parseMemory(value: object): ParsedMemory | undefined {
   };
 }
 
+/** Workers of all pools of a thread. */
+export function allWorkers(
+  thread: ThreadStats,
+): { readonly id: number; readonly kind: string; readonly pid: number | undefined }[] {
+  return sourcesOf(thread, 'pool').flatMap(({ stats }) => parsePool(stats).workers);
+}
+
 /** Worker processes of all pools of a thread. */
 export function processWorkers(
   thread: ThreadStats,
 ): { readonly id: number; readonly pid: number; readonly isPartition: boolean }[] {
-  return sourcesOf(thread, 'pool').flatMap(({ stats }) =>
-    parsePool(stats).workers.flatMap(({ id, kind, pid }) =>
-      pid === undefined ? [] : [{ id, pid, isPartition: partitionKinds.has(kind) }],
-    ),
+  return allWorkers(thread).flatMap(({ id, kind, pid }) =>
+    pid === undefined ? [] : [{ id, pid, isPartition: partitionKinds.has(kind) }],
   );
 }
 

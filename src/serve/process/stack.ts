@@ -1,7 +1,8 @@
 // Takes the stack of a blocked loop: another thread of its process uses the inspector, which interrupts
 // JavaScript. The interrupted thread continues afterwards.
 
-import { type NodeWorker, Session } from 'node:inspector';
+import { Session } from 'node:inspector';
+import { attachToThread, type InspectorMessage } from '../../lib/index.js';
 
 /** Limit for taking one stack, in ms: a thread in native code cannot be interrupted. */
 const deadlineMs = 2000;
@@ -21,19 +22,16 @@ interface Frame {
 }
 
 /** The fields that are used of `Debugger` events. */
-interface InspectorEvent {
-  readonly method?: unknown;
-  readonly params?: {
-    readonly scriptId?: unknown;
-    readonly url?: unknown;
-    readonly callFrames?: readonly Frame[];
-  };
+interface DebuggerEvent {
+  readonly scriptId?: unknown;
+  readonly url?: unknown;
+  readonly callFrames?: readonly Frame[];
 }
 
 /** Connection to one thread. */
 interface Connection {
   post(method: string): void;
-  onEvent(listener: (event: InspectorEvent) => void): void;
+  onMessage(listener: (message: InspectorMessage) => void): void;
 }
 
 /**
@@ -43,10 +41,7 @@ interface Connection {
 export function stackOfThread(threadId: number): Promise<string | undefined> {
   return takeStack((session, onConnected) => {
     session.connect();
-    session.on('NodeWorker.attachedToWorker', ({ params }) => {
-      if (isThread(params, threadId)) onConnected(connectionToThread(session, params.sessionId));
-    });
-    session.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
+    attachToThread(session, threadId, { onAttached: onConnected });
   });
 }
 
@@ -56,7 +51,7 @@ export function stackOfMainThread(): Promise<string | undefined> {
     session.connectToMainThread();
     onConnected({
       post: (method) => session.post(method),
-      onEvent: (listener) => session.on('inspectorNotification', listener),
+      onMessage: (listener) => session.on('inspectorNotification', listener),
     });
   });
 }
@@ -87,38 +82,15 @@ async function takeStack(
   }
 }
 
-/** Compares the thread id in the title of a worker thread: "Worker 3", "[worker 3] name". */
-function isThread(
-  { workerInfo }: NodeWorker.AttachedToWorkerEventDataType,
-  threadId: number,
-): boolean {
-  return /\d+/.exec(workerInfo.title)?.[0] === String(threadId);
-}
-
-function connectionToThread(session: Session, sessionId: string): Connection {
-  let id = 0;
-  return {
-    post(method) {
-      id += 1;
-      const message = JSON.stringify({ id, method });
-      session.post('NodeWorker.sendMessageToWorker', { sessionId, message });
-    },
-    onEvent(listener) {
-      session.on('NodeWorker.receivedMessageFromWorker', ({ params: { message, ...from } }) => {
-        if (from.sessionId === sessionId) listener(Object(JSON.parse(message)));
-      });
-    },
-  };
-}
-
 function interrupt(connection: Connection, onStack: (stack: string) => void): void {
   /** Files of scripts, by id; their events come before all others. */
   const urls = new Map<unknown, unknown>();
-  connection.onEvent(({ method, params = {} }) => {
-    if (method === 'Debugger.scriptParsed') urls.set(params.scriptId, params.url);
+  connection.onMessage(({ method, params }) => {
+    const { scriptId, url, callFrames = [] }: DebuggerEvent = { ...params };
+    if (method === 'Debugger.scriptParsed') urls.set(scriptId, url);
     if (method !== 'Debugger.paused') return;
     connection.post('Debugger.resume');
-    const frames = (params.callFrames ?? []).slice(0, maxFrames);
+    const frames = callFrames.slice(0, maxFrames);
     onStack(frames.map((frame) => lineOf(frame, urls)).join('\n'));
   });
   connection.post('Debugger.enable');

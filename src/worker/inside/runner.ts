@@ -20,6 +20,7 @@ import {
 import { ItemFailure, isThenable, runChunk, withoutUnsendable } from './chunk.js';
 import { callInTask, type Failure, leaveTask, type Reporter, RunningTask } from './current-task.js';
 import { sampleMemory } from './own-memory.js';
+import { OwnProfiles } from './own-profiles.js';
 import { EndFailure, generatorOf, StreamSender } from './stream-sender.js';
 
 export interface RunnerOptions {
@@ -60,6 +61,7 @@ export class Runner {
   readonly #waiting: WaitingCall[] = [];
   /** Reports that were not taken yet, by number. */
   readonly #reports = new Map<number, (answer: unknown) => void>();
+  readonly #profiles: OwnProfiles;
   #lastReport = 0;
   #memoryCheckedAtMs = 0;
   #hasEnded = false;
@@ -71,6 +73,7 @@ export class Runner {
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#link = options.link;
+    this.#profiles = new OwnProfiles(options.link);
   }
 
   /** Returns false for a frame that concerns no task of the parent. */
@@ -103,6 +106,9 @@ export class Runner {
         sampleMemory((memory) => {
           if (!this.#hasEnded) this.#link.post(frame.memory, 0, 0, memory);
         });
+        break;
+      case frame.profile:
+        this.#profiles.receive(target, this.#link.codec.read(body));
         break;
       case frame.setup:
         this.#options.onSetup(target, rest(body));
@@ -139,6 +145,7 @@ export class Runner {
   /** Ends the session after its parent: waiting calls are not begun, running tasks are aborted. */
   end(): void {
     this.#hasEnded = true;
+    this.#profiles.end();
     this.#waiting.length = 0;
     for (const task of this.#running.values()) task.abort();
     for (const stream of this.#streams.values()) stream.grant(0);

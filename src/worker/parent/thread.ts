@@ -75,6 +75,7 @@ function withoutUndefined(env: Readonly<Record<string, string | undefined>>): No
 class ThreadHandle implements WorkerHandle {
   readonly kind = 'thread';
   readonly pid = process.pid;
+  readonly threadId: number;
   readonly pipe = undefined;
   readonly exited: Promise<WorkerExit>;
   readonly #worker: Worker;
@@ -91,6 +92,7 @@ class ThreadHandle implements WorkerHandle {
     const { promise, resolve } = defer<WorkerExit>();
     this.exited = promise;
     const { threadId } = worker;
+    this.threadId = threadId;
     worker.once('exit', (exitCode) => {
       this.#hasEnded = true;
       noteEnd();

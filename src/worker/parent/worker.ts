@@ -27,6 +27,7 @@ import {
   Lifecycle,
   messageOf,
   nowMs,
+  type ProfileAnswer,
   setTimeout,
   startTimer,
 } from '../../lib/index.js';
@@ -61,6 +62,7 @@ import { parentExporter } from './exporter.js';
 import { MemoryRequest } from './memory-request.js';
 import { NestedMaps } from './nested.js';
 import { startProcess } from './process.js';
+import { ProfileRequests } from './profile-requests.js';
 import { type EndingWorker, endsBefore, endsWithProgram } from './program-end.js';
 import type { SharedLease } from './shared-workers.js';
 import { type KnownFailure, type StartFailure, startFailure } from './start-failure.js';
@@ -142,6 +144,7 @@ export class Worker<C extends Call> implements EndingWorker {
   readonly #end: ChannelEnd;
   readonly #nested: NestedMaps;
   readonly #memory: MemoryRequest;
+  readonly #profiles: ProfileRequests;
   readonly #parcels: Parcels | undefined;
   /** Only of a partition. */
   readonly #rules: PartitionRules | undefined;
@@ -247,6 +250,7 @@ export class Worker<C extends Call> implements EndingWorker {
       },
     });
     this.#memory = new MemoryRequest(this.#link);
+    this.#profiles = new ProfileRequests(this.#link);
     this.#rules = partition && this.#rulesOf(partition);
     this.#nested = new NestedMaps(this.#link, parentExporter(), settings.nested);
   }
@@ -342,6 +346,26 @@ export class Worker<C extends Call> implements EndingWorker {
    */
   async requestMemory(): Promise<void> {
     if (this.#life.state === 'ready') await this.#memory.send();
+  }
+
+  /**
+   * Starts a CPU profile of it: `send` gets `started`, then the profile or the reason why there is none. Returns the
+   * function that gives up.
+   */
+  profile(seconds: number, send: (answer: ProfileAnswer) => void): () => void {
+    const problem = this.#profileProblem;
+    if (problem === undefined) return this.#profiles.start(seconds, this.#handle.threadId, send);
+    send({ problem });
+    return () => {};
+  }
+
+  get #profileProblem(): string | undefined {
+    if (this.#settings.partition !== undefined) {
+      return 'it is a sandbox, and code that is not trusted gets no inspector';
+    }
+    if (this.#settings.remote !== undefined) return 'it runs on another machine';
+    if (this.#life.state === 'starting') return 'it has not started yet';
+    return this.#life.state !== 'ready' || this.#hasChannelEnded ? 'it is ending' : undefined;
   }
 
   get state(): WorkerState {
@@ -663,6 +687,9 @@ export class Worker<C extends Call> implements EndingWorker {
         if (memory !== undefined) this.#memory.answered(memory);
         break;
       }
+      case frame.profiled:
+        this.#profiles.answered(target, this.#link.codec.read(body));
+        break;
       case frame.retire:
         if (this.isRetiring) this.#rules?.unasked();
         this.retire();
@@ -805,6 +832,7 @@ export class Worker<C extends Call> implements EndingWorker {
     this.#link.unref();
     this.#nested.end();
     this.#memory.end();
+    this.#profiles.end();
     const unanswered = [...this.calls()];
     this.lostLoad = this.#loadOf(unanswered, isStart);
     this.#lost = this.#calls.splice(0);

@@ -1,4 +1,4 @@
-// `manycore profile PID`: CPU profiles of the threads of a running process, a file each.
+// `manycore profile PID`: CPU profiles of the threads of a running process, a file each, or of one worker.
 
 import { accessSync, constants, existsSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -9,6 +9,7 @@ import { profileProcess } from '../../../observe/index.js';
 export interface ProfileFlags {
   readonly seconds?: number;
   readonly thread?: number;
+  readonly worker?: number;
   readonly out?: string;
 }
 
@@ -17,13 +18,13 @@ const defaultSeconds = 5;
 /** Writes the files and prints their names. Rejects as `profileProcess`, and for files that cannot be written. */
 export async function profile(
   pid: number,
-  { seconds = defaultSeconds, thread, out = `manycore-${pid}.cpuprofile` }: ProfileFlags,
+  { seconds = defaultSeconds, thread, worker, out = defaultFile(pid, worker) }: ProfileFlags,
 ): Promise<void> {
   const file = resolve(out);
   checkWritable(file);
   const stillRuns = `profiling process ${pid} for ${seconds} s: Ctrl-C gives up`;
   if (process.stderr.isTTY) console.error(stillRuns);
-  const profiles = await profileProcess(pid, { seconds, thread });
+  const profiles = await profileProcess(pid, { seconds, thread, worker });
   for (const each of profiles) {
     const path = profiles.length === 1 ? file : withThread(file, each.thread);
     try {
@@ -33,6 +34,10 @@ export async function profile(
     }
     console.log(path);
   }
+}
+
+function defaultFile(pid: number, worker: number | undefined): string {
+  return `manycore-${pid}${worker === undefined ? '' : `.worker-${worker}`}.cpuprofile`;
 }
 
 /** `a.3.cpuprofile` for `a.cpuprofile`. DevTools open only files with that ending. */
