@@ -4,7 +4,7 @@
 import type { Session } from 'node:inspector';
 import { isMainThread } from 'node:worker_threads';
 import { messageOf } from '../message.js';
-import { attachToThread, type InspectedThread } from './inspected-thread.js';
+import { attachToThread } from './inspected-thread.js';
 import { clearInterval, clearTimeout, setInterval, setTimeout } from './timers.js';
 
 /** One line of the answer: `started`, then `profile`; or `problem`. */
@@ -15,6 +15,12 @@ export interface ProfileAnswer {
   /** The reason why there is no profile. */
   readonly problem?: string;
 }
+
+type ProfilerMethod =
+  | 'Profiler.enable'
+  | 'Profiler.start'
+  | 'Profiler.startPreciseCoverage'
+  | 'Profiler.stopPreciseCoverage';
 
 /** Interval of a timer in ms: messages of the main thread do not wake a sleeping thread (Node 20 to 26). */
 const wakeEveryMs = 10;
@@ -43,8 +49,7 @@ export function profileThread(
 ): () => void {
   return withSession(send, (session, done) => {
     session.connect(); // throws where the inspector is not allowed (--permission)
-    session.post('Profiler.enable');
-    session.post('Profiler.start');
+    startWith((method) => session.post(method));
     const timer = setTimeout(() => {
       session.post('Profiler.stop', (error, { profile }) => {
         done(error === null ? { profile } : { problem: messageOf(error) });
@@ -69,7 +74,7 @@ export function profileOtherThread(
     let timer: NodeJS.Timeout | undefined;
     attachToThread(session, threadId, {
       onAttached: (thread) => {
-        const startId = startIn(thread);
+        const startId = startWith((method) => thread.post(method));
         let stopId = 0;
         thread.onMessage(({ id, result, error }) => {
           if (error !== undefined && (id === startId || id === stopId)) {
@@ -94,17 +99,17 @@ export function profileOtherThread(
   });
 }
 
-/** Returns the id of the start's answer. */
-function startIn(thread: InspectedThread): number {
-  thread.post('Profiler.enable');
-  const startId = thread.post('Profiler.start');
+/** Starts the profiler with `post`; returns what the call of the start returns. */
+function startWith<Result>(post: (method: ProfilerMethod) => Result): Result {
+  post('Profiler.enable');
+  const result = post('Profiler.start');
   // V8 attributes code that was optimized in the middle of a loop to the caller. Coverage discards such code;
   // what V8 compiles from now on has its name. Where the coverage is the user's it must not end here.
   if (process.env['NODE_V8_COVERAGE'] === undefined) {
-    thread.post('Profiler.startPreciseCoverage');
-    thread.post('Profiler.stopPreciseCoverage');
+    post('Profiler.startPreciseCoverage');
+    post('Profiler.stopPreciseCoverage');
   }
-  return startId;
+  return result;
 }
 
 /** Runs `start` with a session of its own; it returns the function that clears up. Calls `send` no more after the end. */
