@@ -98,6 +98,7 @@ export async function joinPort(
     };
     const leave = (): void => {
       router.remove(route);
+      processes.clear(); // some may end later
       descriptors.closeAll();
       leavePort(port);
     };

@@ -10,7 +10,7 @@ import type { ServedApp, ServeOptions } from '../../../src/serve/index.js';
 import { rowOfStickyId, stickyId } from '../../../src/serve/self.js';
 import { killOne, waitFor } from '../../support/index.js';
 import { keepBusy, portOf } from '../client.js';
-import { open, skip } from '../served.js';
+import { open, program, skip } from '../served.js';
 
 const app = fileURLToPath(new URL('../apps/sticky.js', import.meta.url));
 
@@ -249,4 +249,17 @@ test('outside of a server an id has no loop', () => {
   for (const odd of ['', 'mc-a', 'mc12', 'mc12345678901-a', 'MC1-a']) {
     assert.equal(rowOfStickyId(odd), undefined, odd);
   }
+});
+
+test('a start that fails after the program has listened is refused with its reason', {
+  skip,
+}, async (t) => {
+  const broken = program(
+    t,
+    'app.mjs',
+    `import { createServer } from 'node:http';
+    createServer().listen(0, () => { throw new Error('no database'); });`,
+  );
+  const options = { processes: 2, loops: 1, port: 0, sticky: 'address' } as const;
+  await assert.rejects(open(t, broken, options), { code: 'SERVE_START_FAILED' });
 });
