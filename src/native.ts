@@ -140,11 +140,14 @@ export interface NativeAcceptor {
 
 /** Divides the connections of one listening socket among apps, by name (crates/core/src/accept/router.rs). */
 export interface NativeRouter {
+  /** Accepts from now on. */
+  accept(): void;
   /**
-   * Sends connections of clients that request one of `names` into `controlSocket`, one end of a Unix socket,
-   * which is taken over. Returns the key for `remove`, or -1 when another app has such a name.
+   * Sends connections of clients that request one of `names`, without names all, into `near`, one end of a Unix
+   * socket; processes receive them from `far`. Takes both over. Returns the key for `remove`, or -1 when another app
+   * has such a name.
    */
-  add(names: readonly string[], controlSocket: number): number;
+  add(names: readonly string[], near: number, far: number): number;
   /**
    * The same for an app whose clients stay with a loop of `board`; without names all clients. Returns the key for
    * `addProcess`, `leave` and `remove`, or -1.
@@ -158,7 +161,14 @@ export interface NativeRouter {
   /** Sends nothing to `process` any more; what it has not taken goes to others. */
   leave(key: number, process: number): void;
   remove(key: number): void;
-  /** Ends its thread and closes the socket. */
+  /**
+   * Accepts nothing any more, and passes the connections that no process has taken on over `successor`, one end of a
+   * Unix socket. Takes it over.
+   */
+  handOver(successor: number): void;
+  /** True: its thread has ended, as after a hand-over. */
+  hasEnded(): boolean;
+  /** Ends its thread and closes the socket; a hand-over goes on. */
   close(): void;
 }
 
@@ -400,8 +410,10 @@ export interface NativeBinding {
     handover: readonly number[],
   ) => NativeAcceptor;
   /** Takes the listening socket over. */
+  /** `predecessor`: a Unix socket over which connections of an earlier router come, or -1. Takes both over. */
   readonly NativeRouter: new (
     listener: number,
+    predecessor: number,
   ) => NativeRouter;
   /** `deliver` is called when the batch holds connections. */
   readonly NativeLoopInbox: new (

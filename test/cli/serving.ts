@@ -1,11 +1,12 @@
 // `manycore serve` in a process of its own.
 
+import assert from 'node:assert/strict';
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { childrenOf, waitFor } from '../support/index.js';
+import { childrenOf, killOne, waitFor } from '../support/index.js';
 
 /** The program `manycore`. */
 export const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
@@ -47,4 +48,26 @@ function linesOf(stream: Readable | null): readonly string[] {
   const lines: string[] = [];
   if (stream !== null) createInterface({ input: stream }).on('line', (line) => lines.push(line));
   return lines;
+}
+
+/** Upgrades by the signal until the successor serves alone; returns its pid. */
+export async function upgrade(
+  { child, errors }: Running,
+  before: number | undefined,
+): Promise<number> {
+  killOne(child.pid, 'SIGUSR2');
+  return await waitFor(() => {
+    assert.deepEqual(errors, []);
+    const successors = successorsOf(child.pid);
+    const [only, second] = successors;
+    return second === undefined && only !== before ? only : undefined;
+  }, deadlineMs);
+}
+
+/** Children that run the command; a server process has another entry. */
+function successorsOf(pid: number | undefined): number[] {
+  const all = childrenOf(pid ?? 0);
+  const isCommand = (line: string) => line.includes(`${command} serve`);
+  const servers = all.filter(({ commandLine }) => !isCommand(commandLine));
+  return servers.length > 0 ? [] : all.map((each) => each.pid);
 }

@@ -23,32 +23,13 @@ import {
   waitFor,
   withDeadline,
 } from '../support/index.js';
-import { command, deadlineMs, type Running, startWith } from './serving.js';
+import { command, deadlineMs, type Running, startWith, upgrade } from './serving.js';
 
 /** An exported app that answers with the pid of its supervisor. */
 const exported = 'export default (request, response) => response.end(String(process.ppid));';
 
 function supervisorOf(port: number): Promise<string> {
   return bodyOf(port);
-}
-
-/** Upgrades by the signal until the successor serves alone; returns its pid. */
-async function upgrade({ child, errors }: Running, before: number | undefined): Promise<number> {
-  killOne(child.pid, 'SIGUSR2');
-  return await waitFor(() => {
-    assert.deepEqual(errors, []);
-    const successors = successorsOf(child.pid);
-    const [only, second] = successors;
-    return second === undefined && only !== before ? only : undefined;
-  }, deadlineMs);
-}
-
-/** Children that run the command; a server process has another entry. */
-function successorsOf(pid: number | undefined): number[] {
-  const all = childrenOf(pid ?? 0);
-  const isCommand = (line: string) => line.includes(`${command} serve`);
-  const servers = all.filter(({ commandLine }) => !isCommand(commandLine));
-  return servers.length > 0 ? [] : all.map((each) => each.pid);
 }
 
 function run(...args: string[]): { status: number | null; stdout: string; stderr: string } {
@@ -400,27 +381,6 @@ test('a second TERM after an upgrade ends the open requests at once', { skip }, 
   await rejected;
   assert.ok(!isRunning(successor));
 });
-
-for (const [what, options] of [
-  ['serverNames', { serverNames: ['a.example'] }],
-  ['sticky clients', { sticky: 'address' }],
-] as const) {
-  test(`a server with ${what} refuses an upgrade in one sentence, and serves on`, {
-    skip,
-  }, async (t) => {
-    const app = program(t, 'app.mjs', exported);
-    const config = join(folder(t), 'config.json');
-    const content = { app, port: 0, host: '127.0.0.1', processes: 1, loops: 1, ...options };
-    writeFileSync(config, JSON.stringify(content));
-    const { child, port, errors, lines } = await startWith(t, ['--config', config]);
-    killOne(child.pid, 'SIGUSR2');
-    await waitFor(() => errors.some((line) => /\(SERVE_UPGRADE_FAILED\)$/.test(line)), deadlineMs);
-    assert.match(errors[0] ?? '', /cannot hand its sockets over: reload it, or stop it/);
-    killOne(child.pid, 'SIGHUP'); // nothing is held
-    await waitFor(() => lines.includes('reloaded'), deadlineMs);
-    if (Number.isFinite(port)) assert.ok((await ask(port)).status < 500);
-  });
-}
 
 test('without the native core an upgrade is refused in one sentence', async (t) => {
   const env = { ...process.env, MANYCORE_NATIVE: 'off' };

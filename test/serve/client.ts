@@ -30,10 +30,16 @@ export function bodyOver(socketPath: string): Promise<string> {
 }
 
 /** One request; over a connection of its own without `agent`. */
-export function ask(port: number, path = '/', agent?: Agent, method = 'GET'): Promise<Answer> {
+export function ask(
+  port: number,
+  path = '/',
+  agent?: Agent,
+  method = 'GET',
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
   const ownAgent = agent ?? new Agent({ keepAlive: false });
   return new Promise((resolve, reject) => {
-    const options = { port, path, method, host: '127.0.0.1', agent: ownAgent };
+    const options = { port, path, method, headers, host: '127.0.0.1', agent: ownAgent };
     const asked = request(options, (response) => {
       const pieces: Buffer[] = [];
       response.on('data', (piece: Buffer) => pieces.push(piece));
@@ -84,7 +90,13 @@ export async function bodyOf(port: number, path?: string): Promise<string> {
 }
 
 /** Keeps `clients` connections busy until `stop` is called, which resolves with what came of it. */
-export function keepBusy(port: number, clients: number, isKeptAlive: boolean, path = '/') {
+export function keepBusy(
+  port: number,
+  clients: number,
+  isKeptAlive: boolean,
+  path = '/',
+  headers: Readonly<Record<string, string>> = {},
+) {
   let isOver = false;
   const failures: unknown[] = [];
   let answers = 0;
@@ -92,7 +104,7 @@ export function keepBusy(port: number, clients: number, isKeptAlive: boolean, pa
     const agent = new Agent({ keepAlive: isKeptAlive, maxSockets: 1 });
     while (!isOver) {
       try {
-        const { status } = await ask(port, path, agent);
+        const { status } = await ask(port, path, agent, 'GET', headers);
         if (status === 200) answers += 1;
         else failures.push(status);
       } catch (error) {

@@ -20,25 +20,51 @@ pub struct NativeRouter {
 
 #[napi]
 impl NativeRouter {
-    /// Takes over the listening socket, which must not block.
+    /// Takes over the listening socket, which must not block, and `predecessor`, a Unix socket over which
+    /// connections of an earlier router come, or -1. Accepts once `accept` is called.
     #[napi(constructor)]
-    pub fn new(listener: i32) -> Result<NativeRouter> {
+    pub fn new(listener: i32, predecessor: i32) -> Result<NativeRouter> {
         let listener = sys::adopt(listener).map_err(to_js)?;
-        let router = Some(Router::start(listener).map_err(to_js)?);
+        let predecessor =
+            (predecessor >= 0).then(|| sys::adopt(predecessor)).transpose().map_err(to_js)?;
+        let router = Some(Router::start(listener, predecessor).map_err(to_js)?);
         Ok(NativeRouter { router, sticky: HashMap::new() })
+    }
+
+    /// Accepts from now on.
+    #[napi]
+    pub fn accept(&self) {
+        if let Some(router) = &self.router {
+            router.accept();
+        }
+    }
+
+    /// Accepts nothing any more, and passes the connections that no process has taken on over
+    /// `successor`, one end of a Unix socket, which is taken over.
+    #[napi]
+    pub fn hand_over(&self, successor: i32) -> Result<()> {
+        let successor = sys::adopt(successor).map_err(to_js)?;
+        self.router()?.hand_over(successor);
+        Ok(())
+    }
+
+    /// True: its thread has ended, as after a hand-over.
+    #[napi]
+    pub fn has_ended(&self) -> bool {
+        self.router.as_ref().is_none_or(Router::has_ended)
     }
 
     fn router(&self) -> Result<&Router> {
         self.router.as_ref().ok_or_else(|| refused("it is closed"))
     }
 
-    /// Sends connections of clients that request one of `names` into `control_socket`, one end of a
-    /// Unix socket, which is taken over. Returns the key for `remove`, or -1 when another app has such
-    /// a name.
+    /// Sends connections of clients that request one of `names`, without names all, into `near`, one
+    /// end of a Unix socket; processes receive them from `far`. Both are taken over. Returns the key
+    /// for `remove`, or -1 when another app has such a name.
     #[napi]
-    pub fn add(&self, names: Vec<String>, control_socket: i32) -> Result<i32> {
-        let control_socket = sys::adopt(control_socket).map_err(to_js)?;
-        let key = self.router()?.add(names, Way::ControlSocket(control_socket));
+    pub fn add(&self, names: Vec<String>, near: i32, far: i32) -> Result<i32> {
+        let (near, far) = (sys::adopt(near).map_err(to_js)?, sys::adopt(far).map_err(to_js)?);
+        let key = self.router()?.add(names, Way::ControlSocket { near, far });
         Ok(key.map_or(-1, |key| key as i32))
     }
 
@@ -96,7 +122,7 @@ impl NativeRouter {
         }
     }
 
-    /// Ends the thread and closes the socket.
+    /// Ends the thread and closes the socket; a hand-over goes on.
     #[napi]
     pub fn close(&mut self) {
         self.router = None;

@@ -1,23 +1,19 @@
 // Ports that several apps of this process share: each has names of its own, and gets the connections of
 // clients that request one of them (crates/core/src/accept/router.rs). The first app that listens on a
 // port opens it, the last one that closes its server closes it. Also ports whose clients stay with one loop.
+// Not here: the port itself, and how a successor takes it over (routed-port.ts).
 
 import { closeSync } from 'node:fs';
-import { callNative, type NativeBoard, type NativeRouter, requireNative } from '../../native.js';
-import type { BoundAddress, ListenQuery } from '../protocol.js';
+import { callNative, type NativeBoard, requireNative } from '../../native.js';
+import type { ListenQuery } from '../protocol.js';
 import { errnoOf } from '../shared/errno.js';
 import type { StickyKey } from '../sticky.js';
-
-/** A listening socket. */
-interface OpenedSocket {
-  readonly address: BoundAddress;
-  /** To be closed by the receiver. */
-  readonly fd: number;
-}
+import type { OpenSocket } from '../supervisor/sockets.js';
+import { type OpenedSocket, RoutedPort } from './routed-port.js';
 
 /** An app's membership in a shared port. */
-export interface JoinedPort {
-  readonly address: BoundAddress;
+export interface JoinedPort
+  extends Pick<OpenSocket, 'address' | 'ticketKeys' | 'handOut' | 'handOver'> {
   /** Source of its connections; closed by `leave`. Without sticky clients. */
   readonly fd: number;
   /** With sticky clients: source of the connections of one process, as listening socket `socket`. */
@@ -36,14 +32,9 @@ export interface JoinOptions {
 }
 
 interface SharedPort {
-  readonly opened: Promise<OpenedPort>;
+  readonly opened: Promise<RoutedPort>;
   /** Number of apps that use it, or are about to. */
   apps: number;
-}
-
-interface OpenedPort {
-  readonly address: BoundAddress;
-  readonly router: NativeRouter;
 }
 
 const addressInUse = errnoOf('EADDRINUSE');
@@ -63,7 +54,8 @@ export async function joinPort(
   port.apps += 1;
   const descriptors = new (requireNative().NativeDescriptors)();
   try {
-    const { address, router } = await port.opened;
+    const routed = await port.opened;
+    const { address, router, ticketKeys } = routed;
     // With port 0 each app gets a port of its own, which others may join by its number.
     if (typeof address !== 'string') ports.set(keyOf(query, address.port), port);
     const pair = (): readonly number[] => callNative(() => descriptors.createSocketPair());
@@ -71,7 +63,7 @@ export async function joinPort(
     const [near = -1, fd = -1] = sticky === undefined ? pair() : [];
     const route = callNative(() =>
       sticky === undefined
-        ? router.add(names, release(near))
+        ? router.add(names, release(near), release(descriptors.duplicate(fd)))
         : router.addSticky(names, board, sticky.kind, sticky.name),
     );
     if (route < 0) {
@@ -102,7 +94,9 @@ export async function joinPort(
       descriptors.closeAll();
       leavePort(port);
     };
-    return { address, fd, ofProcess, leaveProcess, leave };
+    const handOut = () => routed.handOut();
+    const handOver = () => routed.handOver();
+    return { address, ticketKeys, fd, ofProcess, leaveProcess, handOut, handOver, leave };
   } catch (error) {
     descriptors.closeAll();
     leavePort(port);
@@ -114,10 +108,7 @@ function portFor(query: ListenQuery, open: () => Promise<OpenedSocket>): SharedP
   const key = keyOf(query, query.port);
   const known = query.port > 0 ? ports.get(key) : undefined;
   if (known !== undefined) return known;
-  const opened = open().then(({ address, fd }) => {
-    const router = callNative(() => new (requireNative().NativeRouter)(fd));
-    return { address, router };
-  });
+  const opened = open().then((socket) => new RoutedPort(socket));
   const port = { opened, apps: 0 };
   if (query.port > 0) ports.set(key, port);
   return port;
@@ -132,7 +123,7 @@ function leavePort(port: SharedPort): void {
   if (port.apps > 0) return;
   for (const [key, other] of ports) if (other === port) ports.delete(key);
   port.opened.then(
-    ({ router }) => router.close(),
+    (routed) => routed.close(),
     () => {}, // there is none
   );
 }

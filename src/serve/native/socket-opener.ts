@@ -7,7 +7,7 @@ import { CodedError } from '../../errors.js';
 import { messageOf, ownListening, serverFd } from '../../lib/index.js';
 import { callNative, type NativeDescriptors, requireNative } from '../../native.js';
 import type { BoundAddress, ListenQuery } from '../protocol.js';
-import { type HandedSocket, listenKey, type Predecessor } from '../shared/handover.js';
+import { type HandedSocket, listenKey, type Predecessor, waitingKey } from '../shared/handover.js';
 import { removeLeftPath } from '../shared/left-path.js';
 import type { HandedOut, OpenSocket, SocketOpener } from '../supervisor/sockets.js';
 import { type JoinedPort, type JoinOptions, joinPort } from './shared-ports.js';
@@ -65,8 +65,11 @@ export class NativeSocketOpener implements SocketOpener {
     if (query.port < 0 && !isHanded) await removeLeftPath(query.address);
     const { names, sticky } = this.#router;
     if (query.port >= 0 && sticky !== undefined) return await this.#joinSticky(query);
+    // Without names any more, the app still gets the clients that wait for its predecessor.
+    const hasWaiting = this.#predecessor?.has(waitingKey(query, query.port)) === true;
     const isNamed = query.port >= 0 && names.length > 0;
-    const opened = await (isNamed ? this.#join(query) : this.#open(query));
+    if (isNamed || hasWaiting) return await this.#join(query);
+    const opened = await this.#open(query);
     const fds: (number | undefined)[] = [opened.fd, ...(opened.others ?? [])];
     const { address, listenAgain, ticketKeys } = opened;
     return {
@@ -85,7 +88,7 @@ export class NativeSocketOpener implements SocketOpener {
         return { fd };
       },
       ticketKeys,
-      handOut: isNamed ? undefined : () => handedOut(opened, fds),
+      handOut: () => handedOut(opened, fds),
       close: () => this.#release(opened, fds),
     };
   }
@@ -101,33 +104,58 @@ export class NativeSocketOpener implements SocketOpener {
 
   #joinPort(query: ListenQuery): Promise<JoinedPort> {
     return joinPort(query, this.#router, async () => {
-      const { address, fd, others = [] } = await this.#open(query);
+      const predecessor = this.#predecessor;
+      const { address, fd, others = [], isInherited = false, ticketKeys } = await this.#open(query);
       if (others.length > 0) {
         const message =
           'each process has a socket of its own (reuseport): sticky and serverNames need a restart';
         throw new CodedError('SERVE_UPGRADE_FAILED', message);
       }
-      return { address, fd: callNative(() => this.#descriptors.release(fd)) };
+      return {
+        address,
+        fd: callNative(() => this.#descriptors.release(fd)),
+        isInherited,
+        ticketKeys,
+        waitingFd: predecessor?.take(waitingKey(query, query.port))[0]?.fd,
+        onceAlone: (callback) => {
+          if (predecessor === undefined) callback();
+          else predecessor.onceLeft(callback);
+        },
+      };
     });
   }
 
   /** Each process gets a control socket of its own: its queue is its number. */
   async #joinSticky(query: ListenQuery): Promise<OpenSocket> {
-    const { address, ofProcess, leaveProcess, leave } = await this.#joinPort(query);
+    const joined = await this.#joinPort(query);
+    const { address, ticketKeys, ofProcess, leaveProcess, handOut, handOver, leave } = joined;
     return {
       address,
+      ticketKeys: this.#router.names.length === 0 ? ticketKeys : undefined,
       queues: 0, // no process takes over that of another
       waitingConnections: 0,
       of: (queue, number) => ({ fd: ofProcess(queue, number) }),
       leave: leaveProcess,
+      handOut,
+      handOver,
       close: leave,
     };
   }
 
-  async #join(query: ListenQuery): Promise<Opened> {
-    const joined = await this.#joinPort(query);
-    const fd = callNative(() => this.#descriptors.duplicate(joined.fd));
-    return { address: joined.address, fd, onRelease: () => joined.leave() };
+  /** All processes receive from one control socket. */
+  async #join(query: ListenQuery): Promise<OpenSocket> {
+    const { address, fd, handOut, handOver, leave } = await this.#joinPort(query);
+    return {
+      address,
+      queues: 0,
+      get waitingConnections() {
+        return requireNative().acceptQueue(fd);
+      },
+      of: () => ({ fd }),
+      handOut,
+      handOver,
+      close: leave,
+    };
   }
 
   /** Takes a socket of the predecessor or an inherited one, or opens a new one; owns the descriptor. */

@@ -40,6 +40,14 @@ export function listenKey(
   return `listen ${address}:${port}:${addressType}`;
 }
 
+/** Key of the socket over which clients come that wait in the supervisor's thread for an app (`serverNames`). */
+export function waitingKey(
+  query: { readonly address: string | null; readonly addressType: number },
+  port: number,
+): string {
+  return `waiting ${listenKey(query, port)}`;
+}
+
 /** Key of the status page, the probes or the metrics of a server; its name is needed only where any port will do. */
 export function endpointKey(
   what: 'status' | 'health' | 'metrics',
@@ -69,8 +77,8 @@ export function withoutTwins(sockets: readonly HandedSocket[]): HandedSocket[] {
 export class Predecessor {
   /** Pid under which this server is known: that of the first of these processes. */
   readonly pid: number;
-  /** False: it serves on if this one does not start, so nothing of it is removed. */
-  hasLeft = false;
+  #hasLeft = false;
+  readonly #onLeave: (() => void)[] = [];
   readonly #ports: readonly ChosenPort[];
   readonly #left: HandedSocket[];
   /** Sockets that the first process has inherited; they stay here. */
@@ -81,6 +89,23 @@ export class Predecessor {
     this.#ports = ports;
     this.#left = sockets.filter(({ isInherited }) => !isInherited);
     this.inheritedFds = sockets.filter(({ isInherited }) => isInherited).map(({ fd }) => fd);
+  }
+
+  /** False: it serves on if this one does not start, so nothing of it is removed. */
+  get hasLeft(): boolean {
+    return this.#hasLeft;
+  }
+
+  /** This process serves in its place. */
+  leave(): void {
+    this.#hasLeft = true;
+    for (const callback of this.#onLeave.splice(0)) callback();
+  }
+
+  /** Calls `callback` once this process serves in its place. */
+  onceLeft(callback: () => void): void {
+    if (this.#hasLeft) callback();
+    else this.#onLeave.push(callback);
   }
 
   has(key: string): boolean {
@@ -104,7 +129,7 @@ export class Predecessor {
   close(): void {
     for (const { fd, address } of this.#left.splice(0)) {
       closeSync(fd);
-      if (typeof address === 'string' && this.hasLeft) rmSync(address, { force: true });
+      if (typeof address === 'string' && this.#hasLeft) rmSync(address, { force: true });
     }
   }
 }

@@ -8,7 +8,7 @@ import { messageOf } from '../../lib/index.js';
 import type { BoundAddress, ListenAnswer, ListenQuery } from '../protocol.js';
 import { maxSockets } from '../shared/board.js';
 import { errnoOf } from '../shared/errno.js';
-import { type HandedSocket, listenKey } from '../shared/handover.js';
+import { type HandedSocket, listenKey, waitingKey } from '../shared/handover.js';
 import type { Listenable } from '../shared/socket-handle.js';
 
 export interface OpenSocket {
@@ -23,8 +23,10 @@ export interface OpenSocket {
   readonly leave?: ((queue: number) => void) | undefined;
   /** Ticket keys that its servers had before; `undefined`: those of its first server. */
   readonly ticketKeys?: string | undefined;
-  /** Returns the descriptors for a successor, which stay the opener's. */
+  /** Returns the descriptors for a successor, which stay the opener's; missing: they cannot be handed over. */
   readonly handOut?: (() => HandedOut) | undefined;
+  /** Accepts nothing any more: the successor gets the clients that wait here. Resolves when it has them. */
+  readonly handOver?: (() => Promise<void>) | undefined;
   /** Refuses clients from now on, unless this process has inherited the socket or a successor has it. */
   close(): void;
 }
@@ -32,6 +34,8 @@ export interface OpenSocket {
 /** Descriptors of a socket, with details for a successor. */
 export interface HandedOut extends Pick<HandedSocket, 'isShared' | 'isInherited'> {
   readonly fds: readonly number[];
+  /** Unix socket over which `handOver` sends clients. */
+  readonly waitingFd?: number | undefined;
 }
 
 /** Opens listening sockets. */
@@ -225,14 +229,18 @@ export class Sockets {
   /** All sockets for a successor; their descriptors stay the opener's. Throws `SERVE_UPGRADE_FAILED`. */
   handOut(): HandedSocket[] {
     const unused = this.#opener.unused?.();
-    if (unused === undefined) throw cannotHandOut('without the native core');
+    if (unused === undefined) throw cannotHandOut();
     const used = this.#all.flatMap(({ socket, query, ticketKeys }) => {
       const { address } = socket;
-      const handed = socket.handOut?.();
-      if (handed === undefined) throw cannotHandOut('with serverNames or sticky');
-      const { fds, ...others } = handed;
-      const key = listenKey(query, typeof address === 'string' ? query.port : address.port);
-      return fds.map((fd) => ({ key, fd, address, ...others, ticketKeys }));
+      const given = socket.handOut?.();
+      if (given === undefined) throw cannotHandOut();
+      const { fds, waitingFd, isShared, isInherited } = given;
+      const port = typeof address === 'string' ? query.port : address.port;
+      const details = { address, isShared, isInherited, ticketKeys };
+      const handed = fds.map((fd) => ({ key: listenKey(query, port), fd, ...details }));
+      if (waitingFd === undefined) return handed;
+      const key = waitingKey(query, port);
+      return [...handed, { key, fd: waitingFd, address, isShared: false, isInherited: false }];
     });
     const kept = unused.map((socket) => ({
       ...socket,
@@ -241,6 +249,11 @@ export class Sockets {
       isInherited: true,
     }));
     return [...used, ...kept];
+  }
+
+  /** Accepts nothing any more; see `OpenSocket.handOver`. */
+  async handOver(): Promise<void> {
+    await Promise.all(this.#all.map(({ socket }) => socket.handOver?.()));
   }
 
   /** A successor has the sockets: `close` leaves the paths of Unix sockets to it. */
@@ -257,8 +270,9 @@ export class Sockets {
   }
 }
 
-function cannotHandOut(when: string): CodedError {
-  const message = `a server ${when} cannot hand its sockets over: reload it, or stop it and start it again`;
+function cannotHandOut(): CodedError {
+  const message =
+    'a server without the native core cannot hand its sockets over: reload it, or stop it and start it again';
   return new CodedError('SERVE_UPGRADE_FAILED', message);
 }
 

@@ -568,9 +568,10 @@ export class Supervisor {
   /** Ends like `close`, for a successor that has the sockets. `onLeft`: nothing here accepts any more. */
   leave(onLeft: () => void): Promise<void> {
     this.#sockets.keepPaths();
+    const handedOver = this.#sockets.handOver(); // first, so that draining processes get nothing new
     const all = this.#processes.filter((each) => each !== undefined);
-    void Promise.all(all.map(({ left }) => left)).then(onLeft);
-    return this.close();
+    const left = Promise.all([handedOver, ...all.map((each) => each.left)]).then(onLeft);
+    return Promise.all([this.close(), left]).then(() => {});
   }
 
   /** A connection may have been left to these processes of which they get no notice. */

@@ -13,6 +13,10 @@
 //! Clients that request an unknown name get 421 or the alert `unrecognized_name`. A malformed request
 //! gets 400, one whose name does not come within its first 16 KiB 431, and a slow one 408.
 //!
+//! At an upgrade of the server the thread of another process goes on (`hand_over`). It gets every
+//! connection that no process has taken, over a Unix socket, and reads it from its first byte. So
+//! nothing is lost that waits for a name, for room, or in a control socket.
+//!
 //! Long (over 400 lines) with its tests.
 
 use super::server_name::{Requested, is_match, is_tls, requested_name};
@@ -44,6 +48,8 @@ const FULL_PAUSE: Duration = Duration::from_millis(5);
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 /// Time between two checks of clients that were answered.
 const LINGERING_PAUSE: Duration = Duration::from_millis(50);
+/// Time for passing connections on to a successor.
+const HAND_OVER_TIME: Duration = Duration::from_secs(10);
 
 /// Limits for clients that have not sent a name yet.
 #[derive(Debug, Clone, Copy)]
@@ -58,11 +64,15 @@ const LIMITS: Limits = Limits { patience: Duration::from_secs(10), max_waiting: 
 
 const LISTENER: u64 = u64::MAX;
 const BELL: u64 = u64::MAX - 1;
+const PREDECESSOR: u64 = u64::MAX - 2;
 
 /// Way to the processes of one app.
 pub enum Way {
-    /// A Unix socket that does not block, from which all of them receive.
-    ControlSocket(OwnedFd),
+    /// Both ends of a Unix socket that do not block; all of them receive from `far`.
+    ControlSocket {
+        near: OwnedFd,
+        far: OwnedFd,
+    },
     Sticky(Arc<Sticky>),
 }
 
@@ -78,6 +88,12 @@ struct State {
     routes: Vec<Arc<Route>>,
     next_key: u32,
     is_closing: bool,
+    /// False: clients stay in the kernel's queue, or with a predecessor.
+    is_accepting: bool,
+    /// True: a successor gets the connections, and nothing is added or removed.
+    is_handing_over: bool,
+    /// Unix socket to the successor, until the thread has it.
+    successor: Option<OwnedFd>,
 }
 
 struct Shared {
@@ -91,26 +107,36 @@ impl Shared {
     }
 }
 
-/// Handle of the thread. Dropping it ends the thread and closes the socket.
+/// Handle of the thread. Dropping it ends the thread and closes the socket, except in a hand-over, which
+/// goes on without the handle.
 pub struct Router {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Router {
-    /// Accepts from `listener`, a listening TCP socket that does not block.
-    pub fn start(listener: OwnedFd) -> Result<Router> {
-        Router::start_with(listener, LIMITS)
+    /// Accepts from `listener`, a listening TCP socket that does not block, once `accept` is called.
+    /// Takes connections from `predecessor`, a Unix socket, until its other end is closed.
+    pub fn start(listener: OwnedFd, predecessor: Option<OwnedFd>) -> Result<Router> {
+        Router::start_with(listener, predecessor, LIMITS)
     }
 
-    fn start_with(listener: OwnedFd, limits: Limits) -> Result<Router> {
+    fn start_with(
+        listener: OwnedFd,
+        predecessor: Option<OwnedFd>,
+        limits: Limits,
+    ) -> Result<Router> {
         let shared = Arc::new(Shared { bell: Doorbell::new()?, state: Mutex::default() });
         let poller = Poller::new()?;
-        poller.add(listener.as_fd(), LISTENER, Trigger::Level)?;
         poller.add(shared.bell.as_fd(), BELL, Trigger::Level)?;
+        if let Some(predecessor) = &predecessor {
+            poller.add(predecessor.as_fd(), PREDECESSOR, Trigger::Level)?;
+        }
         let router_thread = RouterThread {
             shared: Arc::clone(&shared),
-            listener,
+            listener: Some(listener),
+            is_accepting: false,
+            predecessor,
             limits,
             poller,
             waiting: BTreeMap::new(),
@@ -155,13 +181,44 @@ impl Router {
     }
 
     pub fn remove(&self, key: u32) {
-        self.shared.lock().routes.retain(|route| route.key != key);
+        let mut state = self.shared.lock();
+        if !state.is_handing_over {
+            state.routes.retain(|route| route.key != key);
+        }
+    }
+
+    /// Accepts from now on.
+    pub fn accept(&self) {
+        self.shared.lock().is_accepting = true;
+        self.shared.bell.ring();
+    }
+
+    /// Accepts nothing any more. Passes all connections that no process has taken on over `successor`, a
+    /// Unix socket that does not block; then the thread ends.
+    pub fn hand_over(&self, successor: OwnedFd) {
+        let mut state = self.shared.lock();
+        if !state.is_handing_over {
+            state.is_handing_over = true;
+            state.successor = Some(successor);
+        }
+        drop(state);
+        self.shared.bell.ring();
+    }
+
+    /// True: the thread has ended.
+    pub fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 }
 
 impl Drop for Router {
     fn drop(&mut self) {
-        self.shared.lock().is_closing = true;
+        let mut state = self.shared.lock();
+        if state.is_handing_over {
+            return;
+        }
+        state.is_closing = true;
+        drop(state);
         self.shared.bell.ring();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has been printed; there is nothing to do about it here.
@@ -190,7 +247,12 @@ type Waiting = VecDeque<(TcpStream, Wanted)>;
 /// State of the thread.
 struct RouterThread {
     shared: Arc<Shared>,
-    listener: OwnedFd,
+    /// `None`: a successor accepts.
+    listener: Option<OwnedFd>,
+    /// True: the listener is in the poller.
+    is_accepting: bool,
+    /// Source of the connections that a predecessor has accepted; `None`: it has passed all on.
+    predecessor: Option<OwnedFd>,
     limits: Limits,
     poller: Poller,
     /// In the order of their arrival.
@@ -204,12 +266,16 @@ struct RouterThread {
 impl RouterThread {
     fn run(mut self) {
         let mut buffer = vec![0; MAX_HEAD_BYTES];
-        while !self.shared.lock().is_closing {
+        while let Some(successor) = self.refresh_state() {
+            if let Some(successor) = successor {
+                return self.hand_over(&successor);
+            }
             let limit = self.time_to_sleep();
             let ready: Vec<u64> = self.poller.wait(limit).collect();
             for number in ready {
                 match number {
                     LISTENER => self.accept(&mut buffer),
+                    PREDECESSOR => self.take_over(&mut buffer),
                     BELL => {
                         self.shared.bell.clear();
                     }
@@ -221,6 +287,24 @@ impl RouterThread {
             self.close_overdue();
             self.turned_away.settle();
         }
+    }
+
+    /// `None`: the thread has to end. A successor, once there is one, gets all connections.
+    fn refresh_state(&mut self) -> Option<Option<OwnedFd>> {
+        let mut state = self.shared.lock();
+        if state.is_closing {
+            return None;
+        }
+        let successor = state.successor.take();
+        if state.is_accepting && !self.is_accepting {
+            let added = self
+                .listener
+                .as_ref()
+                .map(|listener| self.poller.add(listener.as_fd(), LISTENER, Trigger::Level));
+            // Without memory for it now: the next event tries again.
+            self.is_accepting = !matches!(added, Some(Err(_)));
+        }
+        Some(successor)
     }
 
     fn time_to_sleep(&self) -> Option<Duration> {
@@ -239,14 +323,90 @@ impl RouterThread {
 
     fn accept(&mut self, buffer: &mut [u8]) {
         for _ in 0..BATCH {
-            match sys::accept(self.listener.as_fd()) {
+            let Some(listener) = &self.listener else { return };
+            match sys::accept(listener.as_fd()) {
                 Accepted::Connection(fd) => self.admit(fd, buffer),
                 Accepted::Again => {}
                 Accepted::Empty => return,
                 // Clients that wait here for that long would wait in the kernel otherwise.
                 Accepted::Exhausted => return std::thread::sleep(EXHAUSTED_PAUSE),
-                Accepted::Failed(_) => return self.poller.remove(self.listener.as_fd()),
+                Accepted::Failed(_) => return self.poller.remove(listener.as_fd()),
             }
+        }
+    }
+
+    /// Takes connections of the predecessor as if they were new: nothing of them was read.
+    fn take_over(&mut self, buffer: &mut [u8]) {
+        for _ in 0..BATCH {
+            match self.next_of_predecessor() {
+                Accepted::Connection(fd) => self.admit(fd, buffer),
+                Accepted::Again => {}
+                Accepted::Exhausted => return std::thread::sleep(EXHAUSTED_PAUSE),
+                Accepted::Empty | Accepted::Failed(_) => return,
+            }
+        }
+    }
+
+    fn next_of_predecessor(&mut self) -> Accepted {
+        let Some(predecessor) = &self.predecessor else { return Accepted::Empty };
+        let next = sys::receive_connection(predecessor.as_fd());
+        if matches!(next, Accepted::Failed(_)) {
+            self.poller.remove(predecessor.as_fd());
+            self.predecessor = None; // it has ended
+        }
+        next
+    }
+
+    /// Passes everything on that no process has taken. Connections are taken out of the control sockets
+    /// while processes still receive from them: each goes to one side.
+    fn hand_over(mut self, successor: &OwnedFd) {
+        let since = Instant::now();
+        // The successor has the same sockets: closing them here would leave them in this poller.
+        if let Some(listener) = self.listener.take() {
+            self.poller.remove(listener.as_fd());
+        }
+        let waiting = std::mem::take(&mut self.waiting).into_values().map(|client| client.stream);
+        let overflow = std::mem::take(&mut self.overflow).into_iter().flat_map(|(_, queue)| queue);
+        let mut connections: VecDeque<OwnedFd> =
+            waiting.chain(overflow.map(|(stream, _)| stream)).map(OwnedFd::from).collect();
+        for connection in &connections {
+            self.poller.remove(connection.as_fd());
+        }
+        let routes = self.shared.lock().routes.clone();
+        for route in &routes {
+            if let Way::Sticky(sticky) = &route.way {
+                sticky.leave_all();
+            }
+        }
+        while since.elapsed() < HAND_OVER_TIME {
+            let mut is_all = true;
+            for route in &routes {
+                is_all &= match &route.way {
+                    Way::ControlSocket { far, .. } => take_all(far, &mut connections),
+                    Way::Sticky(sticky) => {
+                        connections.extend(sticky.take_back());
+                        sticky.has_left()
+                    }
+                };
+            }
+            while let Accepted::Connection(fd) = self.next_of_predecessor() {
+                connections.push_back(fd);
+            }
+            while let Some(connection) = connections.front() {
+                match sys::send_connection(successor.as_fd(), connection.as_fd()) {
+                    Passed::Sent => drop(connections.pop_front()),
+                    Passed::Full => break,
+                    Passed::Gone => return, // the successor has ended, and the server with it
+                }
+            }
+            self.turned_away.settle();
+            let is_over = is_all && connections.is_empty() && self.predecessor.is_none();
+            if is_over && self.turned_away.is_empty() {
+                return;
+            }
+            let pause = if is_over { LINGERING_PAUSE } else { FULL_PAUSE };
+            self.shared.bell.clear();
+            self.poller.wait(Some(pause)).count();
         }
     }
 
@@ -290,8 +450,12 @@ impl RouterThread {
 
     fn next_of(&self, stream: &TcpStream, buffer: &mut [u8]) -> Next {
         let for_all = self.route_for_all();
-        if let Some((route, sticky)) = &for_all {
-            let wanted = (!sticky.needs_head()).then(|| sticky.wanted(stream, &[])).flatten();
+        if let Some(route) = &for_all {
+            let wanted = match &route.way {
+                Way::ControlSocket { .. } => Some(Wanted::Any),
+                Way::Sticky(sticky) if sticky.needs_head() => None,
+                Way::Sticky(sticky) => sticky.wanted(stream, &[]),
+            };
             if let Some(wanted) = wanted {
                 return Next::Go(Arc::clone(route), wanted);
             }
@@ -304,7 +468,7 @@ impl RouterThread {
         };
         let is_all = bytes == buffer.len();
         let head = &buffer[..bytes];
-        if let Some((route, _)) = for_all {
+        if let Some(route) = for_all {
             return next_at(route, stream, head, is_all);
         }
         let (name, refusal) = match requested_name(&buffer[..bytes]) {
@@ -327,12 +491,10 @@ impl RouterThread {
             .map_or(Next::Answer(refusal), |route| next_at(Arc::clone(route), stream, head, is_all))
     }
 
-    /// The app that gets all connections, where its clients are sticky.
-    fn route_for_all(&self) -> Option<(Arc<Route>, Arc<Sticky>)> {
+    /// The app that gets all connections.
+    fn route_for_all(&self) -> Option<Arc<Route>> {
         let state = self.shared.lock();
-        let route = state.routes.iter().find(|route| route.names.is_empty())?;
-        let Way::Sticky(sticky) = &route.way else { return None };
-        Some((Arc::clone(route), Arc::clone(sticky)))
+        state.routes.iter().find(|route| route.names.is_empty()).cloned()
     }
 
     /// Places connections again that processes have left behind.
@@ -352,7 +514,7 @@ impl RouterThread {
         if let Some((_, queue)) = queue {
             // Sticky clients may wait for different loops.
             let waits = match route.way {
-                Way::ControlSocket(_) => true,
+                Way::ControlSocket { .. } => true,
                 Way::Sticky(_) => is_full(&route, &stream, &wanted),
             };
             if waits && queue.len() < MAX_OVERFLOW {
@@ -366,7 +528,7 @@ impl RouterThread {
     fn forward_overflow(&mut self) {
         for (route, queue) in &mut self.overflow {
             match route.way {
-                Way::ControlSocket(_) => {
+                Way::ControlSocket { .. } => {
                     let is_sent =
                         |(stream, wanted): &(TcpStream, Wanted)| !is_full(route, stream, wanted);
                     while queue.front().is_some_and(is_sent) {
@@ -397,11 +559,25 @@ impl RouterThread {
     }
 }
 
+/// Takes the connections out of a control socket. False: some may be left.
+fn take_all(far: &OwnedFd, connections: &mut VecDeque<OwnedFd>) -> bool {
+    loop {
+        match sys::receive_connection(far.as_fd()) {
+            Accepted::Connection(fd) => connections.push_back(fd),
+            Accepted::Again => {}
+            Accepted::Empty | Accepted::Failed(_) => return true,
+            Accepted::Exhausted => return false,
+        }
+    }
+}
+
 /// Passes a connection on. True: there is no room for it. A connection to an app that has ended is
 /// dropped.
 fn is_full(route: &Route, stream: &TcpStream, wanted: &Wanted) -> bool {
     match &route.way {
-        Way::ControlSocket(fd) => sys::send_connection(fd.as_fd(), stream.as_fd()) == Passed::Full,
+        Way::ControlSocket { near, .. } => {
+            sys::send_connection(near.as_fd(), stream.as_fd()) == Passed::Full
+        }
         Way::Sticky(sticky) => !sticky.send(stream, wanted),
     }
 }
@@ -409,7 +585,7 @@ fn is_full(route: &Route, stream: &TcpStream, wanted: &Wanted) -> bool {
 /// Next step for a client of this app, by its first bytes; `is_all`: no more of them can be read.
 fn next_at(route: Arc<Route>, stream: &TcpStream, head: &[u8], is_all: bool) -> Next {
     let wanted = match &route.way {
-        Way::ControlSocket(_) => Some(Wanted::Any),
+        Way::ControlSocket { .. } => Some(Wanted::Any),
         Way::Sticky(sticky) => sticky.wanted(stream, head),
     };
     match wanted.or_else(|| is_all.then_some(Wanted::Any)) {
@@ -440,17 +616,15 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.set_nonblocking(true).expect("non-blocking");
         let address = listener.local_addr().expect("bound");
-        let router = Router::start_with(listener.into(), limits).expect("a thread");
+        let router = Router::start_with(listener.into(), None, limits).expect("a thread");
+        router.accept();
         Served { router, address }
     }
 
     impl Served {
         /// The end of the control socket that belongs to the app's listener threads.
         fn app(&self, names: &[&str]) -> OwnedFd {
-            let [near, far] = sys::socket_pair().expect("a pair");
-            let names = names.iter().map(|&name| name.into()).collect();
-            self.router.add(names, Way::ControlSocket(near)).expect("names that are free");
-            far
+            app_of(&self.router, names)
         }
 
         fn client(&self, says: &[u8]) -> TcpStream {
@@ -459,6 +633,20 @@ mod tests {
             client.write_all(says).expect("sent");
             client
         }
+    }
+
+    /// The end of the control socket that belongs to the listener threads of an app.
+    fn app_of(router: &Router, names: &[&str]) -> OwnedFd {
+        let (way, far) = control_socket();
+        let names = names.iter().map(|&name| name.into()).collect();
+        router.add(names, way).expect("names that are free");
+        far
+    }
+
+    fn control_socket() -> (Way, OwnedFd) {
+        let [near, far] = sys::socket_pair().expect("a pair");
+        let copy = sys::duplicate(far.as_fd()).expect("dup");
+        (Way::ControlSocket { near, far: copy }, far)
     }
 
     fn next_of(control_socket: &OwnedFd) -> TcpStream {
@@ -539,10 +727,7 @@ mod tests {
     #[test]
     fn a_name_belongs_to_one_app_until_it_is_removed() {
         let served = serve();
-        let add = |name: &str| {
-            let [near, _far] = sys::socket_pair().expect("a pair");
-            served.router.add(vec![name.into()], Way::ControlSocket(near))
-        };
+        let add = |name: &str| served.router.add(vec![name.into()], control_socket().0);
         let key = add("*.example").expect("free");
         assert_eq!(add("a.example"), None);
         assert_eq!(add("*.a.example"), None);
@@ -659,10 +844,7 @@ mod tests {
     #[test]
     fn an_app_without_names_is_alone_on_its_port() {
         let served = serve();
-        let add = |names: Vec<String>| {
-            let [near, _far] = sys::socket_pair().expect("a pair");
-            served.router.add(names, Way::ControlSocket(near))
-        };
+        let add = |names: Vec<String>| served.router.add(names, control_socket().0);
         let key = add(Vec::new()).expect("free");
         assert_eq!(add(Vec::new()), None);
         assert_eq!(add(vec!["a".into()]), None);
@@ -717,6 +899,96 @@ mod tests {
         assert_eq!(bytes, request);
         assert!(!matches!(sys::receive_connection(far.as_fd()), Accepted::Connection(_)));
         client.flush().expect("open");
+    }
+
+    /// A router with a predecessor, and the end to which that sends. It has another port: connections
+    /// come from the predecessor alone.
+    fn successor() -> (Router, OwnedFd) {
+        let [near, far] = sys::socket_pair().expect("a pair");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("non-blocking");
+        (Router::start(listener.into(), Some(far)).expect("a thread"), near)
+    }
+
+    fn wait_until(mut is_so: impl FnMut() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !is_so() {
+            assert!(Instant::now() < deadline, "it does not come");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_successor_gets_what_waits_for_a_name_for_room_and_in_control_sockets() {
+        let served = serve();
+        let full = served.app(&["full"]);
+        let (_, board, _) = sticky_app(&served, &["stuck"], Key::Address);
+        set_ready(&board);
+        let ask = |number| {
+            let head = format!("GET /{number:04} HTTP/1.1\r\nHost: full\r\n\r\n");
+            served.client(head.as_bytes())
+        };
+        let clients: Vec<_> = (0..600_u32).map(ask).collect();
+        let mut slow = served.client(b"GET /slow HTTP/1.1\r\nHo");
+        let _sticky = served.client(b"GET /stuck HTTP/1.1\r\nHost: stuck\r\n\r\n");
+        let silent = served.client(b"");
+        let answered = served.client(b"GET / HTTP/1.1\r\nHost: b\r\n\r\n");
+        assert_eq!(read_all(answered), MISDIRECTED); // so all before it were accepted
+        let taken = next_of(&full);
+        let (router, near) = successor();
+        let (next, stuck) = (app_of(&router, &["full"]), app_of(&router, &["stuck"]));
+        served.router.hand_over(near);
+        served.router.remove(0); // as its app leaves
+        let path_of_next = |_| {
+            let mut begin = [0; 9];
+            next_of(&next).read_exact(&mut begin).expect("a request");
+            String::from_utf8_lossy(&begin[5..]).parse().expect("a number")
+        };
+        let mut numbers: Vec<u32> = (1..clients.len()).map(path_of_next).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), 599, "all but the one that was taken");
+        let mut begin = [0; 10];
+        next_of(&stuck).read_exact(&mut begin).expect("a request");
+        assert_eq!(&begin, b"GET /stuck");
+        slow.write_all(b"st: full\r\n\r\n").expect("open");
+        next_of(&next).read_exact(&mut begin).expect("a request");
+        assert_eq!(&begin, b"GET /slow ");
+        assert!(TcpStream::connect(served.address).is_err(), "it accepts nothing any more");
+        wait_until(|| served.router.has_ended());
+        drop((taken, silent));
+    }
+
+    #[test]
+    fn a_router_accepts_nothing_before_it_is_to() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        listener.set_nonblocking(true).expect("non-blocking");
+        let router = Router::start(listener.into(), None).expect("a thread");
+        let mut client = TcpStream::connect(address).expect("connected");
+        client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+        router.wake();
+        let app = app_of(&router, &["a"]); // an early answer would be 421
+        router.accept();
+        next_of(&app);
+    }
+
+    #[test]
+    fn a_hand_over_to_nobody_ends() {
+        let served = serve();
+        let _slow = served.client(b"GET / HT");
+        let [near, far] = sys::socket_pair().expect("a pair");
+        drop(far);
+        served.router.hand_over(near);
+        wait_until(|| served.router.has_ended());
+    }
+
+    #[test]
+    fn an_app_without_names_gets_connections_that_say_nothing() {
+        let served = serve();
+        let app = served.app(&[]);
+        let _silent = served.client(b"");
+        next_of(&app);
     }
 
     #[test]

@@ -112,6 +112,17 @@ impl Sticky {
         targets.left.extend::<Vec<_>>(left);
     }
 
+    /// Sends nothing to any process any more.
+    pub fn leave_all(&self) {
+        let Targets { live, left } = &mut *self.lock();
+        left.append(live);
+    }
+
+    /// True: `take_back` has returned all.
+    pub fn has_left(&self) -> bool {
+        self.lock().left.is_empty()
+    }
+
     /// For the router: takes connections back that processes which leave have not taken.
     pub fn take_back(&self) -> Vec<OwnedFd> {
         let mut connections = Vec::new();

@@ -110,7 +110,7 @@ export class Successor implements Role {
         break;
       case 'begun':
         if (this.#predecessor === undefined) break;
-        this.#predecessor.hasLeft = true;
+        this.#predecessor.leave();
         // A program may listen later, as after a reload.
         setTimeout(() => this.#predecessor?.close(), this.#limitMs).unref();
         break;
