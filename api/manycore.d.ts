@@ -73,6 +73,7 @@ declare const errorCodes: {
     readonly STM_VALUE_TOO_LARGE: "the value is larger than 64 KiB";
     readonly STM_WOULD_BLOCK: "the transaction would have to wait for a change";
     readonly LOOPS_CLOSED: "the loops are closed";
+    readonly UNIT_FAILED: "instances of a unit were given up after too many restarts";
     readonly UNIT_INVALID: "not a deployable unit, or one that cannot be loaded";
     readonly UNIT_MOVE_FAILED: "an instance of a unit could not move to another loop, and goes on where it was";
     readonly UNIT_START_FAILED: "an instance of a unit could not start: its deployment was undone";
@@ -753,8 +754,13 @@ interface DeployOptions<Config = unknown> {
     readonly blockingThreads?: number | "cores" | undefined;
     readonly startTimeoutMs?: number | undefined;
     readonly stopTimeoutMs?: number | undefined;
+    readonly restarts?: RestartsOption | undefined;
 }
-type InstanceState = "starting" | "running" | "moving" | "stopping" | "lost";
+interface RestartsOption {
+    readonly max?: number | undefined;
+    readonly withinMs?: number | undefined;
+}
+type InstanceState = "starting" | "running" | "moving" | "stopping" | "lost" | "failed";
 interface InstanceStatus {
     readonly instance: number;
     readonly loop: number | undefined;
@@ -769,6 +775,7 @@ interface InstanceHealth {
 interface Deployment extends AsyncDisposable {
     readonly id: number;
     readonly name: string;
+    readonly ended: Promise<void>;
     status(): Promise<readonly InstanceStatus[]>;
     health(options?: {
         readonly timeoutMs?: number | undefined;
@@ -840,4 +847,4 @@ declare class Loops implements AsyncDisposable {
     [Symbol.asyncDispose](): Promise<void>;
 }
 export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, afterCommit, atomically, atomicallyWhen, bus, check, cluster, deploy, errorCodes, free, hasCode, hasItemIndex, isInsideWorker, named, nested, orElse, parallel, parallelEvents, partitionNeeds, partitionProblem, perWorker, pmap, propagate, report, retry, run, runSource, sandboxed, shared, task, taskSignal, tcounter, tlist, tmap, tqueue, tsortedMap, tvar, warm, workerNumber };
-export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutputListener, OutputSource, PartitionLimits, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, QueueOptions, ReachedLimit, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, Shared, ShownKind, SourceOptions, SourceValues, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, VmOptions, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerLimit, WorkerLimitMessage, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };
+export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutputListener, OutputSource, PartitionLimits, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, QueueOptions, ReachedLimit, Registration, ReplyOptions, ReplyRequestOptions, RestartsOption, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, Shared, ShownKind, SourceOptions, SourceValues, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, VmOptions, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerLimit, WorkerLimitMessage, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };

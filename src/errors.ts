@@ -89,6 +89,7 @@ export const errorCodes = {
   STM_WOULD_BLOCK: 'the transaction would have to wait for a change',
   // units
   LOOPS_CLOSED: 'the loops are closed',
+  UNIT_FAILED: 'instances of a unit were given up after too many restarts',
   UNIT_INVALID: 'not a deployable unit, or one that cannot be loaded',
   UNIT_MOVE_FAILED:
     'an instance of a unit could not move to another loop, and goes on where it was',

@@ -138,6 +138,7 @@ export {
   type LoopNumber,
   Loops,
   type LoopsOptions,
+  type RestartsOption,
   type Unit,
   type UnitContext,
   type UnitLike,

@@ -1,15 +1,17 @@
 // Messages of `serve`, `run` and `worker` about processes and loops that block, fail or end.
 
 import { subscribe } from 'node:diagnostics_channel';
-import type {
-  ClusterLostMessage,
-  ClusterRefusedMessage,
-  ServerBlockedMessage,
-  ServerLoopFailedMessage,
-  ServerLostMessage,
-  ServerReloadFailedMessage,
-  UnitBlockedMessage,
-  UnitLostMessage,
+import {
+  type ClusterLostMessage,
+  type ClusterRefusedMessage,
+  messageOf,
+  type ServerBlockedMessage,
+  type ServerLoopFailedMessage,
+  type ServerLostMessage,
+  type ServerReloadFailedMessage,
+  type UnitBlockedMessage,
+  type UnitFailedMessage,
+  type UnitLostMessage,
 } from '../lib/index.js';
 
 /** A shorter callback, in ms, is reported without its stack. */
@@ -23,6 +25,7 @@ export function reportLosses(of: 'server' | 'units'): void {
   subscribe('manycore:server:loop-failed', reportLoopFailed);
   subscribe('manycore:server:reload-failed', reportReloadFailed);
   subscribe('manycore:unit:lost', reportUnitLost);
+  subscribe('manycore:unit:failed', reportUnitFailed);
   subscribe('manycore:cluster:lost', reportClusterLost);
   subscribe('manycore:cluster:back', reportClusterBack);
   subscribe('manycore:cluster:refused', reportClusterRefused);
@@ -69,12 +72,14 @@ function reportBlockedCallback(which: string, details: Partial<ServerBlockedMess
 
 function reportUnitLost(message: unknown): void {
   const { why, next }: Partial<UnitLostMessage> = Object(message);
-  if (next === 'otherLoop') {
-    console.error(`manycore: instances wait for another loop (${why})`);
-    return;
+  if (next === 'again') {
+    console.error(`manycore: an instance is lost (${why}): it is started again`);
   }
-  const then = next === 'again' ? 'it is started again' : 'too often in a row, deploy it again';
-  console.error(`manycore: an instance is lost (${why}): ${then}`);
+}
+
+function reportUnitFailed(message: unknown): void {
+  const { error }: Partial<UnitFailedMessage> = Object(message);
+  console.error(`manycore: ${messageOf(error)} (UNIT_FAILED)`);
 }
 
 function reportClusterLost(message: unknown): void {

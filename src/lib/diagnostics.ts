@@ -220,11 +220,22 @@ export interface UnitBlockedMessage {
   readonly stack: string | undefined;
 }
 
-/** Instances of units whose loop has ended, and which could not be started on another, or whose thread has ended. */
+/** An instance of a unit has ended its process or its thread, or could not be started again. */
 export interface UnitLostMessage {
   readonly why: string;
-  /** The next start: on the next loop that comes, again in a new thread, or never. */
-  readonly next: 'otherLoop' | 'again' | 'never';
+  /** `again`: it is started again. `never`: its restarts within the period are used up. */
+  readonly next: 'again' | 'never';
+}
+
+/** Instances of a unit are given up. */
+export interface UnitFailedMessage {
+  /** The name of the deployment, and its number. */
+  readonly unit: string;
+  readonly deployment: number;
+  /** The numbers of the instances. */
+  readonly instances: readonly number[];
+  /** `UNIT_FAILED`. */
+  readonly error: Error;
 }
 
 /** Everything that is announced; the key is how code names it, the string how a listener does. */
@@ -254,6 +265,7 @@ export const announcements = {
   clusterRefused: announce<ClusterRefusedMessage>('manycore:cluster:refused'),
   unitBlocked: announce<UnitBlockedMessage>('manycore:unit:blocked'),
   unitLost: announce<UnitLostMessage>('manycore:unit:lost'),
+  unitFailed: announce<UnitFailedMessage>('manycore:unit:failed'),
   serverReloadFailed: announce<ServerReloadFailedMessage>('manycore:server:reload-failed'),
   serverReloaded: announce<ServerChangedMessage>('manycore:server:reloaded'),
   serverScaled: announce<ServerChangedMessage>('manycore:server:scaled'),

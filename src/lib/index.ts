@@ -32,6 +32,7 @@ export {
   type TaskQueuedMessage,
   type TaskStartMessage,
   type UnitBlockedMessage,
+  type UnitFailedMessage,
   type UnitLostMessage,
   type WorkerExitMessage,
   type WorkerLimit,
@@ -138,6 +139,11 @@ export { withoutStack } from './node/without-stack.js';
 export { withoutWarnings } from './node/without-warnings.js';
 export { takeWorkerData } from './node/worker-data.js';
 export { Parcel } from './parcel.js';
+export {
+  type IntensityOptions,
+  intensityDefaults,
+  RestartIntensity,
+} from './restart/intensity.js';
 export { Patience, patienceDefaults } from './restart/patience.js';
 export { type RestartOptions, RestartPolicy, restartDefaults } from './restart/restart.js';
 export { median, quantile } from './statistics.js';

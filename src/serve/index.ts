@@ -54,3 +54,4 @@ export {
 export type { Sticky } from './sticky.js';
 export { Mesh, type OnMember, supervisorMember } from './supervisor/mesh.js';
 export { placesIn } from './supervisor/stack-text.js';
+export type { LostProcess } from './supervisor/supervisor.js';

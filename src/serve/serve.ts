@@ -29,7 +29,7 @@ import {
   type Predecessor,
 } from './shared/handover.js';
 import type { Mesh } from './supervisor/mesh.js';
-import { type Renewal, Supervisor } from './supervisor/supervisor.js';
+import { type Renewal, Supervisor, type SupervisorExtras } from './supervisor/supervisor.js';
 import type { ProcessSettings } from './supervisor/system.js';
 import type { AppSettings } from './tickets.js';
 
@@ -186,6 +186,8 @@ interface ProgramExtras extends ServingExtras {
   readonly renew?: () => Promise<{ readonly running: Running; readonly onApplied: () => void }>;
   /** With one the loops have channels to each other. */
   readonly mesh?: Mesh;
+  readonly restarts?: SupervisorExtras['restarts'];
+  readonly onLost?: SupervisorExtras['onLost'];
   /** Name of the program in the status. */
   readonly title?: string;
 }
@@ -204,8 +206,9 @@ export async function serveProgram(
 function startProgram(
   path: string,
   filled: FilledServeOptions,
-  { mesh, title = path, predecessor, upgrade, inherited, renew }: ProgramExtras = {},
+  extras: ProgramExtras = {},
 ): StartingServer {
+  const { mesh, title = path, predecessor, upgrade, inherited, renew, restarts, onLost } = extras;
   const name = filled.name ?? nameOfProgram(title);
   const workers = grantedCores().count;
   const recent = filled.onOutput === undefined ? undefined : new RecentLines();
@@ -221,6 +224,8 @@ function startProgram(
   const supervisor = new Supervisor(settingsOf({ path, filled }, inherited), {
     mesh,
     predecessor,
+    restarts,
+    onLost,
   });
   let shownPath = title;
   const renewal = async (next: NonNullable<typeof renew>): Promise<Renewal> => {

@@ -7,6 +7,7 @@ export type {
   InstanceHealth,
   InstanceState,
   InstanceStatus,
+  RestartsOption,
   Unit,
   UnitContext,
   UnitLike,

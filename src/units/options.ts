@@ -6,9 +6,12 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CodedError } from '../errors.js';
 import {
   choiceOption,
+  type IntensityOptions,
   integer,
   integerOption,
+  intensityDefaults,
   invalid,
+  ownOptions,
   type Read,
   type Readers,
   readOptions,
@@ -16,7 +19,7 @@ import {
 } from '../lib/index.js';
 import { grantedCores } from '../worker/index.js';
 import type { UnitSource } from './protocol.js';
-import type { DeployOptions } from './types.js';
+import type { DeployOptions, RestartsOption } from './types.js';
 
 const maxInstances = 1_000_000;
 const maxTimeoutMs = 2 ** 31 - 1;
@@ -39,6 +42,7 @@ const deployReaders = (source: UnitSource, loops: number) =>
       threadsOf(threads, Math.min(instances, loops)),
     startTimeoutMs: timeoutOption,
     stopTimeoutMs: timeoutOption,
+    restarts: (_, restarts) => restartsOf(restarts),
   }) satisfies Readers<DeployOptions>;
 
 export interface FilledDeployOptions extends Read<ReturnType<typeof deployReaders>> {}
@@ -50,6 +54,19 @@ export function fillDeployOptions(
   loops = 1,
 ): FilledDeployOptions {
   return readOptions('the options of deploy', options, deployReaders(source, loops));
+}
+
+/** Throws `OPTION_INVALID`. */
+function restartsOf(given: RestartsOption = {}): IntensityOptions {
+  const { max = intensityDefaults.max, withinMs = intensityDefaults.withinMs } = ownOptions(
+    'restarts',
+    given,
+    new Set(['max', 'withinMs']),
+  );
+  return {
+    max: max === Infinity ? max : integer('restarts.max', max, 0, Number.MAX_SAFE_INTEGER),
+    withinMs: integer('restarts.withinMs', withinMs, 1, maxTimeoutMs),
+  };
 }
 
 /** Returns the number of threads in each of `loops` loops. */

@@ -117,6 +117,8 @@ export type ToDirector =
     }
   | { readonly type: 'undeploy'; readonly deployment: number }
   | { readonly type: 'status'; readonly deployment: number }
+  /** Answered as `Deployment.ended` settles. */
+  | { readonly type: 'awaitEnd'; readonly deployment: number }
   | { readonly type: 'askHealth'; readonly deployment: number; readonly timeoutMs: number };
 
 function unknownMessage(): CodedError {
@@ -146,6 +148,7 @@ const toDirector: ReadonlySet<unknown> = new Set([
   'move',
   'undeploy',
   'status',
+  'awaitEnd',
   'askHealth',
 ]);
 

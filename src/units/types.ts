@@ -112,17 +112,28 @@ export interface DeployOptions<Config = unknown> {
   readonly startTimeoutMs?: number | undefined;
   /** Time limit for one instance to end, in ms. Default: 30,000. */
   readonly stopTimeoutMs?: number | undefined;
+  /**
+   * An instance that ends its process or thread, or cannot be started again, is given up after more than `max`
+   * (0 or more, or `Infinity`) restarts within `withinMs`. Default: 5 within 60,000.
+   */
+  readonly restarts?: RestartsOption | undefined;
+}
+
+export interface RestartsOption {
+  readonly max?: number | undefined;
+  readonly withinMs?: number | undefined;
 }
 
 /**
- * `moving`: to another loop. `lost`: its loop or its thread has ended, and it is started again on another.
+ * `moving`: to another loop. `lost`: its loop or its thread has ended, and it is started again on another. `failed`:
+ * it was given up after too many restarts.
  */
-export type InstanceState = 'starting' | 'running' | 'moving' | 'stopping' | 'lost';
+export type InstanceState = 'starting' | 'running' | 'moving' | 'stopping' | 'lost' | 'failed';
 
 export interface InstanceStatus {
   /** The number of the instance in the deployment. */
   readonly instance: number;
-  /** The number of its loop, and that loop's process; `undefined` while it is lost. */
+  /** The number of its loop, and that loop's process; `undefined` while it is lost or failed. */
   readonly loop: number | undefined;
   readonly pid: number | undefined;
   readonly state: InstanceState;
@@ -140,6 +151,11 @@ export interface Deployment extends AsyncDisposable {
   /** Not given twice by the same loops. */
   readonly id: number;
   readonly name: string;
+  /**
+   * Resolves when the deployment has ended; rejects with `UNIT_FAILED` when instances were given up after too many
+   * restarts. Needs no handler.
+   */
+  readonly ended: Promise<void>;
   status(): Promise<readonly InstanceStatus[]>;
   /**
    * Calls `health()` of every instance that has one; an instance that does not answer in time is not well.
@@ -147,7 +163,7 @@ export interface Deployment extends AsyncDisposable {
   health(options?: { readonly timeoutMs?: number | undefined }): Promise<readonly InstanceHealth[]>;
   /**
    * Sets the number of instances. More: all new ones start, or none stays (`UNIT_START_FAILED`). Fewer: those
-   * with the highest numbers end. Rejects with `UNIT_UNDEPLOYED`.
+   * with the highest numbers end. Failed ones among the rest start anew. Rejects with `UNIT_UNDEPLOYED`.
    */
   scale(instances: number): Promise<void>;
   /**

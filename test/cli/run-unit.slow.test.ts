@@ -18,6 +18,7 @@ import { command } from './serving.js';
 
 const stubborn = fileURLToPath(new URL('../units/apps/stubborn.js', import.meta.url));
 const sleeper = fileURLToPath(new URL('../units/apps/sleeper.js', import.meta.url));
+const exits = fileURLToPath(new URL('../units/apps/exits.js', import.meta.url));
 const hello = fileURLToPath(new URL('../units/apps/hello.js', import.meta.url));
 
 test('run with --instances deploys a unit, and undeploys it at SIGTERM', { skip }, async (t) => {
@@ -53,6 +54,18 @@ test('a unit that listens nowhere is shown by its file', { skip }, async (t) => 
     const top = await runCommand(t, [process.execPath, command, 'top', '--once'], env);
     return new RegExp(`^ +${child.pid} +sleeper\\.js `, 'm').test(top.stdout);
   });
+});
+
+test('a unit that is given up ends the command with exit code 1, and one sentence', async (t) => {
+  const child = spawn(process.execPath, [command, 'run', exits, '--instances', '1'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const errors = text(child.stderr);
+  assert.deepEqual(await once(child, 'exit'), [1, null]);
+  const failed = (await errors).split('\n').filter((line) => line.includes('UNIT_FAILED'));
+  assert.equal(failed.length, 1);
+  assert.match(failed[0] ?? '', /^manycore: instance 0 of exits was given up .*\(UNIT_FAILED\)$/);
 });
 
 test('a unit that does not stop well is reported at the end', { skip }, async (t) => {
@@ -157,14 +170,12 @@ test('run reports each restart of an ended thread, and at last that it gives up'
   createInterface({ input: child.stderr }).on('line', (line) => errors.push(line));
   await waitFor(() => out[0], 20_000);
   writeFileSync(sign, ''); // from now on it dies
-  const last = await waitFor(() => errors.find((line) => line.includes('too often')));
+  assert.deepEqual(await once(child, 'exit'), [1, null]);
   const why = 'the thread of instance 0 of dies has ended: it was asked to';
   const first = `manycore: an instance is lost (${why}): it is started again`;
   assert.ok(errors.includes(first), errors.join('\n'));
-  assert.match(last, /^manycore: an instance is lost \(.*\): too often in a row, deploy it again$/);
-  assert.ok(!errors.some((line) => line.includes('wait for another loop')));
-  child.kill('SIGTERM');
-  assert.deepEqual(await once(child, 'exit'), [0, null]);
+  const last = errors.findLast((line) => line.startsWith('manycore: '));
+  assert.match(last ?? '', /^manycore: instance 0 of dies was given up .*\(UNIT_FAILED\)$/);
 });
 
 test('the failure of a unit is one sentence and exit code 2', { skip }, async (t) => {

@@ -63,6 +63,9 @@ interface ProcessExit {
 
 type State = 'starting' | 'ready' | 'draining' | 'ended';
 
+/** Signals by which a program seldom ends itself: whoever sent one is to blame, not its code. */
+const outsideSignals: ReadonlySet<string> = new Set(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP']);
+
 /** Time for a program to retry after a `listen()` that failed, in ms. */
 const refusedListenMs = 5000;
 
@@ -75,6 +78,8 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
   readonly queue: number;
   /** True: its end was requested, and is no failure, even if it never served. */
   isUnwanted = false;
+  /** True: it has ended by a signal that neither its code nor a deadline here has caused. */
+  isEndedFromOutside = false;
   /** Resolves when all its loops listen; rejects with `SERVE_START_FAILED`. */
   readonly ready: Promise<void>;
   readonly exited: Promise<void>;
@@ -107,6 +112,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
   #leftBecause: string | undefined;
   #killTimer: NodeJS.Timeout | undefined;
   #killedBecause: string | undefined;
+  #isKilled = false;
   readonly #startedAtMs = performance.now();
   #readyAtMs: number | undefined;
 
@@ -366,6 +372,9 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
     if (!this.#life.tryTransition('ended')) return;
     this.#stackWatch?.close();
     clearTimeout(this.#killTimer);
+    // A kill with a reason is one of a process that was stopped (SIGSTOP).
+    const isDeadline = this.#isKilled && this.#killedBecause === undefined;
+    this.isEndedFromOutside = !isDeadline && outsideSignals.has(exit.signal ?? '');
     const ended = error === undefined ? describe(exit) : messageOf(error);
     const how = this.#killedBecause ?? this.#leftBecause ?? ended;
     const what =
@@ -430,6 +439,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
   /** `why` is reported instead of the signal. */
   kill(why?: string): void {
     this.#killedBecause = why;
+    this.#isKilled = true;
     this.#child.kill('SIGKILL');
   }
 }

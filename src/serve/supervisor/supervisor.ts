@@ -13,6 +13,7 @@ import {
   announcements,
   defer,
   messageOf,
+  type RestartOptions,
   RestartPolicy,
   restartDefaults,
 } from '../../lib/index.js';
@@ -61,6 +62,17 @@ export interface SupervisorExtras {
   readonly mesh?: Mesh | undefined;
   /** The server that this one replaces. */
   readonly predecessor?: Predecessor | undefined;
+  /** Restarts of lost processes. Default: up to `maxFailures` in a row. */
+  readonly restarts?: RestartOptions | undefined;
+  /** Called with each process that ended, lost a loop, or did not start, unrequested. */
+  readonly onLost?: ((lost: LostProcess) => void) | undefined;
+}
+
+export interface LostProcess {
+  readonly pid: number | undefined;
+  readonly why: string;
+  /** True: a signal from outside ended it, so nothing in it is to blame. */
+  readonly isFromOutside: boolean;
 }
 
 /** Settings for a reload. */
@@ -81,6 +93,8 @@ export class Supervisor {
   readonly #leadership = new Leadership();
   /** By number, including processes that drain. */
   readonly #processes: (ServerProcess | undefined)[];
+  readonly #restarts: RestartOptions | undefined;
+  readonly #onLost: SupervisorExtras['onLost'];
   readonly #policy: RestartPolicy;
   readonly #closed = defer<void>();
   readonly #sizer: Sizer;
@@ -108,14 +122,17 @@ export class Supervisor {
   #recycleAfterMs = 0;
 
   /** Throws `NATIVE_MISSING` where an option needs the native core. */
-  constructor(settings: ProcessSettings, { mesh, predecessor }: SupervisorExtras = {}) {
+  constructor(settings: ProcessSettings, extras: SupervisorExtras = {}) {
+    const { mesh, predecessor, restarts, onLost } = extras;
     const { app, options } = settings;
     this.closed = this.#closed.promise;
     this.closed.catch(() => {}); // for a caller that awaits it
     this.#settings = settings;
     this.#mesh = mesh;
     this.#predecessor = predecessor;
-    this.#policy = new RestartPolicy({ ...restartDefaults, maxFailures: options.maxFailures });
+    this.#restarts = restarts;
+    this.#onLost = onLost;
+    this.#policy = new RestartPolicy(this.#restartsFor(options));
     this.#system = createSystem(settings, predecessor);
     const onBound = (address: BoundAddress): void => {
       if (this.#hasStarted) announcements.serverListening.publish({ app: this.#app.path, address });
@@ -126,6 +143,10 @@ export class Supervisor {
     this.#liveness = new Liveness(this.#system, options);
     this.#recycling = new Recycling(options);
     this.#sizer = new Sizer(options);
+  }
+
+  #restartsFor({ maxFailures }: FilledServeOptions): RestartOptions {
+    return this.#restarts ?? { ...restartDefaults, maxFailures };
   }
 
   get #app(): AppSettings {
@@ -390,8 +411,9 @@ export class Supervisor {
     );
   }
 
-  #lost({ pid, number }: ServerProcess, why: string, stack?: string): void {
+  #lost({ pid, number, isEndedFromOutside }: ServerProcess, why: string, stack?: string): void {
     if (this.#isClosing) return;
+    this.#onLost?.({ pid, why, isFromOutside: isEndedFromOutside });
     // A request that makes it fail must not be able to close the server.
     const hasServed = this.#rowsOf(number).some((row) => row.get(boardAt.placed) > 0);
     this.#replaceLater(pid, { why, stack, hasServed });
@@ -437,6 +459,8 @@ export class Supervisor {
     const failed = (error: unknown, made?: ServerProcess): void => {
       const isExpected = this.#isClosing || made?.isUnwanted;
       if (isExpected) return;
+      const isFromOutside = made?.isEndedFromOutside === true;
+      this.#onLost?.({ pid: made?.pid, why: messageOf(error), isFromOutside });
       this.#replaceLater(made?.pid, { why: messageOf(error), hasServed: false });
     };
     try {
@@ -491,7 +515,7 @@ export class Supervisor {
   #use(settings: ProcessSettings): void {
     const { options } = settings;
     this.#settings = settings;
-    this.#policy.renew({ ...restartDefaults, maxFailures: options.maxFailures });
+    this.#policy.renew(this.#restartsFor(options));
     this.#liveness.renew(options);
     this.#recycling.renew(options);
     this.#sizer.renew(options);

@@ -1,7 +1,7 @@
 // A deployment on the director's side: its instances, with their loops, and one change at a time.
 
 import { CodedError } from '../../errors.js';
-import { invalid, Lifecycle } from '../../lib/index.js';
+import { defer, invalid, Lifecycle } from '../../lib/index.js';
 import { checkInstances, type FilledDeployOptions, healthTimeoutMs } from '../options.js';
 import type { InstanceId, UnitSource } from '../protocol.js';
 import type { Deployment, InstanceHealth, InstanceState, InstanceStatus } from '../types.js';
@@ -14,6 +14,8 @@ export interface Placed {
   loop: number | undefined;
   pid: number | undefined;
   state: InstanceState;
+  /** True: it starts again after a loss. */
+  isRestarting: boolean;
 }
 
 /** The director's methods for a deployment. */
@@ -43,6 +45,8 @@ export class DirectedDeployment implements Deployment {
   readonly options: FilledDeployOptions;
   readonly config: unknown;
   readonly parent: InstanceId | undefined;
+  readonly ended: Promise<void>;
+  readonly #ended = defer<void>();
   readonly #parts: DeploymentParts;
   readonly #life: Lifecycle<State>;
   #placed: Placed[] = [];
@@ -57,6 +61,8 @@ export class DirectedDeployment implements Deployment {
     this.config = parts.options.config;
     this.parent = parts.parent;
     this.#parts = parts;
+    this.ended = this.#ended.promise;
+    this.ended.catch(() => {}); // without a waiter it must not be unhandled
     this.#life = new Lifecycle(`deployment ${parts.id}`, 'running', {
       running: ['ending'],
       ending: ['ended'],
@@ -77,25 +83,45 @@ export class DirectedDeployment implements Deployment {
   /** Rejects with `UNIT_START_FAILED`; then it has ended. */
   async begin(): Promise<void> {
     try {
-      await this.#inTurn(() => this.#add(this.options.instances));
+      await this.#inTurn(() => this.#startUpTo(this.options.instances));
     } catch (error) {
       this.#end();
       throw error;
     }
   }
 
-  async #add(count: number): Promise<void> {
-    const first = this.#placed.length;
-    const added = this.#parts.place(count).map(({ loop, pid }, at): Placed => {
-      return { deployment: this.id, instance: first + at, loop, pid, state: 'starting' };
+  /** Starts those below this number that are missing or failed, all or none. */
+  async #startUpTo(count: number): Promise<void> {
+    const failed = this.#placed.filter(
+      ({ instance, state }) => state === 'failed' && instance < count,
+    );
+    const kept = this.#placed.filter((each) => !failed.includes(each));
+    const taken = new Set(kept.map(({ instance }) => instance));
+    const numbers = Array.from({ length: count }, (_, at) => at).filter((at) => !taken.has(at));
+    if (numbers.length === 0) return;
+    const places = this.#parts.place(numbers.length);
+    const added = numbers.map((instance, at): Placed => {
+      const place = { loop: places[at]?.loop, pid: places[at]?.pid };
+      return { deployment: this.id, instance, ...place, state: 'starting', isRestarting: false };
     });
-    this.#placed.push(...added);
+    this.#placed = inOrder([...kept, ...added]);
     try {
       await this.#parts.start(added);
     } catch (error) {
-      this.#placed = this.#placed.filter((each) => !added.includes(each));
+      const others = this.#placed.filter((each) => !added.includes(each));
+      this.#placed = inOrder([...others, ...failed]);
       throw error;
     }
+  }
+
+  /** Gives instances up, which have no loop. */
+  fail(placed: readonly Placed[], error: CodedError): void {
+    for (const each of placed) each.state = 'failed';
+    this.#ended.reject(error);
+  }
+
+  get hasFailed(): boolean {
+    return this.#placed.every(({ state }) => state === 'failed');
   }
 
   /** The loop has ended: returns its instances, as `lost` where they are to start again. */
@@ -103,7 +129,7 @@ export class DirectedDeployment implements Deployment {
     const left = this.#placed.filter((each) => each.loop === loop);
     for (const each of left) {
       // A pending start or move fails by itself, and a stop has done its work.
-      if (each.state === 'running') each.state = 'lost';
+      if (each.state === 'running' || each.isRestarting) each.state = 'lost';
       each.loop = undefined;
       each.pid = undefined;
     }
@@ -121,9 +147,9 @@ export class DirectedDeployment implements Deployment {
   async scale(instances: number): Promise<void> {
     checkInstances(instances, 0);
     await this.#inTurn(async () => {
-      const missing = instances - this.#placed.length;
-      if (missing > 0) await this.#add(missing);
-      else if (missing < 0) await this.#remove(this.#placed.slice(instances));
+      const surplus = this.#placed.slice(instances);
+      if (surplus.length > 0) await this.#remove(surplus);
+      await this.#startUpTo(instances);
     });
   }
 
@@ -163,6 +189,7 @@ export class DirectedDeployment implements Deployment {
     this.#life.tryTransition('ending');
     this.#life.tryTransition('ended');
     this.#parts.onEnded();
+    this.#ended.resolve();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -181,6 +208,10 @@ export class DirectedDeployment implements Deployment {
     this.#change = done.catch(() => {});
     return done;
   }
+}
+
+function inOrder(placed: readonly Placed[]): Placed[] {
+  return [...placed].sort((a, b) => a.instance - b.instance);
 }
 
 /** Instances by loop, to be started or stopped there. */

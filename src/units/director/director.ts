@@ -1,13 +1,13 @@
 // The director: places instances on loops, and has the loops start and stop them. It lives in the process
 // that started the loops. A change starts all its instances, or none stays. Placement is even: on the loop
-// with the fewest of the deployment, among those the one with the fewest of all. Instances of a loop that has
-// ended go to its replacement, or without one are spread over the others. Long (over 400 lines): each
-// change and each loss moves the same tables of loops, deployments and orphaned instances.
+// with the fewest of the deployment, among those the one with the fewest of all. Not here: restarts of lost
+// instances (restarts.ts).
 
 import type { Bus } from '../../bus/index.js';
 import type { ClusterTicket } from '../../cluster/index.js';
 import { CodedError } from '../../errors.js';
 import { announcements, invalid, messageOf, type ServerBlockedMessage } from '../../lib/index.js';
+import type { LostProcess } from '../../serve/index.js';
 import { ask } from '../ask.js';
 import { startFailed, stopFailed } from '../errors.js';
 import { blame } from '../loop/blame.js';
@@ -21,38 +21,42 @@ import {
 } from '../protocol.js';
 import type { Deployment, DeployOptions, InstanceHealth } from '../types.js';
 import { byLoop, DirectedDeployment, type Placed } from './deployment.js';
+import type { LoopEntry } from './loop-entry.js';
 import { moveInstance, startMessage } from './move.js';
-import { RestartLimits } from './restart-limits.js';
+import { Restarts } from './restarts.js';
 
-/** A loop in service. */
-interface LoopEntry {
-  readonly loop: number;
-  readonly pid: number;
-  /** The number of the loop in its process. */
-  readonly index: number;
-  isLeaving: boolean;
+/** The processes under the loops. */
+export interface Capacity {
+  /** The number of loops when none is missing. */
+  readonly loops: number;
+  /** Starts one process more; rejects when that is impossible. */
+  readonly grow: () => Promise<void>;
 }
 
 export class Director {
   /** The program's, for its loops; must be set before the first loop arrives. */
   cluster: ClusterTicket | undefined;
   readonly #bus: Bus;
-  /** The number of loops when none is missing. */
-  readonly #fullLoops: number;
+  readonly #capacity: Capacity;
   readonly #onIdle: () => void;
   readonly #loops = new Map<number, LoopEntry>();
   readonly #deployments = new Map<number, DirectedDeployment>();
-  /** Instances of loops that have ended, by loop, until another takes them. */
-  readonly #orphaned: Placed[][] = [];
-  /** For threads. */
-  readonly #restartLimits = new RestartLimits();
+  readonly #restarts: Restarts;
   #lastId = 0;
 
   /** `onIdle` is called when the last deployment has ended. */
-  constructor(bus: Bus, fullLoops: number, onIdle: () => void) {
+  constructor(bus: Bus, capacity: Capacity, onIdle: () => void) {
     this.#bus = bus;
-    this.#fullLoops = fullLoops;
+    this.#capacity = capacity;
     this.#onIdle = onIdle;
+    this.#restarts = new Restarts({
+      capacity,
+      loops: () => this.loops,
+      deployments: () => [...this.#deployments.values()],
+      ownerOf: (placed) => this.#ownerOf(placed),
+      place: (deployment) => this.#place(deployment, 1)[0],
+      start: (deployment, placed) => this.#start(deployment, [placed]),
+    });
   }
 
   get loops(): readonly LoopEntry[] {
@@ -75,7 +79,7 @@ export class Director {
       case 'cluster':
         return this.cluster ?? null;
       case 'arrived':
-        return await this.#arrived(message);
+        return this.#arrived(message);
       case 'leaving':
         return this.#leaving(message.loop);
       case 'instanceLost':
@@ -93,6 +97,8 @@ export class Director {
         return await this.#deployments.get(message.deployment)?.undeploy();
       case 'status':
         return await this.#find(message.deployment).status();
+      case 'awaitEnd':
+        return await this.#deployments.get(message.deployment)?.ended;
       case 'askHealth':
         return await this.#find(message.deployment).health({ timeoutMs: message.timeoutMs });
     }
@@ -111,7 +117,7 @@ export class Director {
     parent: InstanceId | undefined,
   ): Promise<Deployment> {
     const source = sourceOf(unit);
-    const options = fillDeployOptions(source, given, this.#fullLoops);
+    const options = fillDeployOptions(source, given, this.#capacity.loops);
     const family = parent && this.#deployments.get(parent.deployment);
     if (parent !== undefined && family?.mayHaveChildren(parent.instance) !== true) {
       throw new CodedError('UNIT_UNDEPLOYED', 'an instance that has ended cannot deploy units');
@@ -129,6 +135,7 @@ export class Director {
       health: (timeoutMs) => this.#health(made, timeoutMs),
       onEnded: () => {
         this.#deployments.delete(made.id);
+        this.#restarts.forget(made.id);
         if (this.#deployments.size === 0) this.#onIdle();
       },
     });
@@ -160,7 +167,7 @@ export class Director {
 
   /** Returns the loops of the processes it may use: those with instances of it, then the emptiest. */
   #allowed(deployment: DirectedDeployment): readonly LoopEntry[] {
-    const loops = this.loops;
+    const loops = this.#restarts.allowed(deployment.id, this.loops);
     const { processes } = deployment.options;
     if (processes === Infinity) return loops;
     const all = [...this.#deployments.values()].flatMap((each) => each.placed);
@@ -194,7 +201,10 @@ export class Director {
       bus: this.#bus,
       isThere: (loop) => this.#loops.has(loop),
       endChildren: (loop) => this.#endChildren(deployment.id, [placed], loop),
-      lose: () => this.#lose([placed]),
+      lose: () => {
+        void this.#endChildren(deployment.id, [placed]);
+        this.#restarts.again([placed]);
+      },
     });
   }
 
@@ -265,18 +275,16 @@ export class Director {
       }
     });
     const lost = deployment.placed.filter(({ loop }) => loop === undefined);
-    const unwell = lost.map(({ instance }) => ({ instance, isWell: false, detail: 'lost' }));
+    const unwell = lost.map(({ instance, state }) => ({ instance, isWell: false, detail: state }));
     const known = [...(await Promise.all(asked)).flat(), ...unwell];
     return known.sort((a, b) => a.instance - b.instance);
   }
 
-  /** A loop has arrived: gets the instances of one that has ended, before it serves. */
-  async #arrived({ loop, pid, index }: Extract<ToDirector, { type: 'arrived' }>): Promise<void> {
+  /** A loop has arrived: gets the instances of one that has ended. */
+  #arrived({ loop, pid, index }: Extract<ToDirector, { type: 'arrived' }>): void {
     const entry = { loop, pid, index, isLeaving: false };
     this.#loops.set(loop, entry);
-    const orphaned = this.#orphaned.shift();
-    if (orphaned === undefined) return;
-    await this.#settle(orphaned, () => entry);
+    this.#restarts.loopArrived(entry);
   }
 
   /** Announces a blocked loop of the supervisor with the names of its units. */
@@ -312,21 +320,7 @@ export class Director {
     if (placed.state === 'moving') return; // the pending move fails by itself
     placed.state = 'lost';
     void this.#endChildren(placed.deployment, [placed]);
-    this.#restart(placed, lost.why);
-  }
-
-  #restart(placed: Placed, why: string): void {
-    const delayMs = this.#restartLimits.note(placed, why);
-    if (delayMs === undefined) return;
-    const start = async (): Promise<void> => {
-      try {
-        await this.#settleOne(placed, (owner) => this.#place(owner, 1)[0]);
-      } catch (error) {
-        Object.assign(placed, { loop: undefined, pid: undefined, state: 'lost' });
-        if (this.#ownerOf(placed) !== undefined) this.#restart(placed, messageOf(error));
-      }
-    };
-    setTimeout(() => void start(), delayMs).unref();
+    this.#restarts.failed([placed], lost.why);
   }
 
   /** Returns the deployment; `undefined`: it was scaled down or undeployed. */
@@ -337,52 +331,18 @@ export class Director {
 
   /** The channel to a loop has closed. */
   lost(loop: number): void {
-    if (!this.#loops.delete(loop)) return;
-    const placed = [...this.#deployments.values()].flatMap((each) => each.loopEnded(loop));
-    this.#lose(placed.filter(({ state }) => state === 'lost'));
+    const entry = this.#loops.get(loop);
+    if (entry === undefined) return;
+    this.#loops.delete(loop);
+    const left = [...this.#deployments.values()].flatMap((each) => each.loopEnded(loop));
+    const lost = left.filter(({ state }) => state === 'lost');
+    for (const each of lost) void this.#endChildren(each.deployment, [each]);
+    this.#restarts.loopLost(entry, lost);
   }
 
-  /** Finds loops for instances that have none any more. */
-  #lose(orphaned: Placed[]): void {
-    for (const each of orphaned) void this.#endChildren(each.deployment, [each]);
-    if (orphaned.length === 0) return;
-    if (this.loops.length < this.#fullLoops) {
-      this.#orphaned.push(orphaned);
-      return;
-    }
-    this.#settle(orphaned, (deployment) => this.#place(deployment, 1)[0]).catch(() => {});
-  }
-
-  /** Starts lost instances on the loops of `loopOf`; those that fail are orphaned again. */
-  async #settle(
-    orphaned: readonly Placed[],
-    loopOf: (deployment: DirectedDeployment) => LoopEntry | undefined,
-  ): Promise<void> {
-    const settled = await Promise.allSettled(orphaned.map((each) => this.#settleOne(each, loopOf)));
-    const failures = settled.flatMap((each, at) => {
-      const placed = orphaned[at];
-      return each.status === 'rejected' && placed !== undefined ? [{ placed, ...each }] : [];
-    });
-    for (const { placed } of failures) {
-      Object.assign(placed, { loop: undefined, pid: undefined, state: 'lost' });
-    }
-    const [first] = failures;
-    if (first === undefined) return;
-    this.#orphaned.push(failures.map(({ placed }) => placed));
-    announcements.unitLost.publish({ why: messageOf(first.reason), next: 'otherLoop' });
-    throw first.reason;
-  }
-
-  async #settleOne(
-    placed: Placed,
-    loopOf: (deployment: DirectedDeployment) => LoopEntry | undefined,
-  ): Promise<void> {
-    const deployment = this.#ownerOf(placed);
-    if (deployment === undefined || placed.state !== 'lost') return;
-    const { loop, pid } = loopOf(deployment) ?? {};
-    Object.assign(placed, { loop, pid });
-    placed.state = 'starting';
-    await this.#start(deployment, [placed]);
+  /** A process was lost; its loops may be lost already, or will be. */
+  processLost(lost: LostProcess): void {
+    this.#restarts.processLost(lost);
   }
 
   /** Undeploys all, the last one first; then rejects with the first failure. */

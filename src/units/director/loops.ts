@@ -65,6 +65,9 @@ const names = new Set([
   'cluster',
 ]);
 
+/** Processes are always replaced: restarts of units have limits of their own. */
+const processRestarts = { firstDelayMs: 50, maxDelayMs: 500, maxFailures: Infinity };
+
 function loopsClosed(): CodedError {
   return new CodedError('LOOPS_CLOSED', 'the loops are closed: start others');
 }
@@ -86,6 +89,9 @@ export class Loops implements AsyncDisposable {
   #started: Promise<ServedApp> | undefined;
   #served: ServedApp | undefined;
   #closed: Promise<void> | undefined;
+  /** Processes when none is missing. */
+  #processes: number;
+  #growth: Promise<void> = Promise.resolve();
 
   /** Starts nothing yet. Throws `OPTION_INVALID`. */
   constructor(options: LoopsOptions = {}) {
@@ -93,11 +99,22 @@ export class Loops implements AsyncDisposable {
     this.#clusterOptions = cluster && fillClusterOptions(cluster);
     this.#options = { ...others, plan: 'worker' };
     const { processes, loops } = fillServeOptions(this.#options);
+    this.#processes = processes.max;
     this.#bus = new EventBus({ copy: createCopy() });
     this.#scope = new Scope(this.#bus);
     this.bus = this.#scope.bus;
-    this.#director = new Director(this.#bus, processes.max * loops.max, () => {
-      if (this.#endsWhenIdle) this.#stop();
+    const ofProcess = loops.max;
+    const countLoops = (): number => this.#processes * ofProcess;
+    const capacity = {
+      get loops() {
+        return countLoops();
+      },
+      grow: () => this.#grow(),
+    };
+    this.#director = new Director(this.#bus, capacity, () => {
+      if (!this.#endsWhenIdle) return;
+      this.#stop();
+      this.#processes = processes.max;
     });
     answer(this.#bus, directorAddress, (message) =>
       this.#director.handle(parseToDirector(message)),
@@ -158,6 +175,17 @@ export class Loops implements AsyncDisposable {
     return this.#cluster;
   }
 
+  /** Starts one process more. Rejects as `ServedApp.scale`. */
+  #grow(): Promise<void> {
+    const grown = this.#growth.then(async () => {
+      const served = await this.#running();
+      await served.scale(this.#processes + 1);
+      if (served === (await this.#started)) this.#processes += 1;
+    });
+    this.#growth = grown.catch(() => {});
+    return grown;
+  }
+
   /** Ends the loops. The next deployment starts them again; the bus stays. */
   #stop(): void {
     const started = this.#started;
@@ -201,7 +229,12 @@ export class Loops implements AsyncDisposable {
     });
     const entry = fileURLToPath(new URL('../loop/units-entry.js', import.meta.url));
     const title = process.argv[1] ?? 'manycore';
-    this.#served = await serveProgram(entry, fillServeOptions(this.#options), { mesh, title });
+    this.#served = await serveProgram(entry, fillServeOptions(this.#options), {
+      mesh,
+      title,
+      restarts: processRestarts,
+      onLost: (lost) => this.#director.processLost(lost),
+    });
     return this.#served;
   }
 
@@ -250,7 +283,7 @@ export class Loops implements AsyncDisposable {
     for (const pid of pids) if (pid !== undefined) process.kill(pid, 'SIGKILL');
   }
 
-  /** Resolves after `close()`; rejects with `SERVE_FAILED` when processes end too often in a row. */
+  /** Resolves after `close()`. Lost processes are always replaced. */
   async ended(): Promise<void> {
     await (await this.#running()).closed;
   }

@@ -32,11 +32,20 @@ class RemoteDeployment implements Deployment {
   readonly id: number;
   readonly name: string;
   readonly #bus: Bus;
+  #ended: Promise<void> | undefined;
 
   constructor(bus: Bus, { id, name }: { readonly id: number; readonly name: string }) {
     this.id = id;
     this.name = name;
     this.#bus = bus;
+  }
+
+  get ended(): Promise<void> {
+    if (this.#ended === undefined) {
+      this.#ended = this.#ask({ type: 'awaitEnd', deployment: this.id }).then(() => {});
+      this.#ended.catch(() => {}); // without a waiter it must not be unhandled
+    }
+    return this.#ended;
   }
 
   async status(): Promise<readonly InstanceStatus[]> {

@@ -6,7 +6,7 @@ import type { ClusterOptions } from '../../../cluster/index.js';
 import { CodedError } from '../../../errors.js';
 import { messageOf } from '../../../lib/index.js';
 import { addressText } from '../../../serve/index.js';
-import { Loops, type UnitPlacement } from '../../../units/index.js';
+import { type Deployment, Loops, type UnitPlacement } from '../../../units/index.js';
 import {
   type ClusterFlags,
   clusterFields,
@@ -137,9 +137,13 @@ async function runUnits(
   const loops = new Loops({ processes, loops: loopsPerProcess, control: true, cluster });
   reportLosses('units');
   installSignalHandlers(loops);
+  const deployments: Deployment[] = [];
   try {
     for (const { file, ...options } of units) {
-      const { name } = await loops.deploy(file, options);
+      const deployment = await loops.deploy(file, options);
+      const { name } = deployment;
+      deployments.push(deployment);
+      deployment.ended.catch(() => void endIfAllFailed(loops, deployments));
       const status = await loops.status();
       const pids = new Set(status.map(({ pid }) => pid)).size;
       const where = `${plural(status.length, 'loop')} in ${plural(pids, 'process')}`;
@@ -153,10 +157,15 @@ async function runUnits(
     await loops.close();
     throw error;
   }
-  loops.ended().catch((error: unknown) => {
-    console.error(`manycore: ${messageOf(error)} (SERVE_FAILED)`);
-    process.exitCode = 1;
-  });
+}
+
+/** Instances of one were given up, which `reportLosses` prints: the program ends when nothing else runs. */
+async function endIfAllFailed(loops: Loops, deployments: readonly Deployment[]): Promise<void> {
+  process.exitCode = 1;
+  const instances = (await Promise.all(deployments.map((each) => each.status()))).flat();
+  if (!instances.every(({ state }) => state === 'failed')) return;
+  await loops.close().catch(() => {}); // each has failed already
+  process.exit();
 }
 
 function clusterOf({ cluster: nats, ...flags }: UnitFlags): ClusterOptions | undefined {
@@ -178,7 +187,7 @@ function installSignalHandlers(loops: Loops): void {
     const count = loops.deployments.length;
     if (count > 0) console.log(`ends ${plural(count, 'unit')}; once more ends everything at once`);
     loops.close().then(
-      () => process.exit(0),
+      () => process.exit(),
       (error: unknown) => {
         const code = error instanceof CodedError ? ` (${error.code})` : '';
         console.error(`manycore: ${messageOf(error)}${code}`);

@@ -1,0 +1,282 @@
+// Restarts of lost instances. Innocent ones start at once on the loops that replace theirs. An instance whose unit
+// ended its process or thread, or that cannot be started again, waits a growing delay, and is given up after too
+// many restarts. Blame: a process that a signal from outside ended accuses nobody; a loop that failed accuses
+// the units on it alone; several suspects are separated (isolation.ts), until one is alone in a process that it
+// ends. docs/design/loops.md has the rules.
+
+import {
+  announcements,
+  messageOf,
+  RestartIntensity,
+  setImmediate,
+  setTimeout,
+} from '../../lib/index.js';
+import type { LostProcess } from '../../serve/index.js';
+import { unitFailed } from '../errors.js';
+import type { DirectedDeployment, Placed } from './deployment.js';
+import { Isolation } from './isolation.js';
+import type { LoopEntry } from './loop-entry.js';
+import { type ProcessEnd, ProcessEnds } from './process-ends.js';
+
+export interface RestartParts {
+  readonly capacity: { readonly loops: number; readonly grow: () => Promise<void> };
+  readonly loops: () => readonly LoopEntry[];
+  readonly deployments: () => readonly DirectedDeployment[];
+  /** Returns the deployment; `undefined`: the instance was scaled down or undeployed. */
+  readonly ownerOf: (placed: Placed) => DirectedDeployment | undefined;
+  /** Chooses a loop. Throws `UNIT_START_FAILED`. */
+  readonly place: (deployment: DirectedDeployment) => LoopEntry | undefined;
+  /** Rejects with `UNIT_START_FAILED`. */
+  readonly start: (deployment: DirectedDeployment, placed: Placed) => Promise<void>;
+}
+
+export class Restarts {
+  readonly #parts: RestartParts;
+  readonly #isolation = new Isolation();
+  readonly #ends = new ProcessEnds();
+  readonly #intensities = new WeakMap<Placed, RestartIntensity>();
+  /** Instances of loops that have ended without a reason yet, by pid, by loop. */
+  readonly #unjudged = new Map<number, (readonly Placed[])[]>();
+  /** Instances of loops that have ended, by loop, until another takes them. */
+  readonly #orphaned: (readonly Placed[])[] = [];
+  /** Isolated instances that wait for a process of their own. */
+  #waiting: Placed[] = [];
+  /** Isolated deployments for which a process is being started. */
+  readonly #growing = new Set<number>();
+  readonly #pending = new Map<Placed, Promise<void>>();
+
+  constructor(parts: RestartParts) {
+    this.#parts = parts;
+  }
+
+  /** Returns the loops that a deployment may use among these. */
+  allowed(id: number, loops: readonly LoopEntry[]): readonly LoopEntry[] {
+    const own = this.#isolation.processOf(id);
+    const alone = loops.filter(({ pid }) => pid === own);
+    return alone.length > 0 ? alone : loops.filter(({ pid }) => !this.#isolation.isTaken(pid));
+  }
+
+  /** A deployment has ended: its process is for all again. */
+  forget(id: number): void {
+    this.#isolation.delete(id);
+    this.#waiting = this.#waiting.filter(({ deployment }) => deployment !== id);
+  }
+
+  processLost({ pid, why, isFromOutside }: LostProcess): void {
+    if (pid !== undefined) this.#ends.note(pid, { why, isFromOutside });
+  }
+
+  /** The loop has ended with these instances, whose state is `lost`. */
+  loopLost({ pid, isLeaving }: LoopEntry, lost: readonly Placed[]): void {
+    if (lost.length === 0) return;
+    const group = this.#unjudged.get(pid);
+    if (isLeaving) void this.#settled(lost).then(() => this.again(lost));
+    else if (group !== undefined) group.push(lost);
+    else {
+      this.#unjudged.set(pid, [lost]);
+      void this.#judge(pid);
+    }
+  }
+
+  async #judge(pid: number): Promise<void> {
+    const end = await this.#ends.of(pid);
+    await new Promise<void>((resolve) => setImmediate(resolve)); // by then all its loops are lost
+    const groups = this.#unjudged.get(pid) ?? [];
+    this.#unjudged.delete(pid);
+    await this.#settled(groups.flat());
+    const lost = groups.map((group) => group.filter((each) => this.#isLost(each)));
+    if (!end.isFromOutside) this.#accuse(lost, end);
+    else for (const group of lost) this.again(group);
+  }
+
+  /** Waits for pending restarts, which fail with their loop. */
+  async #settled(lost: readonly Placed[]): Promise<void> {
+    await Promise.all(lost.map((each) => this.#pending.get(each)));
+  }
+
+  #isLost(placed: Placed): boolean {
+    return placed.state === 'lost' && this.#parts.ownerOf(placed) !== undefined;
+  }
+
+  #accuse(groups: readonly (readonly Placed[])[], { why }: ProcessEnd): void {
+    const lost = groups.flat();
+    const suspects = [...new Set(lost.map(({ deployment }) => deployment))];
+    const [only] = suspects;
+    if (only === undefined) return;
+    if (suspects.length === 1) {
+      const name = this.#parts.deployments().find(({ id }) => id === only)?.name;
+      this.failed(lost, `${name} ended its process (${why})`, only);
+      return;
+    }
+    const isolated = this.#isolation.noteShared(suspects, performance.now());
+    if (isolated !== undefined) this.#isolate(isolated);
+    for (const group of groups) this.again(group);
+  }
+
+  /**
+   * Counts a failure of these instances: they start again after a delay, or are given up. `alone`: the
+   * deployment that ended a process in which it was the only suspect.
+   */
+  failed(lost: readonly Placed[], why: string, alone?: number): void {
+    const nowMs = performance.now();
+    const rounds = lost.map((placed) => {
+      const intensity = this.#intensityOf(placed);
+      return { placed, delayMs: intensity.failed(nowMs), failures: intensity.failures };
+    });
+    const failures = Math.max(0, ...rounds.map((round) => round.failures));
+    if (alone !== undefined && this.#isolation.noteAlone(alone, failures)) this.#isolate(alone);
+    const isOver = rounds.map(({ delayMs }) => delayMs === undefined);
+    for (const over of new Set(isOver)) {
+      announcements.unitLost.publish({ why, next: over ? 'never' : 'again' });
+    }
+    const givenUp: Placed[] = [];
+    for (const { placed, delayMs } of rounds) {
+      if (delayMs === undefined) givenUp.push(placed);
+      else setTimeout(() => this.again([placed]), delayMs).unref();
+    }
+    this.#giveUp(givenUp, why);
+  }
+
+  #intensityOf(placed: Placed): RestartIntensity {
+    const known = this.#intensities.get(placed);
+    if (known !== undefined) return known;
+    const made = new RestartIntensity(this.#parts.ownerOf(placed)?.options.restarts);
+    this.#intensities.set(placed, made);
+    return made;
+  }
+
+  #giveUp(placed: readonly Placed[], why: string): void {
+    const [first] = placed;
+    const deployment = first && this.#parts.ownerOf(first);
+    if (deployment === undefined) return;
+    const instances = placed.map(({ instance }) => instance);
+    const error = unitFailed(deployment.name, instances, why);
+    deployment.fail(placed, error);
+    if (deployment.hasFailed) this.forget(deployment.id);
+    const { name: unit, id } = deployment;
+    announcements.unitFailed.publish({ unit, deployment: id, instances, error });
+  }
+
+  /** Gives the unit a process of its own, in which all its lost instances start from now on. */
+  #isolate(id: number): void {
+    const others = this.#parts.deployments().filter((each) => each.id !== id && !each.hasFailed);
+    if (others.length === 0) return; // it is alone already
+    this.#isolation.add(id);
+    this.#growFor(id);
+  }
+
+  #growFor(id: number): void {
+    const grown = (hasProcess: boolean): void => {
+      this.#growing.delete(id);
+      const waiting = this.#waiting.filter(({ deployment }) => deployment === id);
+      if (!hasProcess) this.forget(id); // it stays among the others
+      if (hasProcess) this.#assign();
+      else this.again(waiting);
+    };
+    this.#growing.add(id);
+    this.#parts.capacity.grow().then(
+      () => grown(true),
+      () => grown(false),
+    );
+  }
+
+  /** Gives empty processes to isolated units that have none. */
+  #assign(): void {
+    const loops = this.#parts.loops();
+    const pids = this.#pids();
+    const used = new Set(
+      this.#parts.deployments().flatMap(({ placed }) => placed.map(({ pid }) => pid)),
+    );
+    for (const id of this.#isolation.homeless(pids)) {
+      // While processes are missing, one that is empty may have to replace others.
+      if (this.#growing.has(id) || loops.length < this.#parts.capacity.loops) continue;
+      const empty = [...pids].find((pid) => !used.has(pid) && !this.#isolation.isTaken(pid));
+      if (empty === undefined) this.#growFor(id);
+      else this.#isolation.setProcess(id, empty);
+    }
+    const ready = this.#waiting.filter(({ deployment }) => this.#hasProcess(deployment));
+    this.#waiting = this.#waiting.filter((each) => !ready.includes(each));
+    this.again(ready);
+  }
+
+  /** Returns the processes with loops in service. */
+  #pids(): Set<number> {
+    return new Set(this.#parts.loops().map(({ pid }) => pid));
+  }
+
+  #hasProcess(id: number): boolean {
+    const own = this.#isolation.processOf(id);
+    return this.#parts.loops().some(({ pid }) => pid === own);
+  }
+
+  /** Takes instances of loops that have ended. */
+  loopArrived(entry: LoopEntry): void {
+    // One process takes all where another is to stay empty for an isolated unit.
+    const isOneWanted = this.#isolation.homeless(this.#pids()).length > 0;
+    const groups = this.#orphaned.splice(0, isOneWanted ? Infinity : 1);
+    for (const each of groups.flat()) this.#start(each, () => entry);
+    this.#assign();
+  }
+
+  /** Starts lost instances again, on loops that replace theirs. */
+  again(lost: readonly Placed[]): void {
+    const others = lost
+      .filter((each) => this.#isLost(each))
+      .filter((each) => !this.#startAlone(each));
+    if (others.length === 0) return;
+    if (this.#parts.loops().length < this.#parts.capacity.loops) this.#orphaned.push(others);
+    else for (const each of others) this.#start(each, this.#parts.place);
+  }
+
+  /** Returns false for one that may share its process. */
+  #startAlone(placed: Placed): boolean {
+    const { deployment } = placed;
+    if (!this.#isolation.has(deployment)) return false;
+    if (this.#hasProcess(deployment)) this.#start(placed, this.#parts.place);
+    else {
+      this.#waiting.push(placed);
+      this.#assign();
+    }
+    return true;
+  }
+
+  #start(placed: Placed, choose: (deployment: DirectedDeployment) => LoopEntry | undefined): void {
+    const starting = this.#startOn(placed, choose).finally(() => this.#pending.delete(placed));
+    this.#pending.set(placed, starting);
+  }
+
+  /** Never rejects. */
+  async #startOn(
+    placed: Placed,
+    choose: (deployment: DirectedDeployment) => LoopEntry | undefined,
+  ): Promise<void> {
+    const deployment = this.#parts.ownerOf(placed);
+    if (deployment === undefined || placed.state !== 'lost') return;
+    const entry = loopOrNone(() => choose(deployment));
+    if (entry === undefined) {
+      this.#orphaned.push([placed]);
+      return;
+    }
+    const { loop, pid } = entry;
+    Object.assign(placed, { loop, pid, state: 'starting', isRestarting: true });
+    try {
+      await this.#parts.start(deployment, placed);
+    } catch (error) {
+      await new Promise<void>((resolve) => setImmediate(resolve)); // by then the loss of a loop has been reported
+      const isLoopLost = placed.loop === undefined;
+      Object.assign(placed, { loop: undefined, pid: undefined, state: 'lost' });
+      if (!isLoopLost && this.#isLost(placed)) this.failed([placed], messageOf(error));
+    } finally {
+      placed.isRestarting = false;
+    }
+  }
+}
+
+/** Returns `undefined` when no loop is there. */
+function loopOrNone(choose: () => LoopEntry | undefined): LoopEntry | undefined {
+  try {
+    return choose();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,4 @@
+// A unit that ends its process soon after each start.
+export function start(): void {
+  setTimeout(() => process.exit(7), 50);
+}

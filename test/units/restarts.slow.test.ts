@@ -1,0 +1,158 @@
+// Restarts of units that end their processes: healthy units go on, guilty ones are given up, and it is reported.
+
+import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { test } from 'node:test';
+import type { Deployment, Loops, UnitContext } from '../../src/public.js';
+import { waitFor } from '../support/index.js';
+import { startLoops } from './loops.js';
+
+const longMs = 60_000;
+
+/** Replies with its process. */
+function good({ bus, instance }: UnitContext): void {
+  bus.consumer(`good ${instance}`, (message) => message.reply(process.pid));
+}
+
+/** Ends its process soon after each start. */
+function bad(): void {
+  setTimeout(() => process.exit(7), 100);
+}
+
+async function states(deployment: Deployment): Promise<string[]> {
+  return (await deployment.status()).map(({ state }) => state);
+}
+
+async function allRun(deployment: Deployment): Promise<boolean> {
+  return (await states(deployment)).every((state) => state === 'running');
+}
+
+/** Deploys `bad` and waits for its end. */
+async function deployBad(loops: Loops, options = {}): Promise<Deployment> {
+  const deployment = await loops.deploy(bad, { name: 'bad', ...options });
+  await assert.rejects(deployment.ended, {
+    code: 'UNIT_FAILED',
+    message: /^instance 0 of bad was given up .*bad ended its process \(.*exit code 7\); fix/,
+  });
+  return deployment;
+}
+
+test('a unit that ends its process again and again is given up, others go on', {
+  timeout: longMs,
+}, async (t) => {
+  const failures: unknown[] = [];
+  const note = (message: unknown): void => void failures.push(message);
+  subscribe('manycore:unit:failed', note);
+  t.after(() => unsubscribe('manycore:unit:failed', note));
+  const loops = startLoops(t);
+  const healthy = await loops.deploy(good, { instances: 2 });
+  const failed = await deployBad(loops);
+  assert.deepEqual(await states(failed), ['failed']);
+  const {
+    unit,
+    instances,
+    error,
+  }: { unit?: string; instances?: number[]; error?: { code?: string } } = Object(failures[0]);
+  assert.deepEqual([unit, instances, error?.code], ['bad', [0], 'UNIT_FAILED']);
+  await waitFor(() => allRun(healthy));
+  for (const instance of [0, 1]) await loops.bus.request(`good ${instance}`, 0);
+  // Everything works afterwards, also with what was given up.
+  const other = await loops.deploy(good, { instances: 3 });
+  await other.scale(4);
+  await other.undeploy();
+  await failed.scale(1);
+  await failed.undeploy();
+  assert.deepEqual(await failed.status(), []);
+  await assert.rejects(failed.ended, { code: 'UNIT_FAILED' });
+  await waitFor(() => allRun(healthy));
+});
+
+test('a guilty unit is alone from its third loss on, and others keep their state', {
+  timeout: longMs,
+}, async (t) => {
+  const loops = startLoops(t, { processes: 1 });
+  const healthy = await loops.deploy(good);
+  const failed = await loops.deploy(bad, { name: 'bad', restarts: { max: Infinity } });
+  const pidOf = async (deployment: Deployment) => (await deployment.status())[0]?.pid;
+  const isApart = async (): Promise<boolean> => {
+    const [own, other] = [await pidOf(healthy), await pidOf(failed)];
+    return own !== undefined && other !== undefined && own !== other;
+  };
+  await waitFor(isApart, 20_000);
+  const pid = await pidOf(healthy);
+  const seen = new Set<number>();
+  await waitFor(async () => {
+    const now = await pidOf(failed);
+    if (now !== undefined) seen.add(now);
+    return seen.size === 3;
+  }, 20_000);
+  assert.equal(await pidOf(healthy), pid);
+  await failed.undeploy();
+});
+
+test('processes that are killed from outside end nothing for good', {
+  timeout: longMs,
+}, async (t) => {
+  const loops = startLoops(t);
+  const healthy = await loops.deploy(good, { instances: 2 });
+  for (let round = 0; round < 7; round += 1) {
+    await waitFor(() => allRun(healthy), 10_000);
+    const [{ pid } = { pid: undefined }] = await healthy.status();
+    process.kill(pid ?? assert.fail(), 'SIGKILL');
+    await waitFor(async () => (await healthy.status())[0]?.pid !== pid);
+  }
+  await waitFor(() => allRun(healthy), 10_000);
+  await loops.bus.request('good 0', 0);
+});
+
+test('a start that fails after a loss is tried within the limit, and others start', {
+  timeout: longMs,
+}, async (t) => {
+  const loops = startLoops(t, { processes: 1 });
+  const healthy = await loops.deploy(good);
+  const once = await loops.deploy(
+    ({ config, bus }: UnitContext<number>) => {
+      if (process.pid !== config && config !== 0) throw new Error('only once');
+      bus.consumer('once', (message) => message.reply(0));
+    },
+    { name: 'once', config: (await healthy.status())[0]?.pid ?? 0, restarts: { max: 2 } },
+  );
+  process.kill((await healthy.status())[0]?.pid ?? assert.fail(), 'SIGKILL');
+  await assert.rejects(once.ended, { code: 'UNIT_FAILED', message: /only once/ });
+  await waitFor(() => allRun(healthy));
+});
+
+test('`ended` resolves after undeploy, also for a child', async (t) => {
+  const loops = startLoops(t);
+  const told: unknown[] = [];
+  loops.bus.consumer('told', ({ body }) => told.push(body));
+  const parent = await loops.deploy(async ({ deploy, bus }: UnitContext) => {
+    const child = await deploy(() => {}, { name: 'child' });
+    void child.ended.then(() => bus.send('told', 'ended'));
+    bus.consumer('end', async () => await child.undeploy());
+  });
+  loops.bus.send('end', 0);
+  await waitFor(() => told.length > 0);
+  assert.deepEqual(told, ['ended']);
+  await parent.undeploy();
+  await parent.ended;
+});
+
+test('wrong limits of restarts are refused', async (t) => {
+  const loops = startLoops(t);
+  for (const restarts of [
+    5,
+    null,
+    { max: -1 },
+    { max: 1.5 },
+    { max: '5' },
+    { withinMs: 0 },
+    { within: 5 },
+  ]) {
+    const wrong: object = { restarts };
+    await assert.rejects(
+      loops.deploy(() => {}, wrong),
+      { code: 'OPTION_INVALID' },
+    );
+  }
+});
