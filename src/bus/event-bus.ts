@@ -68,6 +68,7 @@ export class EventBus extends ScopedBus implements Disposable {
       receive: (message) => this.#receive(peer, message),
       interest: (address, consumers) => receivers.setPeer(peer, address, consumers),
       noted: (note) => handOffs.receive(peer, note),
+      blocked: (isBlocked) => receivers.setBlocked(peer, isBlocked),
       drained: () => {
         handOffs.drained();
         receivers.noteDrained();

@@ -12,6 +12,16 @@ export const directorAddress = `${reservedPrefix}director`;
 /** Published when the program has left its cluster: its loops and their threads leave, too. */
 export const farewellAddress = `${reservedPrefix}farewell`;
 
+/** Published with a `BlockedNote` when a loop is blocked, and when it is back. */
+export const blockedAddress = `${reservedPrefix}blocked`;
+
+export interface BlockedNote {
+  readonly loop: number;
+  /** Counted up with each announcement of a blocked loop. */
+  readonly turn: number;
+  readonly isBack: boolean;
+}
+
 export function loopAddress(loop: number): string {
   return `${reservedPrefix}loop:${loop}`;
 }
@@ -164,6 +174,15 @@ export function parseToUnits(value: unknown): ToUnits {
 
 export function parseToDirector(value: unknown): ToDirector {
   if (hasType(value, toDirector)) return value as ToDirector;
+  throw unknownMessage();
+}
+
+export function parseBlockedNote(value: unknown): BlockedNote {
+  if (typeof value === 'object' && value !== null && 'loop' in value && 'turn' in value) {
+    const { loop, turn } = value;
+    const isBack = 'isBack' in value && value.isBack === true;
+    if (typeof loop === 'number' && typeof turn === 'number') return { loop, turn, isBack };
+  }
   throw unknownMessage();
 }
 

@@ -32,6 +32,8 @@ export class Receivers {
   /** All consumers, and peers by how many they have. */
   readonly #all = new Routes<Consumer | Peer>();
   readonly #peers = new Set<Peer>();
+  /** Peers that have no turn, unless nobody else is there. */
+  readonly #blocked = new Set<Consumer | Peer>();
   /** By consumers that are between two loops. */
   readonly #views = new Map<Consumer, View>();
   /** Consumers of peers that are not in their counts yet, or no more, by token of the hand-off. */
@@ -232,8 +234,15 @@ export class Receivers {
     this.#setAll(address, peer, consumers + extras);
   }
 
+  /** Messages for one of several consumers go to others while the peer is blocked. */
+  setBlocked(peer: Peer, isBlocked: boolean): void {
+    if (isBlocked && this.#peers.has(peer)) this.#blocked.add(peer);
+    else this.#blocked.delete(peer);
+  }
+
   deletePeer(peer: Peer): void {
     this.#peers.delete(peer);
+    this.#blocked.delete(peer);
     for (const [token, extra] of this.#extras) {
       if (extra.peer === peer) this.#extras.delete(token);
     }
@@ -272,13 +281,18 @@ export class Receivers {
     const uplink = this.uplinkFor(address);
     if (uplink === undefined) {
       const here = locality === undefined ? undefined : this.#consumers.next(address);
-      return locality === 'only' ? here : (here ?? this.#all.next(address));
+      return locality === 'only' ? here : (here ?? this.#nextOfAll(address));
     }
     // Each end of a stream is on one loop: a peer has announced it, or it is on another machine.
     const wanted = address.startsWith(streamPrefix) ? 'prefer' : (locality ?? this.#locality);
     if (wanted === undefined) return this.#nextNear(address, uplink);
     const here = this.#consumers.next(address);
-    return wanted === 'only' ? here : (here ?? this.#all.next(address) ?? uplink);
+    return wanted === 'only' ? here : (here ?? this.#nextOfAll(address) ?? uplink);
+  }
+
+  #nextOfAll(address: string): Consumer | Peer | undefined {
+    if (this.#blocked.size === 0) return this.#all.next(address);
+    return this.#all.next(address, (each) => !this.#blocked.has(each)) ?? this.#all.next(address);
   }
 
   /**

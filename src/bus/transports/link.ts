@@ -83,6 +83,11 @@ export class BusLink implements Peer {
     this.#link.post(busFrame.handOff, 0, 0, note);
   }
 
+  /** Sets whether the peer is blocked: then messages for one of several consumers go to others. */
+  setBlocked(isBlocked: boolean): void {
+    this.#attached.blocked(isBlocked);
+  }
+
   get hasRoom(): boolean {
     return this.#link.waitingFrames === 0;
   }

@@ -65,6 +65,8 @@ export interface Attached extends AttachedTransport {
   /** The peer has so many consumers of `address` from now on. */
   readonly interest: (address: string, consumers: number) => void;
   readonly noted: (note: HandOffNote) => void;
+  /** The peer does not answer at present, or answers again. */
+  readonly blocked: (isBlocked: boolean) => void;
 }
 
 /** A bus, as an uplink calls it. */

@@ -33,6 +33,8 @@ import type { Started, StartOptions, SupervisorSystem } from './system.js';
 const killAfterMs = 6000;
 /** Time in which a process that serves nobody yet can end by itself, in ms. */
 const endStartMs = 1000;
+/** Time for loops of units beside a blocked one, in ms. */
+const endOthersMs = 1000;
 /** Maximum wait for a stack, in ms. */
 const stackTimeoutMs = 3000;
 
@@ -105,6 +107,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
   readonly #onAccess: ((lines: string) => void) | undefined;
   readonly #drainTimeoutMs: number;
   readonly #startTimeoutMs: number;
+  readonly #loopCount: number;
   readonly #path: string;
   /** Error of the program's last `listen()`. */
   #listenProblem: ListenProblem | undefined;
@@ -127,6 +130,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
     this.#onAccess = options.serve.accessLog?.onLines;
     this.#drainTimeoutMs = options.serve.drainTimeoutMs;
     this.#startTimeoutMs = options.serve.startTimeoutMs;
+    this.#loopCount = options.serve.loops.max;
     this.#life = new Lifecycle(`process ${options.number}`, 'starting', {
       starting: ['ready', 'draining', 'ended'],
       ready: ['draining', 'ended'],
@@ -401,6 +405,16 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
     this.post({ body: { type: 'drain', deadlineMs } });
     this.#events.onLeave();
     this.#killAfter(hasClients ? deadlineMs + killAfterMs : endStartMs);
+  }
+
+  /**
+   * Ends it, because a loop of it is blocked for too long: what that loop holds would not be finished. Its other
+   * loops have a moment to end.
+   */
+  endBlocked(): void {
+    this.drain();
+    if (this.#loopCount > 1) this.#killAfter(endOthersMs);
+    else this.kill();
   }
 
   /** Changes the number of its loops. */

@@ -401,14 +401,18 @@ export class Supervisor {
     return [...processes].sort((a, b) => open(a) - open(b))[0];
   }
 
-  /** Replaces a process: its other loops finish their requests, while another process starts. */
+  /** Replaces a process: its other loops finish their requests, while another process starts; with a mesh it ends. */
   #retire(process: ServerProcess, loop: number, blockedMs: number): void {
     const { drainTimeoutMs } = this.#options;
+    const what = `loop ${loop} was blocked for ${blockedMs} ms`;
+    // Loops of units have peers, which wait for what a blocked one holds.
+    if (this.#mesh !== undefined) {
+      this.#lost(process, what);
+      process.endBlocked();
+      return;
+    }
     process.drain();
-    this.#lost(
-      process,
-      `loop ${loop} was blocked for ${blockedMs} ms; its process drains for up to ${drainTimeoutMs} ms`,
-    );
+    this.#lost(process, `${what}; its process drains for up to ${drainTimeoutMs} ms`);
   }
 
   #lost({ pid, number, isEndedFromOutside }: ServerProcess, why: string, stack?: string): void {

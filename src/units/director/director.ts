@@ -287,12 +287,12 @@ export class Director {
     this.#restarts.loopArrived(entry);
   }
 
-  /** Announces a blocked loop of the supervisor with the names of its units. */
-  announceBlocked({ pid, loop: index, ...blocked }: ServerBlockedMessage): void {
+  /** Announces a blocked loop of the supervisor with the names of its units; returns its number, if it has one. */
+  announceBlocked({ pid, loop: index, ...blocked }: ServerBlockedMessage): number | undefined {
     const entry = [...this.#loops.values()].find(
       (each) => each.pid === pid && each.index === index,
     );
-    if (entry === undefined) return;
+    if (entry === undefined) return undefined;
     const { loop } = entry;
     const here = [...this.#deployments.values()].filter(({ placed }) =>
       placed.some((each) => each.loop === loop),
@@ -303,6 +303,7 @@ export class Director {
       loop,
       ...blame(here, blocked),
     });
+    return loop;
   }
 
   #leaving(loop: number): void {

@@ -21,8 +21,10 @@ import {
   type ServedApp,
   type ServeOptions,
   serveProgram,
+  supervisorMember,
 } from '../../serve/index.js';
 import { answer } from '../ask.js';
+import { BlockedPeers } from '../blocked-peers.js';
 import { fillDeployOptions, sourceOf } from '../options.js';
 import { directorAddress, parseBlocked, parseToDirector } from '../protocol.js';
 import type { Deployment, DeployOptions, UnitLike } from '../types.js';
@@ -80,8 +82,9 @@ export class Loops implements AsyncDisposable {
   readonly #bus: EventBus;
   readonly #scope: Scope;
   readonly #director: Director;
-  readonly #links = new Set<BusLink>();
+  readonly #links = new Map<number, BusLink>();
   readonly #unregister = addSource('loops', this, (loops) => loops.#stats());
+  readonly #blocked: BlockedPeers;
   /** True for the loops of `deploy`. */
   #endsWhenIdle = false;
   #cluster: Promise<Cluster> | undefined;
@@ -102,6 +105,7 @@ export class Loops implements AsyncDisposable {
     this.#processes = processes.max;
     this.#bus = new EventBus({ copy: createCopy() });
     this.#scope = new Scope(this.#bus);
+    this.#blocked = new BlockedPeers(this.#bus, supervisorMember, this.#links);
     this.bus = this.#scope.bus;
     const ofProcess = loops.max;
     const countLoops = (): number => this.#processes * ofProcess;
@@ -211,7 +215,8 @@ export class Loops implements AsyncDisposable {
   }
 
   readonly #announceBlocked = (message: unknown): void => {
-    this.#director.announceBlocked(parseBlocked(message));
+    const loop = this.#director.announceBlocked(parseBlocked(message));
+    if (loop !== undefined) this.#blocked.announce(loop);
   };
 
   async #start(): Promise<ServedApp> {
@@ -220,10 +225,10 @@ export class Loops implements AsyncDisposable {
     announcements.serverBlocked.subscribe(this.#announceBlocked);
     const mesh = new Mesh((id, end) => {
       const link = new BusLink(this.#bus, end);
-      this.#links.add(link);
+      this.#links.set(id, link);
       link.ref(); // as in the loops: an end without waiting requests would sleep at once, and wake late
       void link.closed.then(() => {
-        this.#links.delete(link);
+        this.#links.delete(id);
         this.#director.lost(id);
       });
     });
@@ -302,7 +307,7 @@ export class Loops implements AsyncDisposable {
     await served?.close();
     await this.#scope.end();
     await (await this.#cluster?.catch(() => undefined))?.close();
-    for (const link of this.#links) link.close();
+    for (const link of this.#links.values()) link.close();
     this.#bus.close();
     if (stopped !== undefined) throw stopped.error;
   }

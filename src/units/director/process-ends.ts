@@ -1,4 +1,4 @@
-// How processes ended, by pid: their supervisor and the channels of their loops report it in any order.
+// Ends of processes, by pid: their supervisor and the channels of their loops report it in any order.
 
 import { beforeDeadline, type Deferred, defer, setTimeout } from '../../lib/index.js';
 

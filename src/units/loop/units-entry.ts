@@ -3,6 +3,7 @@
 import { BusLink, createCopy, EventBus } from '../../bus/index.js';
 import { programLoop } from '../../serve/index.js';
 import { answer, ask } from '../ask.js';
+import { BlockedPeers } from '../blocked-peers.js';
 import { setLoopBus } from '../current.js';
 import { directorAddress, loopAddress, parseToUnits } from '../protocol.js';
 import { awaitPeers } from './await-peers.js';
@@ -27,6 +28,7 @@ try {
     link.ref(); // an end without waiting requests would sleep at once, and wake late
     void link.closed.then(() => links.delete(id));
   });
+  new BlockedPeers(bus, number, links);
   const far = new Far(bus, number);
   const units = new LoopUnits(number, bus, copy, (server) => loop.quiet(server));
   const entry = new URL('./units-thread.js', import.meta.url);

@@ -8,6 +8,7 @@ import { CodedError } from '../../errors.js';
 import { sideProgram } from '../../serve/index.js';
 import { finishWork } from '../../worker/index.js';
 import { answer, ask } from '../ask.js';
+import { BlockedPeers } from '../blocked-peers.js';
 import { setLoopBus } from '../current.js';
 import { loopAddress, parseSideData, parseToUnits } from '../protocol.js';
 import { awaitPeers } from './await-peers.js';
@@ -39,6 +40,7 @@ const member = await side.join((id, end) => {
   void link.closed.then(() => links.delete(id));
 });
 const units = new LoopUnits(loop, bus, copy, async () => {});
+new BlockedPeers(bus, member, links);
 const far = new Far(bus, member);
 answer(bus, loopAddress(member), async (message) => {
   const request = parseToUnits(message);

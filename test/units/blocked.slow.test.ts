@@ -1,0 +1,69 @@
+// Loops of units that do not come back from a callback: others get their messages, and they are replaced.
+
+import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { type TestContext, test } from 'node:test';
+import type { UnitContext } from '../../src/public.js';
+import { waitFor } from '../support/index.js';
+import { startLoops } from './loops.js';
+
+const longMs = 90_000;
+
+/** Spins on request for so many ms, and replies with its number. */
+function spinner({ bus, instance }: UnitContext): void {
+  bus.consumer<number>(`spin ${instance}`, ({ body }) => {
+    const endMs = performance.now() + body;
+    while (performance.now() < endMs);
+  });
+  bus.consumer('who', (message) => message.reply(instance));
+}
+
+function noteBlocks(t: TestContext): unknown[] {
+  const blocks: unknown[] = [];
+  const note = (message: unknown): void => void blocks.push(message);
+  subscribe('manycore:unit:blocked', note);
+  t.after(() => unsubscribe('manycore:unit:blocked', note));
+  return blocks;
+}
+
+test('a blocked loop has no turn until it is back', { timeout: longMs }, async (t) => {
+  const blocks = noteBlocks(t);
+  const loops = startLoops(t);
+  await loops.deploy(spinner, { instances: 2 });
+  await loops.deploy(
+    ({ bus }: UnitContext) => {
+      bus.consumer('relay', async (message) => message.reply((await bus.request('who', 0)).body));
+    },
+    { instances: 2 },
+  );
+  const who = async (address: string): Promise<unknown> =>
+    (await loops.bus.request(address, 0, { timeoutMs: 60_000, local: 'prefer' })).body;
+  loops.bus.send('spin 0', 8000);
+  await waitFor(() => blocks.length > 0, 20_000);
+  for (let at = 0; at < 10; at += 1) {
+    assert.equal(await who('who'), 1);
+    assert.equal(await who('relay'), 1);
+  }
+  await waitFor(async () => (await who('who')) === 0, 30_000);
+});
+
+for (const perProcess of [1, 2]) {
+  const title = `a unit that blocks for ever is replaced, loops per process: ${perProcess}`;
+  test(title, { timeout: longMs }, async (t) => {
+    // A drain would take longer than the test.
+    const loops = startLoops(t, {
+      loops: perProcess,
+      blockedTimeoutMs: 3000,
+      drainTimeoutMs: 600_000,
+    });
+    const deployment = await loops.deploy(spinner, { instances: 2 * perProcess });
+    const [{ pid } = { pid: undefined }] = await deployment.status();
+    const held = loops.bus.request('spin 0', Infinity, { timeoutMs: 80_000 });
+    await assert.rejects(held, { code: 'BUS_CONSUMER_LOST' });
+    await waitFor(async () => {
+      const status = await deployment.status();
+      return status.every((each) => each.state === 'running' && each.pid !== pid);
+    }, 30_000);
+    for (let at = 0; at < 4; at += 1) await loops.bus.request('who', 0);
+  });
+}
