@@ -4,7 +4,8 @@
 // report can be forged by anyone with access to the server, so it never removes a node that still sends.
 //
 // Nodes of another version or with another secret are incompatible: the later one leaves, and names the
-// node that it met. Not here: the bus (peer.ts).
+// node that it met. With a secret only a signed message makes a node leave. Any other one is reported, since
+// a node cannot distinguish a forger from a node with another secret. Not here: the bus (peer.ts).
 
 import { EventEmitter } from 'node:events';
 import { hostname } from 'node:os';
@@ -21,6 +22,7 @@ import {
   signatureBytes,
   writeNode,
 } from '../protocol.js';
+import { Refusals } from './refusals.js';
 import { maxAgeMs, type Signer, verified } from './signature.js';
 
 const beatMs = 2000;
@@ -66,6 +68,7 @@ export class Nodes extends EventEmitter<NodeEvents> {
   readonly #signer: Signer | undefined;
   readonly #startedAt = Date.now();
   readonly #known = new Map<string, Known>();
+  readonly #refusals = new Refusals();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -135,10 +138,10 @@ export class Nodes extends EventEmitter<NodeEvents> {
     const { type, node } = message;
     if (node === this.own.id) return;
     if (type === 'joined') this.#announce('present', this.#subjects.node(node));
-    const why = this.#differenceTo(message, data);
-    if (why !== undefined) this.#refuseStranger(message, why);
+    if (!this.#isTrusted(message, data)) this.#refuseSecret(message);
     else if (Math.abs(Date.now() - message.time) > maxAgeMs)
       return; // an old announcement was replayed
+    else if (message.protocol !== protocolVersion) this.#refuseVersion(message);
     else if (type === 'left') this.#forget(node);
     else this.#note(message);
   };
@@ -161,39 +164,44 @@ export class Nodes extends EventEmitter<NodeEvents> {
     this.emit('leave', { id, host, pid, version });
   }
 
-  /** Returns the reason why both nodes cannot be in one cluster; `undefined`: they can. */
-  #differenceTo(
-    { host, pid, version, protocol, isSigned }: NodeMessage,
-    data: Uint8Array,
-  ): string | undefined {
-    const what = `the node at ${host}, process ${pid},`;
-    if (protocol !== protocolVersion) {
-      const ours = `this one manycore ${this.own.version}`;
-      return `${what} runs manycore ${version}, ${ours}: these versions are incompatible`;
-    }
-    if (this.#signer === undefined ? !isSigned : this.#isOurs(data, this.#signer)) return undefined;
-    return `${what} has another secret: give the same cluster({ secret }) to all nodes, or to none`;
-  }
-
-  #isOurs(data: Uint8Array, signer: Signer): boolean {
+  /** Returns true for a message with the secret of this node, or without one where it has none itself. */
+  #isTrusted({ isSigned }: NodeMessage, data: Uint8Array): boolean {
+    if (this.#signer === undefined) return !isSigned;
     try {
-      verified(signer, data, signatureTarget);
+      verified(this.#signer, data, signatureTarget);
       return true;
     } catch {
       return false;
     }
   }
 
+  #refuseSecret(message: NodeMessage): void {
+    const wayOut = 'give the same cluster({ secret }) to all nodes, or to none';
+    const why = `${nameOf(message)} has another secret: ${wayOut}`;
+    if (this.#signer !== undefined || !this.#leaveIfLater(message, why)) {
+      this.#refusals.report(why, why);
+    }
+  }
+
+  #refuseVersion(message: NodeMessage): void {
+    const ours = `this one manycore ${this.own.version}`;
+    const what = `${nameOf(message)} runs manycore ${message.version}, ${ours}`;
+    const why = `${what}: these versions are incompatible`;
+    if (!this.#leaveIfLater(message, why)) this.#refusals.report(why, why);
+  }
+
   /**
-   * Makes the later of two incompatible nodes leave, and only while it is joining: anyone with access to
-   * the server can forge such messages.
+   * Makes the later of two incompatible nodes leave, and only while it is joining: without a secret anyone
+   * with access to the server can forge such messages. Returns true when this node leaves.
    */
-  #refuseStranger({ startedAt, node }: NodeMessage, why: string): void {
-    announcements.clusterRefused.publish({ why });
+  #leaveIfLater({ startedAt, node }: NodeMessage, why: string): boolean {
     const isEarlier =
       startedAt < this.#startedAt || (startedAt === this.#startedAt && node < this.own.id);
     const isJoining = Date.now() - this.#startedAt < joiningMs;
-    if (isEarlier && isJoining) this.emit('refused', refused(why));
+    if (!isEarlier || !isJoining) return false;
+    announcements.clusterRefused.publish({ why });
+    this.emit('refused', refused(why));
+    return true;
   }
 
   readonly #beat = (): void => {
@@ -220,6 +228,10 @@ export class Nodes extends EventEmitter<NodeEvents> {
     clearInterval(this.#timer);
     if (!this.#connection.isClosed()) this.#announce('left', this.#subjects.nodes);
   }
+}
+
+function nameOf({ host, pid }: NodeMessage): string {
+  return `the node at ${host}, process ${pid},`;
 }
 
 function markAlive(known: Known): void {

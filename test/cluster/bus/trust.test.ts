@@ -4,9 +4,16 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
+import { Signer } from '../../../src/cluster/bus/signature.js';
 import { ClusterValues } from '../../../src/cluster/bus/values.js';
 import type { NatsMessage } from '../../../src/cluster/nats/nats.js';
-import { clusterFrame, writeFrame, writeNode } from '../../../src/cluster/protocol.js';
+import {
+  clusterFrame,
+  parseNode,
+  signatureBytes,
+  writeFrame,
+  writeNode,
+} from '../../../src/cluster/protocol.js';
 import { library, runProgram } from '../../faults/child.js';
 import { waitFor } from '../../support/index.js';
 import {
@@ -216,12 +223,75 @@ test('without the secret no message removes a node that still sends, nor a forge
   assert.deepEqual(here.cluster.nodes, [there.cluster.node]);
 });
 
-test('of two nodes with different secrets the later one leaves', { skip }, async (t) => {
+test('a node without the secret leaves, and one with another secret is reported on both sides', {
+  skip,
+}, async (t) => {
   const server = await startServer(t);
   const first = await joinBus(t, server, { secret });
   const refused = { code: 'CLUSTER_REFUSED', message: /has another secret/ };
   await assert.rejects(joinBus(t, server), refused);
-  await assert.rejects(joinBus(t, server, { secret: `${secret}!` }), refused);
+  const { stderr } = await runProgram(
+    t,
+    `import { cluster } from '${library}';
+    const node = await cluster({ nats: '${server.url}', secret: '${secret}!' });
+    await new Promise((resolve) => process.once('warning', resolve));
+    console.log(node.nodes.length);
+    await node.close();`,
+  );
+  const { host } = first.cluster.node;
+  assert.ok(
+    stderr.includes(`[CLUSTER_REFUSED] Warning: the node at ${host}, process ${process.pid},`),
+  );
   const second = await joinBus(t, server, { secret });
   await eventually(() => assert.deepEqual(first.cluster.nodes, [second.cluster.node]));
+});
+
+test('greetings without the secret make no young node leave, and are reported once a minute', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const why = refusals(t);
+  const thief = await stranger(t, server.url);
+  const first = await joinBus(t, server, { secret });
+  const own = { host: 'forged', pid: 1, version: '0', startedAt: 0 };
+  const greet = async (protocol: number): Promise<void> => {
+    const head = { type: 'present', node: 'a'.repeat(24), protocol, ...own } as const;
+    const text = writeNode({ ...head, time: Date.now(), isSigned: true });
+    for (const bytes of [text, Buffer.concat([text, Buffer.alloc(32)])]) {
+      for (let times = 0; times < 3; times += 1) thief.publish('manycore.nodes', bytes);
+    }
+    await thief.flush();
+  };
+  await greet(1);
+  await greet(99);
+  const second = await joinBus(t, server, { secret });
+  await greet(1);
+  await eventually(() => assert.deepEqual(first.cluster.nodes, [second.cluster.node]));
+  await eventually(() => assert.equal(why.length, 2)); // one of each node
+  for (const each of why) assert.match(each, /the node at forged, process 1, has another secret/);
+  second.bus.consumer('still', (message) => message.reply('here'));
+  await second.bus.drained();
+  assert.equal((await first.bus.request('still', 0)).body, 'here');
+});
+
+test('a signed greeting of another version makes the later node leave', { skip }, async (t) => {
+  const server = await startServer(t);
+  const old = await stranger(t, server.url);
+  const own = { node: 'a'.repeat(24), host: 'old-host', pid: 77, version: '9.9.9' };
+  const message = { ...own, protocol: 99, startedAt: 0, time: Date.now(), isSigned: true };
+  old.subscribe('manycore.nodes', {
+    callback: (_error, { data }) => {
+      const { node, type } = parseNode(data);
+      if (type !== 'joined') return;
+      const text = writeNode({ type: 'present', ...message });
+      const bytes = Buffer.concat([text, Buffer.alloc(signatureBytes)]);
+      new Signer(secret, 'manycore').sign(bytes, 'node');
+      old.publish(`manycore.node.${node}`, bytes);
+    },
+  });
+  await old.flush();
+  await assert.rejects(joinBus(t, server, { secret }), {
+    code: 'CLUSTER_REFUSED',
+    message: /the node at old-host, process 77, runs manycore 9\.9\.9, this one manycore \d/,
+  });
 });
