@@ -27,7 +27,8 @@ const againMs = 60_000;
 
 interface Waiting {
   readonly subjects: TaskSubjects;
-  readonly frame: Buffer;
+  /** Returns the task with the time of now, signed: nodes refuse one that is stored long after its time. */
+  readonly frame: () => Buffer;
   /** Result without its signature. */
   readonly outcome: Deferred<Buffer>;
   /** Sequence number in the stream of tasks, once the task is stored. */
@@ -67,21 +68,24 @@ export class DurableTasks {
     const order = {
       protocol: protocolVersion,
       name: target?.exportName ?? fn.name,
-      time: Date.now(),
       timeoutMs: Number.isFinite(timeoutMs) ? timeoutMs : null,
       retry,
       target,
     };
     const value = this.#values.encode(target === null ? [fn, args] : args);
-    const frame = writeTask(order, value, signer === undefined ? 0 : signatureBytes);
-    checkSize(frame, connection);
-    signer?.sign(frame, subjects.task);
+    const frame = (): Buffer => {
+      const tailBytes = signer === undefined ? 0 : signatureBytes;
+      const bytes = writeTask({ ...order, time: Date.now() }, value, tailBytes);
+      signer?.sign(bytes, subjects.task);
+      return bytes;
+    };
+    checkSize(frame(), connection);
     return await this.#read(await this.#outcomeOf(subjects, frame, options));
   }
 
   async #outcomeOf(
     subjects: TaskSubjects,
-    frame: Buffer,
+    frame: Waiting['frame'],
     { id, signal }: DurableOptions,
   ): Promise<Buffer> {
     const { connection } = this.#cluster;
@@ -156,7 +160,7 @@ export class DurableTasks {
       const kept = await store.result(subjects.result);
       if (kept !== undefined && this.#take(waiting, kept.data)) return;
     }
-    waiting.seq = (await store.putTask(subjects.task, frame)) ?? waiting.seq;
+    waiting.seq = (await store.putTask(subjects.task, frame())) ?? waiting.seq;
   }
 
   async #remove({ seq }: Waiting): Promise<void> {

@@ -15,7 +15,8 @@ import { parseJetStreamClient } from '../protocol.js';
 export interface GivenTask {
   readonly subject: string;
   readonly data: Uint8Array;
-  readonly info: { readonly deliveryCount: number };
+  /** `timestampNanos`: time of storing by the clock of the server. */
+  readonly info: { readonly deliveryCount: number; readonly timestampNanos: number };
   /** Resolves when the server has confirmed the acknowledgement. */
   ackAck(): Promise<boolean>;
   /** Gives the task back: another node may get it after `delayMs`. */

@@ -7,7 +7,7 @@ import { task } from '../../context/index.js';
 import { CodedError, hasCode } from '../../errors.js';
 import { announcements, messageOf } from '../../lib/index.js';
 import { Pool } from '../../pool/index.js';
-import { verified } from '../bus/signature.js';
+import { maxAgeMs, verified } from '../bus/signature.js';
 import { ClusterValues } from '../bus/values.js';
 import { refused } from '../errors.js';
 import { guarded } from '../nats/listen.js';
@@ -17,6 +17,10 @@ import { type GivenTask, keptMs, resultSubject, silentMs, TaskStore } from './je
 import type { runTask } from './task-entry.js';
 import { readTask, type TaskOrder, writeOutcome } from './task-frames.js';
 import type { TaskOptions } from './task-options.js';
+
+/** Limit of the tasks that a node remembers as done. */
+const maxRemembered = 100_000;
+const nsPerMs = 1e6;
 
 const beatMs = silentMs / 4;
 const retryMs = 1000;
@@ -47,6 +51,8 @@ export class TaskRunner {
   readonly #running = new Set<Promise<void>>();
   /** Subjects of the tasks that this node has. */
   readonly #inHand = new Set<string>();
+  /** Signatures of tasks that ran here, the oldest first: recorded ones do not run again. */
+  readonly #done = new Set<string>();
   /** Opened again after a failure. */
   #store: TaskStore | undefined;
   /** Last announced reason for which tasks wait: the server, or the start of a worker. */
@@ -158,6 +164,7 @@ export class TaskRunner {
     while (!this.#isOver) {
       const hasResult = await this.#withStore((store) => this.#hasResult(store, result));
       if (hasResult === undefined) continue;
+      if (!hasResult) this.#refuseOld(given, task);
       const outcome = hasResult
         ? undefined
         : info.deliveryCount > maxDeliveries
@@ -166,6 +173,7 @@ export class TaskRunner {
       if (outcome !== undefined) {
         signer?.sign(outcome, result);
         await this.#keep(result, outcome);
+        this.#remember(given);
       } else if (!hasResult) {
         if (this.#mayGiveBack(given)) return given.nak(giveBackMs);
         continue;
@@ -184,6 +192,32 @@ export class TaskRunner {
       given.term();
       throw error;
     }
+  }
+
+  /**
+   * Throws `CLUSTER_REFUSED`, and deletes the task, when a signed one without a result was recorded and
+   * stored again: it has run here, or was stored long after its time.
+   */
+  #refuseOld(given: GivenTask, task: Buffer): void {
+    if (this.#options.cluster.signer === undefined) return;
+    const storedMs = given.info.timestampNanos / nsPerMs;
+    const seconds = Math.round((storedMs - (timeOf(task) ?? storedMs)) / 1000);
+    const isStale = Math.abs(seconds) * 1000 > maxAgeMs;
+    if (!isStale && !this.#done.has(signatureOf(given))) return;
+    given.term();
+    const stale = `a durable task was stored ${seconds} s after it was signed: it was sent again`;
+    throw refused(
+      isStale
+        ? `${stale}, or the clocks of its caller and the NATS server differ`
+        : 'a durable task was sent again after it had run here, and its result is gone',
+    );
+  }
+
+  #remember(given: GivenTask): void {
+    if (this.#options.cluster.signer === undefined) return;
+    const [oldest] = this.#done.size < maxRemembered ? [] : this.#done.keys();
+    if (oldest !== undefined) this.#done.delete(oldest);
+    this.#done.add(signatureOf(given));
   }
 
   /** Returns whether a result exists. An unsigned one was put there without the secret, and is deleted. */
@@ -271,6 +305,19 @@ function check({ time, target }: TaskOrder, modules: ReadonlySet<string> | undef
   const what = target === null ? 'a function' : `${target.exportName} of ${target.url}`;
   const wayOut = 'without a secret it runs only exports of its --module files, see task()';
   throw new CodedError('CLUSTER_UNSIGNED', `a node may not run ${what}: ${wayOut}`);
+}
+
+/** Returns `undefined` for bytes that are no task: its run reports that to the caller. */
+function timeOf(task: Buffer): number | undefined {
+  try {
+    return readTask(task).order.time;
+  } catch {
+    return undefined;
+  }
+}
+
+function signatureOf({ data }: GivenTask): string {
+  return Buffer.from(data.subarray(-signatureBytes)).toString('base64');
 }
 
 function lost(): CodedError {

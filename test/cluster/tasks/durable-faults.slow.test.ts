@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
+import { Signer } from '../../../src/cluster/bus/signature.js';
 import { silentMs, taskSubjects } from '../../../src/cluster/tasks/jetstream.js';
 import { Pool } from '../../../src/public.js';
 import { waitFor } from '../../support/index.js';
@@ -122,6 +123,46 @@ test('a task that is stored again does not run again', { skip }, async (t) => {
   assert.notEqual(await store.putTask(subject, frame), undefined);
   await eventually(async () => assert.equal(await undone(), 0));
   assert.deepEqual(notesIn(file), ['first']);
+});
+
+test('a recorded task does not run again when its result was deleted', { skip }, async (t) => {
+  const server = await startDurable(t);
+  const file = notesFile(t);
+  const { cluster } = await joinBus(t, server, { secret });
+  const pool = new Pool({ cluster });
+  t.after(() => pool.destroy());
+  const why = refusals(t);
+  const connection = await stranger(t, server.url);
+  const heard: Uint8Array[] = [];
+  connection.subscribe('manycore.tasks.>', { callback: (_error, { data }) => heard.push(data) });
+  await connection.flush();
+  await cluster.lendWorkers(1, { durable: true });
+  await pool.with({ durable: { id: 'recorded' } }).run(note, file, 'first');
+  const store = await openStore(t, server);
+  const undone = await openCounts(t, server);
+  const { task: subject, result } = taskSubjects('manycore', 'recorded');
+  const replay = async (frame: Buffer, expected: RegExp): Promise<void> => {
+    await eventually(async () => assert.equal(await undone(), 0));
+    const kept = await store.result(result);
+    if (kept !== undefined) await store.removeResult(kept.seq);
+    assert.notEqual(await store.putTask(subject, frame), undefined);
+    await eventually(() => assert.match(why.at(-1) ?? '', expected));
+    await eventually(async () => assert.equal(await undone(), 0));
+    assert.deepEqual(notesIn(file), ['first']);
+  };
+  const [heardFrame] = heard;
+  assert.ok(heardFrame);
+  const frame = Buffer.from(heardFrame);
+  await replay(frame, /sent again after it had run here/);
+  // The same as if it had been recorded two minutes ago, for a node that has been restarted since.
+  const signer = new Signer(secret, 'manycore');
+  const headBytes = frame.readUInt32LE(0);
+  const order = JSON.parse(frame.toString('utf8', 4, 4 + headBytes));
+  order.time -= 120_000; // as many digits
+  frame.write(JSON.stringify(order), 4);
+  signer.sign(frame, subject);
+  await replay(frame, /stored 12\d s after it was signed: .* the clocks/);
+  assert.equal(await pool.with({ durable: { id: 'recorded' } }).run(note, file, 'asked'), 'asked');
 });
 
 test('a task without an acknowledgement after 20 deliveries is given up', { skip }, async (t) => {
