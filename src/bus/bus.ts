@@ -229,7 +229,7 @@ export class ScopedBus implements Bus {
   }
 
   addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration {
-    return this.#added(this.#parts.filters.addCodec(codec));
+    return this.#added(this.#parts.filters.addCodec(codec, this.#scope?.unit));
   }
 
   #added(registration: Registration): Registration {

@@ -89,7 +89,7 @@ export interface Bus {
   intercept(interceptors: Interceptors): Registration;
   /**
    * Adds a codec for bodies of a class, or of messages that name it; add it on the sending and the receiving
-   * side. Throws `OPTION_INVALID`.
+   * side. Throws `OPTION_INVALID`, also while the loop has another codec of this name or class.
    */
   addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration;
   /** Resolves when no sent message waits any more. */

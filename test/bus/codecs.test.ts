@@ -132,7 +132,8 @@ for (const type of systemClasses) {
 test("bodies at manycore's own addresses pass no codec", async (t) => {
   class Own {}
   const bus = openBus(t);
-  bus.addCodec({ name: 'own', type: Own, encode: () => 'encoded', decode: () => new Own() });
+  const own = { name: 'own', type: Own, encode: () => 'encoded', decode: () => new Own() };
+  const added = bus.addCodec(own);
   bus.consumer('manycore:own', (message) => {
     assert.ok(message.body instanceof Own || typeof message.body === 'object');
     message.reply(new Own());
@@ -140,6 +141,7 @@ test("bodies at manycore's own addresses pass no codec", async (t) => {
   const headers = { kind: 'own' };
   const { body } = await bus.request('manycore:own', new Own(), { headers });
   assert.notEqual(body, 'encoded');
+  added.close();
   bus.addCodec({
     name: 'fails',
     type: Own,
@@ -151,16 +153,36 @@ test("bodies at manycore's own addresses pass no codec", async (t) => {
   assert.ok(await bus.request('manycore:own', new Own()));
 });
 
-test('the last codec of a name counts; when it goes the one before does', async (t) => {
+const adder = (by: number): BusCodec<number, number> => ({
+  name: 'add',
+  encode: (n) => n,
+  decode: (n) => n + by,
+});
+
+test('a second codec of a name or class is refused until the first is closed', async (t) => {
   const bus = openBus(t);
-  const adder = (by: number): BusCodec<number, number> => ({
-    name: 'add',
-    encode: (n) => n,
-    decode: (n) => n + by,
-  });
   bus.consumer('add', (message) => message.reply(message.body));
-  bus.addCodec(adder(1));
-  const second = bus.addCodec(adder(10));
+  const first = bus.addCodec(adder(1));
+  const taken = { code: 'OPTION_INVALID', message: /codec\.name is .* another codec of this name/ };
+  assert.throws(() => bus.addCodec(adder(10)), taken);
+  const unit = new Scope(bus, { unit: 'other' });
+  assert.throws(() => unit.bus.addCodec(adder(10)), taken);
+  assert.equal((await bus.request('add', 0, { codec: 'add' })).body, 1);
+  first.close();
+  unit.bus.addCodec(adder(10));
+  assert.equal((await bus.request('add', 0, { codec: 'add' })).body, 10);
+  bus.addCodec(money);
+  bus.addCodec({ ...money }); // the same once more, as by another unit
+  const sameClass = { code: 'OPTION_INVALID', message: /another codec for its class, money/ };
+  assert.throws(() => bus.addCodec({ ...money, name: 'coins' }), sameClass);
+});
+
+test('of the codecs of one unit the last counts; when it goes the one before does', async (t) => {
+  const bus = openBus(t);
+  const [old, young] = [new Scope(bus, { unit: 'adds' }), new Scope(bus, { unit: 'adds' })];
+  bus.consumer('add', (message) => message.reply(message.body));
+  old.bus.addCodec(adder(1));
+  const second = young.bus.addCodec(adder(10));
   assert.equal((await bus.request('add', 0, { codec: 'add' })).body, 10);
   second.close();
   second.close(); // once more changes nothing

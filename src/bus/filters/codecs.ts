@@ -34,6 +34,10 @@ function codecFailed(name: string, what: string, cause: unknown): CodedError {
 
 interface Added {
   readonly name: string;
+  /** Name of the unit that added it; `undefined`: the program. */
+  readonly unit: string | undefined;
+  /** As they were given. */
+  readonly functions: readonly unknown[];
   readonly type: unknown;
   readonly encode: (body: unknown) => unknown;
   readonly decode: (encoded: unknown) => unknown;
@@ -47,16 +51,31 @@ function checkType(type: object): void {
   throw invalid('codec.type', type, what);
 }
 
+/** Throws `OPTION_INVALID` for a second codec of a name or class, unless both are the same. */
+function checkOther(added: Added, before: Added): void {
+  const { name, type, unit, functions } = added;
+  const isSameName = name === before.name;
+  const isSameType = type === before.type;
+  if (!isSameName && (!isSameType || type === undefined)) return;
+  if (unit !== undefined && unit === before.unit) return;
+  if (isSameName && isSameType && functions.every((fn, at) => fn === before.functions[at])) return;
+  const what = isSameName ? 'of this name' : `for its class, ${before.name}`;
+  throw invalid('codec.name', name, `free: another codec ${what} is added here; close that first`);
+}
+
 export class Codecs {
   /** True: bodies of some class are encoded although no codec is named. */
   hasTypes = false;
-  /** The last one of a name counts: several units of a loop may add the same codec. */
+  /**
+   * The last one of a name counts. Several units of a loop may add the same codec, and instances of one unit
+   * even different ones: two versions of it may be there for a moment.
+   */
   readonly #added: Added[] = [];
   readonly #byName = new Map<string, Added>();
   readonly #byType = new Map<unknown, Added>();
 
-  /** Throws `OPTION_INVALID`. */
-  add<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration {
+  /** `unit`: the one that adds it. Throws `OPTION_INVALID`. */
+  add<Value, Encoded>(codec: BusCodec<Value, Encoded>, unit?: string): Registration {
     if (typeof codec !== 'object' || codec === null) {
       throw invalid('codec', codec, 'an object with name, encode and decode');
     }
@@ -67,9 +86,12 @@ export class Codecs {
     const added: Added = {
       name: string('codec.name', codec.name, 'a name'),
       type,
+      unit,
+      functions: [encode, decode],
       encode: (body) => Reflect.apply(encode, codec, [body]),
       decode: (encoded) => Reflect.apply(decode, codec, [encoded]),
     };
+    for (const before of this.#added) checkOther(added, before);
     this.#added.push(added);
     this.#index();
     const close = (): void => {

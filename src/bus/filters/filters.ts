@@ -30,8 +30,8 @@ export class Filters {
   }
 
   /** As `Bus.addCodec`. */
-  addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration {
-    return this.#codecs.add(codec);
+  addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>, unit?: string): Registration {
+    return this.#codecs.add(codec, unit);
   }
 
   /** Encodes a body; those of manycore's own addresses stay as they are. Throws `BUS_CODEC_FAILED`. */
