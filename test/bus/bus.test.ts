@@ -1,6 +1,7 @@
 // The bus of one loop: receivers, order, and the ends of requests.
 
 import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -352,4 +353,21 @@ test('a transaction sends no message', async (t) => {
     request = bus.request('lamp', 1);
   });
   await assert.rejects(request ?? Promise.resolve(), isRefused);
+});
+
+test('handlers run outside of the context of the sender, as on another loop', async (t) => {
+  const bus = openBus(t);
+  const context = new AsyncLocalStorage<string>();
+  const seen: (string | undefined)[] = [];
+  bus.consumer('ask', async (message) => {
+    seen.push(context.getStore());
+    message.reply(context.run('handler', () => message.body));
+  });
+  await context.run('sender', async () => {
+    bus.send('ask', 1);
+    bus.publish('ask', 2);
+    await bus.request('ask', 3);
+    assert.equal(context.getStore(), 'sender'); // a reply keeps the context of its requester
+  });
+  assert.deepEqual(seen, [undefined, undefined, undefined]);
 });

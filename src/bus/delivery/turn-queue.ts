@@ -1,6 +1,8 @@
 // Work for the next turn of the event loop, in order. It is bounded, because none of it begins before the
-// code that fills it returns.
+// code that fills it returns. It runs outside of the context (`AsyncLocalStorage`) of that code: a handler on
+// another loop could not have it.
 
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../../errors.js';
 import { setImmediate } from '../../lib/index.js';
 
@@ -8,6 +10,9 @@ import { setImmediate } from '../../lib/index.js';
 const maxQueuedWorks = 100_000;
 /** From here on `send` returns false. */
 const roomyQueuedWorks = 10_000;
+
+/** Calls a function outside of every context of the program. */
+const outside = AsyncLocalStorage.snapshot();
 
 export class TurnQueue {
   /** The number of entries of each address, which later messages must not overtake. */
@@ -41,7 +46,7 @@ export class TurnQueue {
   again(address: string, work: () => void): void {
     this.#works.push({ address, work });
     this.#counts.set(address, (this.#counts.get(address) ?? 0) + 1);
-    if (this.#works.length === 1) setImmediate(this.#workOff);
+    if (this.#works.length === 1) outside(setImmediate, this.#workOff);
   }
 
   readonly #workOff = (): void => {
