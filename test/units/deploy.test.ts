@@ -190,3 +190,19 @@ test('a thousand units are deployed', async (t) => {
   await deployment.undeploy();
   await assert.rejects(loops.bus.request('unit 999', 0), { code: 'BUS_NO_HANDLERS' });
 });
+
+test('the configuration is that of the call, whatever its owner changes later', async (t) => {
+  const loops = startLoops(t);
+  const config = { list: [1] };
+  const unit = ({ bus, config, instance }: UnitContext<{ list: number[] }>) => {
+    bus.consumer(`config ${instance}`, (message) => message.reply(config));
+  };
+  const deploying = loops.deploy(unit, { config });
+  config.list.push(2); // while the loops start
+  const deployment = await deploying;
+  config.list.push(3);
+  await deployment.scale(2);
+  for (const address of ['config 0', 'config 1']) {
+    assert.deepEqual((await loops.bus.request(address, 0)).body, { list: [1] });
+  }
+});

@@ -88,6 +88,7 @@ export class Loops implements AsyncDisposable {
   /** True for the loops of `deploy`. */
   #endsWhenIdle = false;
   #cluster: Promise<Cluster> | undefined;
+  readonly #copy = createCopy();
   #joined: Cluster | undefined;
   #started: Promise<ServedApp> | undefined;
   #served: ServedApp | undefined;
@@ -103,7 +104,7 @@ export class Loops implements AsyncDisposable {
     this.#options = { ...others, plan: 'worker' };
     const { processes, loops } = fillServeOptions(this.#options);
     this.#processes = processes.max;
-    this.#bus = new EventBus({ copy: createCopy() });
+    this.#bus = new EventBus({ copy: this.#copy });
     this.#scope = new Scope(this.#bus);
     this.#blocked = new BlockedPeers(this.#bus, supervisorMember, this.#links);
     this.bus = this.#scope.bus;
@@ -253,8 +254,10 @@ export class Loops implements AsyncDisposable {
     options?: DeployOptions<Config>,
   ): Promise<Deployment> {
     fillDeployOptions(sourceOf(unit), options); // throws before anything starts
+    // The configuration of the call, whatever the caller makes of it while the loops start, or later.
+    const given = options && { ...options, config: this.#copy(options.config) };
     await this.#running();
-    return await this.#director.deploy(unit, options, undefined);
+    return await this.#director.deploy(unit, given, undefined);
   }
 
   /** All deployments, children of units among them. */
