@@ -200,7 +200,7 @@ test('opening fails without an acceptor, too late, and for what is no stream', a
   bus.consumer('mute', () => {});
   await assert.rejects(bus.openStream('mute', { timeoutMs: 20 }), { code: 'BUS_TIMEOUT' });
   bus.consumer('other', (message) => message.reply(42));
-  await assert.rejects(bus.openStream('other'), { code: 'TRANSFER_CORRUPT' });
+  await assert.rejects(bus.openStream('other'), { code: 'OPTION_INVALID' });
   assert.throws(() => bus.acceptStreams('x', Object(1)), { code: 'OPTION_INVALID' });
 });
 
@@ -355,4 +355,24 @@ test('a unit that is undeployed ends its streams', { skip }, async (t) => {
   const failed = once(stream, 'error');
   await unit.undeploy();
   assert.equal((await failed)[0].code, 'BUS_CONSUMER_LOST');
+});
+
+test('an ordinary consumer refuses to be opened, and an acceptor of streams is no other', async (t) => {
+  const bus = openBus();
+  t.after(() => bus.close());
+  bus.consumer('word', (message) => message.reply('hello'));
+  bus.consumer('number', (message) => message.reply(7));
+  bus.acceptStreams('lines', () => assert.fail('a stream'));
+  for (const address of ['word', 'number']) {
+    await assert.rejects(bus.openStream(address), {
+      code: 'OPTION_INVALID',
+      message: new RegExp(`the consumer of "${address}" .* accepts no streams: .*acceptStreams`),
+    });
+  }
+  for (const body of ['hello', undefined]) {
+    await assert.rejects(bus.request('lines', body), {
+      code: 'BUS_HANDLER_ERROR',
+      message: /"lines" accepts streams, and no other messages: call openStream/,
+    });
+  }
 });

@@ -3,12 +3,13 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
+import { CodedError } from '../../errors.js';
 import { invalid } from '../../lib/index.js';
 import type { Consumer } from '../delivery/consumer.js';
 import type { BusHeaders, BusMessage, ReplyRequestOptions } from '../delivery/message.js';
 import type { Receivers } from '../delivery/receivers.js';
 import { consumerLost, handlerError } from '../errors.js';
-import { parseAddress, type StreamFrame } from '../protocol.js';
+import type { StreamFrame } from '../protocol.js';
 import { streamPrefix } from '../reserved.js';
 import type { Bus, Handler, SendOptions } from '../types.js';
 import { BusStream } from './stream.js';
@@ -68,7 +69,7 @@ export async function openStream(
   end.stream.once('error', ignore); // until the opener has it
   try {
     const answer = await parts.bus.request(address, end.address, options);
-    end.connect(parseAddress(answer.body));
+    end.connect(otherEnd(answer.body, () => noAcceptor(address)));
     // The other side may have ended it before its answer was read here.
     if (end.stream.destroyed) throw end.stream.errored ?? consumerLost();
     end.stream.off('error', ignore);
@@ -81,6 +82,22 @@ export async function openStream(
 
 function ignore(): void {}
 
+/** Returns the address of the other end; throws `wrong()` for a value of another origin. */
+function otherEnd(body: unknown, wrong: () => CodedError): string {
+  if (typeof body === 'string' && body.startsWith(streamPrefix)) return body;
+  throw wrong();
+}
+
+function noAcceptor(address: string): CodedError {
+  const text = `the consumer of "${address}" has answered as to a request, and accepts no streams`;
+  return new CodedError('OPTION_INVALID', `${text}: register it by acceptStreams, or call request`);
+}
+
+function noOpener(address: string): CodedError {
+  const text = `"${address}" accepts streams, and no other messages: call openStream`;
+  return new CodedError('OPTION_INVALID', text);
+}
+
 /**
  * Returns the handler of a consumer that accepts streams; `keep` is called with each. Throws
  * `OPTION_INVALID`.
@@ -92,7 +109,7 @@ export function streamAcceptor(
 ): Handler {
   if (typeof handler !== 'function') throw invalid('handler', handler, 'a function');
   return (message: BusMessage) => {
-    const other = parseAddress(message.body);
+    const other = otherEnd(message.body, () => noOpener(message.address));
     const end = makeEnd(parts);
     // The opener decides when and with what it ends: that may not end the program of a handler without a listener.
     end.stream.on('error', ignore);
