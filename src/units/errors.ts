@@ -1,6 +1,6 @@
 // Errors of deployments that several files of this part throw.
 
-import { CodedError } from '../errors.js';
+import { CodedError, hasCode } from '../errors.js';
 import { messageOf } from '../lib/index.js';
 
 export function startFailed(name: string, cause: unknown): CodedError {
@@ -23,5 +23,22 @@ export function stopFailed(name: string, cause: unknown): CodedError {
   if (cause instanceof CodedError && cause.code === 'UNIT_STOP_FAILED') return cause;
   return new CodedError('UNIT_STOP_FAILED', `${name} did not stop well: ${messageOf(cause)}`, {
     cause,
+  });
+}
+
+/**
+ * Returns the error for a loop that has not answered in time, with the option of `deploy` that allows more;
+ * other errors as they are.
+ */
+export function silentLoop(
+  loop: number,
+  error: unknown,
+  option: 'startTimeoutMs' | 'stopTimeoutMs',
+  timeoutMs: number,
+): unknown {
+  if (!hasCode(error, 'BUS_TIMEOUT')) return error;
+  const text = `loop ${loop} has not answered within ${option} (${timeoutMs} ms)`;
+  return new Error(`${text}: a callback blocks it, or it needs a larger ${option}`, {
+    cause: error,
   });
 }

@@ -5,6 +5,9 @@ import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { Loops, type UnitContext } from '../../src/public.js';
@@ -25,6 +28,18 @@ test('units that are none are refused by name, and nothing stays', async (t) => 
     invalid(/the export of .*nothing\.js is not a deployable unit/),
   );
   await assert.rejects(loops.deploy({}), invalid(/it must be a class/));
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-units-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  for (const [name, source] of [
+    ['imports.mjs', `import './missing.js'; export const start = () => {};`],
+    ['requires.cjs', `require('./missing.js'); exports.start = () => {};`],
+  ] as const) {
+    writeFileSync(join(folder, name), source);
+    await assert.rejects(
+      loops.deploy(join(folder, name)),
+      invalid(new RegExp(`${name} cannot be loaded: Cannot find module '.*missing\\.js'`)),
+    );
+  }
   await assert.rejects(
     loops.deploy(() => {}, { config: new WeakMap() }),
     { code: /^TRANSFER_/ },
@@ -116,6 +131,34 @@ test('a stop that throws or never ends is reported, and the instance is gone', a
   });
   await assert.rejects(loops.bus.request('here', 0), { code: 'BUS_NO_HANDLERS' });
   assert.deepEqual(loops.deployments, []);
+});
+
+test('an undeployment names the loop that is blocked, and the option that allows more', async (t) => {
+  const loops = startLoops(t, { processes: 1 });
+  const deployment = await loops.deploy(
+    ({ bus }: UnitContext) => {
+      bus.consumer('block', (message) => {
+        message.reply(process.pid);
+        setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0), 1);
+      });
+      bus.consumer('is blocked', (message) => message.reply(0));
+    },
+    { name: 'stuck', stopTimeoutMs: 10 },
+  );
+  const { body: pid } = await loops.bus.request<number>('block', 0);
+  await waitFor(async () => {
+    const asked = loops.bus.request('is blocked', 0, { timeoutMs: 200 });
+    return await asked.then(
+      () => false,
+      ({ code }) => code === 'BUS_TIMEOUT',
+    );
+  });
+  const ended = deployment.undeploy().finally(() => process.kill(pid, 'SIGKILL'));
+  await assert.rejects(ended, {
+    code: 'UNIT_STOP_FAILED',
+    message:
+      /^stuck did not stop well: loop 1 has not answered within stopTimeoutMs \(10 ms\): a callback blocks it/,
+  });
 });
 
 test('addresses of manycore are not for units', async (t) => {

@@ -9,7 +9,7 @@ import { CodedError } from '../../errors.js';
 import { announcements, invalid, messageOf, type ServerBlockedMessage } from '../../lib/index.js';
 import type { LostProcess } from '../../serve/index.js';
 import { ask } from '../ask.js';
-import { startFailed, stopFailed } from '../errors.js';
+import { silentLoop, startFailed, stopFailed } from '../errors.js';
 import { blame } from '../loop/blame.js';
 import { fillDeployOptions, sourceOf } from '../options.js';
 import {
@@ -218,7 +218,7 @@ export class Director {
       try {
         await ask(this.#bus, loopAddress(loop), request, 2 * startTimeoutMs);
       } catch (error) {
-        throw startFailed(name, error);
+        throw startFailed(name, silentLoop(loop, error, 'startTimeoutMs', startTimeoutMs));
       }
       for (const each of some) if (each.loop === loop) each.state = 'running';
     };
@@ -242,7 +242,8 @@ export class Director {
       try {
         if (this.#loops.has(loop)) await ask(this.#bus, loopAddress(loop), message, stopTimeoutMs);
       } catch (error) {
-        if (this.#loops.has(loop)) throw stopFailed(name, error); // else they ended with it
+        if (!this.#loops.has(loop)) return; // they ended with it
+        throw stopFailed(name, silentLoop(loop, error, 'stopTimeoutMs', stopTimeoutMs));
       }
     };
     const stopped = await Promise.allSettled([...byLoop(placed)].map(onLoop));
