@@ -1,4 +1,4 @@
-// What code of a unit does after the unit's end, mostly in a timer of Node that nobody has cleared. It gets an error.
+// Uses of bus and timers by a unit that has ended, mostly in a timer of Node that nobody has cleared. They get an error.
 // Nobody catches that in a timer, and it must not end the loop, whose other units have nothing to do with it.
 
 import { CodedError } from '../../errors.js';
