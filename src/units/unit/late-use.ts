@@ -1,5 +1,5 @@
-// Uses of bus and timers by a unit that has ended, mostly in a timer of Node that nobody has cleared. They get an error.
-// Nobody catches that in a timer, and it must not end the loop, whose other units have nothing to do with it.
+// Uses of bus and timers by a unit that has ended, mostly in a timer of Node that nobody has cleared. They get an
+// error. Nobody catches that in a timer, and it must not end the loop, whose other units have nothing to do with it.
 
 import { CodedError } from '../../errors.js';
 import { setImmediate } from '../../lib/index.js';
