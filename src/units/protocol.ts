@@ -20,6 +20,8 @@ export interface BlockedNote {
   /** Counted up with each announcement of a blocked loop. */
   readonly turn: number;
   readonly isBack: boolean;
+  /** Time after which the announcement no longer counts, in ms. */
+  readonly forMs: number;
 }
 
 export function loopAddress(loop: number): string {
@@ -181,7 +183,8 @@ export function parseBlockedNote(value: unknown): BlockedNote {
   if (typeof value === 'object' && value !== null && 'loop' in value && 'turn' in value) {
     const { loop, turn } = value;
     const isBack = 'isBack' in value && value.isBack === true;
-    if (typeof loop === 'number' && typeof turn === 'number') return { loop, turn, isBack };
+    const forMs = 'forMs' in value ? Number(value.forMs) : 0;
+    if (typeof loop === 'number' && typeof turn === 'number') return { loop, turn, isBack, forMs };
   }
   throw unknownMessage();
 }

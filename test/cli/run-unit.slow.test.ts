@@ -68,6 +68,13 @@ test('a unit that is given up ends the command with exit code 1, and one sentenc
   assert.match(failed[0] ?? '', /^manycore: instance 0 of exits was given up .*\(UNIT_FAILED\)$/);
 });
 
+test('the command ends when the last of several instances is given up', { skip }, async (t) => {
+  const flags = ['--instances', '3', '--processes', '3', '--loops', '1'];
+  const child = spawn(process.execPath, [command, 'run', exits, ...flags], { stdio: 'ignore' });
+  t.after(() => child.kill('SIGKILL'));
+  assert.deepEqual(await once(child, 'exit'), [1, null]);
+});
+
 test('a unit that does not stop well is reported at the end', { skip }, async (t) => {
   const flags = ['--instances', '2', '--loops', '1'];
   const child = spawn(process.execPath, [command, 'run', stubborn, ...flags], {

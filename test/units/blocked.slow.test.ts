@@ -47,6 +47,29 @@ test('a blocked loop has no turn until it is back', { timeout: longMs }, async (
   await waitFor(async () => (await who('who')) === 0, 30_000);
 });
 
+test('a loop that takes no announcement in has its turn again', { timeout: longMs }, async (t) => {
+  const blocks = noteBlocks(t);
+  const loops = startLoops(t, { blockedTimeoutMs: 8000 });
+  await loops.deploy(spinner, { instances: 2 });
+  loops.bus.send('spin 0', 6000);
+  const full = (): boolean => {
+    try {
+      for (let at = 0; at < 1000; at += 1) loops.bus.publish('spin 0', 0);
+      return false;
+    } catch {
+      return true;
+    }
+  };
+  const fill = new Uint8Array(65_536);
+  await waitFor(() => {
+    if (!full()) for (let at = 0; at < 32; at += 1) loops.bus.publish('spin 0', fill);
+    return blocks.length > 0;
+  }, 20_000);
+  const who = async (): Promise<unknown> =>
+    (await loops.bus.request('who', 0, { timeoutMs: 60_000 })).body;
+  await waitFor(async () => (await who()) === 0, 30_000);
+});
+
 for (const perProcess of [1, 2]) {
   const title = `a unit that blocks for ever is replaced, loops per process: ${perProcess}`;
   test(title, { timeout: longMs }, async (t) => {

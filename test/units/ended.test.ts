@@ -43,6 +43,10 @@ test('timers of the context end with the instance', async (t) => {
       context.setTimeout(again, 1, word);
     };
     context.setTimeout(again, 1, 'again');
+    const refreshed = context.setTimeout(() => {
+      attempt();
+      refreshed.refresh();
+    }, 1);
     for (let at = 0; at < 1000; at += 1) clearInterval(context.setInterval(attempt, 1));
     return () => {
       context.setInterval(attempt, 1);
@@ -143,6 +147,36 @@ for (const on of ['loop', 'blocking'] as const) {
     assert.deepEqual([await count(), await count()], [2, 2]);
   });
 }
+
+test('a handler of uncaught errors gets those of others, also beside a late use', async (t) => {
+  const loops = startLoops(t, { processes: 1 });
+  await loops.deploy(neighbour);
+  await loops.deploy(({ bus }: UnitContext) => {
+    let handled = 0;
+    process.on('uncaughtException', () => {
+      handled += 1;
+    });
+    setInterval(() => {
+      throw new TypeError('another one');
+    }, 1).unref();
+    bus.consumer('handled', (message) => message.reply(handled));
+  });
+  const unit = await loops.deploy(({ bus }: UnitContext) => {
+    setInterval(() => {
+      Reflect.set(globalThis, 'attempts', (Reflect.get(globalThis, 'attempts') ?? 0) + 1);
+      try {
+        bus.send('nobody', 0);
+      } catch {}
+    }, 1).unref();
+  });
+  assert.equal((await loops.bus.request('count', 0)).body, 1);
+  await unit.undeploy();
+  const handled = async (): Promise<number> => (await loops.bus.request<number>('handled', 0)).body;
+  const before = await handled();
+  await ranOn(loops);
+  await waitFor(async () => (await handled()) > before + 20);
+  assert.equal((await loops.bus.request('count', 0)).body, 2);
+});
 
 test('other errors that nobody catches end the loop as ever, also beside a late use', async (t) => {
   const loops = startLoops(t, { processes: 1 });

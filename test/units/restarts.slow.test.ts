@@ -90,6 +90,30 @@ test('a guilty unit is alone from its third loss on, and others keep their state
   await failed.undeploy();
 });
 
+test('all instances of a unit that one of them takes along start again', {
+  timeout: longMs,
+}, async (t) => {
+  const loops = startLoops(t);
+  const deployment = await loops.deploy(
+    ({ bus, instance }: UnitContext) => {
+      bus.consumer(`pid ${instance}`, (message) => message.reply(process.pid));
+      bus.consumer(`end ${instance}`, () => process.exit(7));
+    },
+    { instances: 6 },
+  );
+  const pidOf = async (instance: number): Promise<unknown> =>
+    (await loops.bus.request(`pid ${instance}`, 0)).body;
+  for (const instance of [0, 1]) {
+    const before = await pidOf(instance);
+    loops.bus.send(`end ${instance}`, 0);
+    await waitFor(async () => {
+      const status = await deployment.status();
+      return status.every((each) => each.state === 'running' && each.pid !== before);
+    }, 20_000);
+    for (let at = 0; at < 6; at += 1) await pidOf(at);
+  }
+});
+
 test('processes that are killed from outside end nothing for good', {
   timeout: longMs,
 }, async (t) => {

@@ -85,6 +85,7 @@ export class Loops implements AsyncDisposable {
   readonly #links = new Map<number, BusLink>();
   readonly #unregister = addSource('loops', this, (loops) => loops.#stats());
   readonly #blocked: BlockedPeers;
+  readonly #blockedTimeoutMs: number;
   /** True for the loops of `deploy`. */
   #endsWhenIdle = false;
   #cluster: Promise<Cluster> | undefined;
@@ -102,8 +103,9 @@ export class Loops implements AsyncDisposable {
     const { cluster, ...others } = ownOptions('the options of Loops', options, names);
     this.#clusterOptions = cluster && fillClusterOptions(cluster);
     this.#options = { ...others, plan: 'worker' };
-    const { processes, loops } = fillServeOptions(this.#options);
+    const { processes, loops, blockedTimeoutMs } = fillServeOptions(this.#options);
     this.#processes = processes.max;
+    this.#blockedTimeoutMs = blockedTimeoutMs;
     this.#bus = new EventBus({ copy: this.#copy });
     this.#scope = new Scope(this.#bus);
     this.#blocked = new BlockedPeers(this.#bus, supervisorMember, this.#links);
@@ -217,7 +219,7 @@ export class Loops implements AsyncDisposable {
 
   readonly #announceBlocked = (message: unknown): void => {
     const loop = this.#director.announceBlocked(parseBlocked(message));
-    if (loop !== undefined) this.#blocked.announce(loop);
+    if (loop !== undefined) this.#blocked.announce(loop, this.#blockedTimeoutMs);
   };
 
   async #start(): Promise<ServedApp> {

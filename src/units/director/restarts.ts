@@ -216,6 +216,8 @@ export class Restarts {
     const groups = this.#orphaned.splice(0, isOneWanted ? Infinity : 1);
     for (const each of groups.flat()) this.#start(each, () => entry);
     this.#assign();
+    const isComplete = this.#parts.loops().length >= this.#parts.capacity.loops;
+    if (isComplete) this.again(this.#orphaned.splice(0).flat()); // of each loop there may be several groups
   }
 
   /** Starts lost instances again, on loops that replace theirs. */
@@ -241,7 +243,9 @@ export class Restarts {
   }
 
   #start(placed: Placed, choose: (deployment: DirectedDeployment) => LoopEntry | undefined): void {
-    const starting = this.#startOn(placed, choose).finally(() => this.#pending.delete(placed));
+    const starting = this.#startOn(placed, choose).finally(() => {
+      if (this.#pending.get(placed) === starting) this.#pending.delete(placed);
+    });
     this.#pending.set(placed, starting);
   }
 

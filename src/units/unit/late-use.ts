@@ -45,6 +45,8 @@ function uncaught(error: unknown): void {
     warn(error);
     return;
   }
+  // Node gives it to nobody else now.
   process.setUncaughtExceptionCaptureCallback(null);
-  throw error;
+  const given = ['uncaughtException', error, 'uncaughtException'];
+  if (Reflect.apply(process.emit, process, given) !== true) throw error;
 }

@@ -1,6 +1,6 @@
 // Timers of one instance, which end with it.
 
-import { clearTimeout, setInterval, setTimeout } from '../../lib/index.js';
+import { checkFunction, clearTimeout, setInterval, setTimeout } from '../../lib/index.js';
 import type { UnitContext } from '../types.js';
 
 /** Ended timers are dropped whenever their number has doubled, from this one on. */
@@ -19,9 +19,11 @@ export class UnitTimers {
 
   readonly setTimeout: UnitContext['setTimeout'] = (callback, ms, ...args) => {
     this.#check('setTimeout');
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      callback(...args);
+    checkFunction('callback', callback);
+    const timers = this.#timers;
+    const timer = setTimeout(function (this: NodeJS.Timeout) {
+      timers.delete(timer);
+      Reflect.apply(callback, this, args);
     }, ms);
     return this.#add(timer);
   };
@@ -38,6 +40,12 @@ export class UnitTimers {
   #add(timer: NodeJS.Timeout): NodeJS.Timeout {
     if (this.#timers.size >= this.#dropAt) this.#drop();
     this.#timers.add(timer);
+    const refresh = timer.refresh.bind(timer);
+    timer.refresh = () => {
+      this.#check('timers');
+      this.#timers.add(timer); // it may have fired before
+      return refresh();
+    };
     return timer;
   }
 

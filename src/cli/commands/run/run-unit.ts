@@ -4,7 +4,7 @@
 import { resolve } from 'node:path';
 import type { ClusterOptions } from '../../../cluster/index.js';
 import { CodedError } from '../../../errors.js';
-import { messageOf } from '../../../lib/index.js';
+import { announcements, messageOf } from '../../../lib/index.js';
 import { addressText } from '../../../serve/index.js';
 import { type Deployment, Loops, type UnitPlacement } from '../../../units/index.js';
 import {
@@ -138,12 +138,19 @@ async function runUnits(
   reportLosses('units');
   installSignalHandlers(loops);
   const deployments: Deployment[] = [];
+  let hasDeployed = false;
+  let hasFailed = false;
+  // Each instance is given up by itself.
+  announcements.unitFailed.subscribe(() => {
+    process.exitCode = 1;
+    hasFailed = true;
+    if (hasDeployed) void endIfAllFailed(loops, deployments);
+  });
   try {
     for (const { file, ...options } of units) {
       const deployment = await loops.deploy(file, options);
       const { name } = deployment;
       deployments.push(deployment);
-      deployment.ended.catch(() => void endIfAllFailed(loops, deployments));
       const status = await loops.status();
       const pids = new Set(status.map(({ pid }) => pid)).size;
       const where = `${plural(status.length, 'loop')} in ${plural(pids, 'process')}`;
@@ -153,15 +160,16 @@ async function runUnits(
       console.log(`listening on ${addressText(address)}`);
     }
     if (loops.cluster !== undefined) printCluster(loops.cluster);
+    hasDeployed = true;
+    if (hasFailed) await endIfAllFailed(loops, deployments);
   } catch (error) {
     await loops.close();
     throw error;
   }
 }
 
-/** Instances of one were given up, which `reportLosses` prints: the program ends when nothing else runs. */
+/** The program ends when all instances have been given up, which `reportLosses` prints. */
 async function endIfAllFailed(loops: Loops, deployments: readonly Deployment[]): Promise<void> {
-  process.exitCode = 1;
   const instances = (await Promise.all(deployments.map((each) => each.status()))).flat();
   if (!instances.every(({ state }) => state === 'failed')) return;
   await loops.close().catch(() => {}); // each has failed already
