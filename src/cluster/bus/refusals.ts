@@ -7,9 +7,13 @@ import { announcements } from '../../lib/index.js';
 const reportAgainMs = 60_000;
 /** Limit of remembered keys: anybody may invent new ones. */
 const maxKeys = 256;
+/** Limit of reports in a minute, for the same reason. */
+const maxReports = 20;
 
 export class Refusals {
   readonly #reportedAt = new Map<string, number>();
+  #minuteFrom = 0;
+  #inMinute = 0;
 
   /** Announces `why`, unless `key` was reported within the last minute. */
   report(key: string, why: string): void {
@@ -20,8 +24,18 @@ export class Refusals {
     const [oldest] = this.#reportedAt.size < maxKeys ? [] : this.#reportedAt.keys();
     if (oldest !== undefined) this.#reportedAt.delete(oldest);
     this.#reportedAt.set(key, now);
-    const { clusterRefused } = announcements;
-    if (clusterRefused.hasSubscribers) clusterRefused.publish({ why });
-    else process.emitWarning(why, { code: 'CLUSTER_REFUSED' });
+    if (Math.abs(now - this.#minuteFrom) >= reportAgainMs) {
+      this.#minuteFrom = now;
+      this.#inMinute = 0;
+    }
+    this.#inMinute += 1;
+    if (this.#inMinute > maxReports) return;
+    announce(this.#inMinute < maxReports ? why : `${why}; others are not reported for a minute`);
   }
+}
+
+function announce(why: string): void {
+  const { clusterRefused } = announcements;
+  if (clusterRefused.hasSubscribers) clusterRefused.publish({ why });
+  else process.emitWarning(why, { code: 'CLUSTER_REFUSED' });
 }
