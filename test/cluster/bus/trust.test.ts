@@ -233,8 +233,9 @@ test('a node without the secret leaves, and one with another secret is reported 
   const { stderr } = await runProgram(
     t,
     `import { cluster } from '${library}';
+    const warned = new Promise((resolve) => process.once('warning', resolve));
     const node = await cluster({ nats: '${server.url}', secret: '${secret}!' });
-    await new Promise((resolve) => process.once('warning', resolve));
+    await warned;
     console.log(node.nodes.length);
     await node.close();`,
   );
