@@ -5,13 +5,14 @@
 // Measured: bench/results/next-tick.json.
 
 import { executionAsyncResource } from 'node:async_hooks';
+import { nextTick } from './timers.js';
 
 let kept: object | undefined;
 
 /** For the calling thread. Further calls do nothing. */
 export function keepTickShape(): void {
   if (kept !== undefined) return;
-  process.nextTick(() => {
+  nextTick(() => {
     kept ??= withoutContext(executionAsyncResource());
   });
 }
