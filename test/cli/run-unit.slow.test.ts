@@ -56,24 +56,33 @@ test('a unit that listens nowhere is shown by its file', { skip }, async (t) => 
   });
 });
 
-test('a unit that is given up ends the command with exit code 1, and one sentence', async (t) => {
-  const child = spawn(process.execPath, [command, 'run', exits, '--instances', '1'], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+for (const instances of [1, 3]) {
+  const title = `the command ends with exit code 1 when the last instance of ${instances} is given up`;
+  test(title, { skip }, async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'manycore-run-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const MANYCORE_TEST_GO = join(folder, 'go');
+    const flags = [`--instances=${instances}`, `--processes=${instances}`, '--loops=1'];
+    const child = spawn(process.execPath, [command, 'run', exits, ...flags], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, MANYCORE_TEST_GO },
+    });
+    t.after(() => child.kill('SIGKILL'));
+    const errors = text(child.stderr);
+    const ended = once(child, 'exit');
+    await once(createInterface({ input: child.stdout }), 'line'); // all are deployed
+    writeFileSync(MANYCORE_TEST_GO, '');
+    assert.deepEqual(await ended, [1, null]);
+    const failed = (await errors).split('\n').filter((line) => line.includes('UNIT_FAILED'));
+    assert.ok(failed.length > 0);
+    for (const each of failed) {
+      assert.match(
+        each,
+        /^manycore: instances? .* of exits (was|were) given up .*\(UNIT_FAILED\)$/,
+      );
+    }
   });
-  t.after(() => child.kill('SIGKILL'));
-  const errors = text(child.stderr);
-  assert.deepEqual(await once(child, 'exit'), [1, null]);
-  const failed = (await errors).split('\n').filter((line) => line.includes('UNIT_FAILED'));
-  assert.equal(failed.length, 1);
-  assert.match(failed[0] ?? '', /^manycore: instance 0 of exits was given up .*\(UNIT_FAILED\)$/);
-});
-
-test('the command ends when the last of several instances is given up', { skip }, async (t) => {
-  const flags = ['--instances', '3', '--processes', '3', '--loops', '1'];
-  const child = spawn(process.execPath, [command, 'run', exits, ...flags], { stdio: 'ignore' });
-  t.after(() => child.kill('SIGKILL'));
-  assert.deepEqual(await once(child, 'exit'), [1, null]);
-});
+}
 
 test('a unit that does not stop well is reported at the end', { skip }, async (t) => {
   const flags = ['--instances', '2', '--loops', '1'];
