@@ -14,6 +14,7 @@ export const caseNames = [
   'smart-tv',
   'large-results',
   'small',
+  'next-tick',
   'map',
   'map-second',
   'map-checker',
