@@ -2,6 +2,8 @@
 // doubles with the failures of the period, and one failure too many ends the restarts. Pure: the caller owns clock
 // and timer. Not here: failures in a row (restart.ts), and starts that fail in waves (patience.ts).
 
+import { restartDefaults } from './restart.js';
+
 export interface IntensityOptions {
   /** Restarts within the period; `Infinity`: no limit. */
   readonly max: number;
@@ -11,8 +13,7 @@ export interface IntensityOptions {
 
 export const intensityDefaults: IntensityOptions = Object.freeze({ max: 5, withinMs: 60_000 });
 
-const firstDelayMs = 50;
-const maxDelayMs = 5000;
+const { firstDelayMs, maxDelayMs } = restartDefaults;
 /** Failures beyond change no delay. */
 const maxDoublings = 16;
 
@@ -34,11 +35,9 @@ export class RestartIntensity {
   failed(nowMs: number): number | undefined {
     const { max, withinMs } = this.#options;
     const recent = this.#failedAtMs.filter((atMs) => nowMs - atMs < withinMs);
-    this.#failedAtMs = [...recent.slice(-maxKept), nowMs];
+    const kept = Number.isFinite(max) ? Math.max(max, 1) : maxDoublings; // more change nothing
+    this.#failedAtMs = [...recent.slice(-kept), nowMs];
     if (this.failures > max) return undefined;
     return Math.min(firstDelayMs * 2 ** Math.min(this.failures - 1, maxDoublings), maxDelayMs);
   }
 }
-
-/** Without a limit of restarts the times of so many are enough for the delay. */
-const maxKept = 1_000_000;
