@@ -27,15 +27,15 @@ export interface UnitContext<Config = unknown> {
    */
   executeBlocking<R>(fn: () => R, options?: BlockingOptions): Promise<TaskResult<R>>;
   /**
-   * As Node's `setTimeout`; `ms` in milliseconds. The timer ends with the instance, after its handlers and before
-   * `stop()`. Throws `BUS_CLOSED` after the end of the instance.
+   * Starts a timer as Node's `setTimeout`; `ms` in milliseconds. It ends with the instance, after its handlers and
+   * before `stop()`. Throws `BUS_CLOSED` after the end of the instance.
    */
   setTimeout<Args extends unknown[]>(
     callback: (...args: Args) => void,
     ms?: number,
     ...args: Args
   ): NodeJS.Timeout;
-  /** As Node's `setInterval`; else as `setTimeout` here. */
+  /** Starts a timer as Node's `setInterval`, which ends as that of `setTimeout` here. */
   setInterval<Args extends unknown[]>(
     callback: (...args: Args) => void,
     ms?: number,

@@ -1,5 +1,5 @@
-// What the code of a unit does after its end: timers, messages, consumers. Nothing of it reaches anybody, and nobody
-// else is harmed.
+// Timers, messages and consumers of a unit after its end: nothing of them reaches anybody, and nobody else is
+// harmed.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

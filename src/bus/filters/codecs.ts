@@ -36,7 +36,7 @@ interface Added {
   readonly name: string;
   /** Name of the unit that added it; `undefined`: the program. */
   readonly unit: string | undefined;
-  /** As they were given. */
+  /** The codec's `encode` and `decode`, unbound. */
   readonly functions: readonly unknown[];
   readonly type: unknown;
   readonly encode: (body: unknown) => unknown;
