@@ -257,6 +257,7 @@ function startProgram(
     obstacles: () => supervisor.obstacles,
     reload,
     scale,
+    released: () => supervisor.released(),
     stop: () => close(),
     upgrade,
     output: recent,

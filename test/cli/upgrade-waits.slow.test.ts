@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { remoteServers } from '../../src/serve/index.js';
+import { type RemoteServer, remoteServers } from '../../src/serve/index.js';
 import { ownRuntime } from '../observe/runtime.js';
 import { bodyOf } from '../serve/client.js';
 import { folder, program, skip } from '../serve/served.js';
@@ -29,6 +29,7 @@ const waiting = `import { existsSync } from 'node:fs';
   import { setTimeout as sleep } from 'node:timers/promises';
   while (!existsSync(new URL('go', import.meta.url))) await sleep(5);
   ${exported}`;
+const isReady = ({ state }: { readonly state: string }): boolean => state === 'ready';
 const size = { processes: 1, loops: 1, host: '127.0.0.1' };
 
 test('a server that gives up while its successor starts is replaced by it', {
@@ -54,6 +55,47 @@ test('a server that gives up while its successor starts is replaced by it', {
   await waitFor(() => server.lines.length === 2, deadlineMs);
   assert.equal(await bodyOf(port), String(successor));
   assert.equal(child.exitCode, null);
+});
+
+test('the successor does what is requested while it starts: reload, scale, stop', {
+  skip,
+}, async (t) => {
+  ownRuntime(t);
+  const app = program(t, 'app.mjs', exported);
+  const go = join(dirname(app), 'go');
+  const [port, config] = [await freePort(), join(folder(t), 'config.json')];
+  writeFileSync(config, JSON.stringify({ ...size, app, port, name: 'shop', processes: { min: 1, max: 2 } }));
+  const { child, errors } = await startWith(t, ['--config', config]);
+  writeFileSync(app, waiting);
+  const requested: readonly (readonly [(server: RemoteServer) => Promise<unknown>, number])[] = [
+    [(server) => server.reload(), 1],
+    [(server) => server.scale(2), 2],
+    [(server) => server.stop(), 0],
+  ];
+  for (const [request, processes] of requested) {
+    const [server] = await remoteServers();
+    assert.ok(server !== undefined);
+    const old = server.status.pid;
+    const serving = await bodyOf(port);
+    const pids = childrenOf(child.pid ?? 0).map(({ pid }) => pid);
+    const upgraded = server.upgrade();
+    await waitFor(
+      () => childrenOf(child.pid ?? 0).some(({ pid }) => !pids.includes(pid)),
+      deadlineMs,
+    );
+    const before = openDescriptors(Number(serving)).length;
+    const done = request(server);
+    await waitFor(() => openDescriptors(Number(serving)).length > before, deadlineMs); // it is connected
+    writeFileSync(go, '');
+    await withDeadline(Promise.all([upgraded, done]), deadlineMs, 'upgrade and command');
+    rmSync(go);
+    const left = await remoteServers();
+    assert.deepEqual(
+      left.map(({ status: { pid, loops } }) => [pid, loops.filter(isReady).length]),
+      processes === 0 ? [] : [[old, processes]],
+    );
+  }
+  assert.deepEqual(errors, []);
 });
 
 test('manycore upgrade waits for the start of a server', { skip }, async (t) => {

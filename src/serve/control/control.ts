@@ -43,6 +43,8 @@ export interface Controlled {
   readonly obstacles: () => readonly string[];
   readonly reload: () => Promise<void>;
   readonly scale: (processes: number | Range) => Promise<void>;
+  /** Resolves when no successor starts. Rejects with `SERVE_CLOSED` when one serves in its place. */
+  readonly released: () => Promise<void>;
   /** Resolves when it has finished its requests and is closed. */
   readonly stop: () => Promise<void>;
   /** Resolves when another process serves in its place; `undefined` where none can. */
@@ -151,6 +153,7 @@ export class Control {
       else if (path === '/upgrade' && this.#server.upgrade !== undefined) {
         await this.#server.upgrade();
       } else if (path === '/stop') {
+        await this.#server.released();
         await this.#stop(response);
         return;
       } else {

@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { CodedError } from '../../errors.js';
+import { CodedError, hasCode } from '../../errors.js';
 import { nodeHttp, removeLeftSocket, socketPaths } from '../../lib/index.js';
 import { nameOfProgram } from '../name.js';
 import type { Range } from '../options.js';
@@ -24,8 +24,8 @@ export class RemoteServer {
   }
 
   /** Rejects with `SERVE_CONTROL_FAILED`. */
-  async reload(): Promise<ServerStatus> {
-    return await request(this.#path, 'POST', '/reload');
+  reload(): Promise<ServerStatus> {
+    return this.#change('/reload');
   }
 
   /**
@@ -55,17 +55,34 @@ export class RemoteServer {
 
   /** Resolves when another process serves in its place. Rejects with `SERVE_CONTROL_FAILED`. */
   async upgrade(): Promise<void> {
-    await request(this.#path, 'POST', '/upgrade');
+    await this.#change('/upgrade');
   }
 
   /** Resolves when it has finished its requests and is closed. Rejects with `SERVE_CONTROL_FAILED`. */
   async stop(): Promise<void> {
-    await request(this.#path, 'POST', '/stop');
+    await this.#change('/stop');
   }
 
   /** Rejects with `SERVE_CONTROL_FAILED`. */
-  async scale(processes: number | Range): Promise<ServerStatus> {
-    return await request(this.#path, 'POST', '/scale', { processes });
+  scale(processes: number | Range): Promise<ServerStatus> {
+    return this.#change('/scale', { processes });
+  }
+
+  /** Requests a change; from its successor when another process has taken over meanwhile. */
+  async #change(path: string, body?: object): Promise<ServerStatus> {
+    try {
+      return await request(this.#path, 'POST', path, body);
+    } catch (error) {
+      const isReplaced = hasCode(Object(error).cause, 'SERVE_CLOSED');
+      const isGone = ['ECONNREFUSED', 'ENOENT'].includes(Object(error).code);
+      if (!isReplaced && !isGone) throw error;
+      const next = (await remoteServers()).find(
+        (other) => other.status.name === this.status.name && other.#path !== this.#path,
+      );
+      if (next !== undefined) return await next.#change(path, body);
+      if (isReplaced && path === '/stop') return this.status; // its successor has ended as well
+      throw error;
+    }
   }
 }
 
@@ -144,13 +161,14 @@ function statusIn(value: unknown): ServerStatus | undefined {
 }
 
 function refusal(path: string, answer: unknown): CodedError {
-  const { message = 'no reason given', stack }: { message?: string; stack?: string } =
-    Object(answer);
-  const thrown = Object.assign(new Error(message), { stack });
-  const cause =
-    stack === undefined
-      ? undefined
-      : new CodedError('SERVE_START_FAILED', message, { cause: thrown });
+  const given: { message?: string; code?: unknown; stack?: string } = Object(answer);
+  const { message = 'no reason given', code, stack } = given;
   const text = `the server did not ${path.replace('/', '')}: ${message}`;
+  if (stack !== undefined) {
+    const thrown = Object.assign(new Error(message), { stack });
+    const cause = new CodedError('SERVE_START_FAILED', message, { cause: thrown });
+    return new CodedError('SERVE_CONTROL_FAILED', text, { cause });
+  }
+  const cause = code === 'SERVE_CLOSED' ? new CodedError(code, message) : undefined;
   return new CodedError('SERVE_CONTROL_FAILED', text, { cause });
 }

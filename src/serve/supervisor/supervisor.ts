@@ -108,6 +108,10 @@ export class Supervisor {
   /** True: the processes of the start serve. */
   #hasStarted = false;
   #isClosing = false;
+  /** Resolves when no successor starts. */
+  #held: Promise<void> = Promise.resolve();
+  /** True: a successor serves. */
+  #hasLeft = false;
   /** Processes that serve by the last size that was reached. */
   #settled = 0;
   /** One reload or change of size at a time. */
@@ -576,11 +580,18 @@ export class Supervisor {
     const { promise: isFree, resolve: free } = defer<void>();
     return new Promise((resolve, reject) => {
       const work = async (): Promise<void> => {
+        this.#held = isFree;
         resolve(free);
         await isFree;
       };
       this.#inTurn(work).catch(reject);
     });
+  }
+
+  /** Resolves when no successor starts. Rejects with `SERVE_CLOSED` when one serves in its place. */
+  async released(): Promise<void> {
+    await this.#held;
+    if (this.#hasLeft) throw new CodedError('SERVE_CLOSED', 'a successor serves in its place');
   }
 
   /** Sockets for a successor; they stay this server's. Throws `SERVE_UPGRADE_FAILED`. */
@@ -595,6 +606,7 @@ export class Supervisor {
 
   /** Ends like `close`, for a successor that has the sockets. `onLeft`: nothing here accepts any more. */
   leave(onLeft: () => void): Promise<void> {
+    this.#hasLeft = true;
     this.#sockets.keepPaths();
     const handedOver = this.#sockets.handOver(); // first, so that draining processes get nothing new
     const all = this.#processes.filter((each) => each !== undefined);

@@ -98,7 +98,7 @@ const noServer = 'no server runs: manycore serve APP starts one';
 
 /** The servers of the process `server`, the one with that name, or those of the only process that serves. */
 async function serversOf(server: string | undefined): Promise<RemoteServer[]> {
-  const all = await remoteServers();
+  const all = withoutReplaced(await remoteServers());
   const found = all.filter(
     ({ status }) => server === undefined || status.name === server || String(status.pid) === server,
   );
@@ -111,6 +111,17 @@ async function serversOf(server: string | undefined): Promise<RemoteServer[]> {
     throw refused(`no server of this user runs: manycore serve APP starts one`);
   if (pids.size === 0) throw refused(`no server is called ${server}: there is ${list.join('; ')}`);
   throw refused(`several servers run: give the name or the pid of one, ${list.join('; ')}`);
+}
+
+/** In an upgrade a server and its successor have one pid and one name: the later one stays. */
+function withoutReplaced(servers: readonly RemoteServer[]): RemoteServer[] {
+  return servers.filter(
+    ({ status: { pid, name, startedAtMs } }) =>
+      !servers.some(
+        ({ status: other }) =>
+          other.pid === pid && other.name === name && other.startedAtMs > startedAtMs,
+      ),
+  );
 }
 
 function refused(message: string): CodedError {
