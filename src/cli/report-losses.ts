@@ -49,8 +49,12 @@ function reportReloadFailed(message: unknown): void {
 }
 
 function reportLost(message: unknown): void {
-  const { pid, why, stack, delayMs }: Partial<ServerLostMessage> = Object(message);
+  const { pid, loop, why, stack, delayMs }: Partial<ServerLostMessage> = Object(message);
   if (stack !== undefined) console.error(stack);
+  if (loop !== undefined) {
+    console.error(`manycore: loop ${loop} of process ${pid} is lost (${why}): it is started again`);
+    return;
+  }
   const then = delayMs === undefined ? 'no other is started' : `another starts in ${delayMs} ms`;
   const what = pid === undefined ? 'a new process failed' : `process ${pid} is lost`;
   console.error(`manycore: ${what} (${why}): ${then}`);

@@ -117,6 +117,8 @@ export interface PoolRecoveredMessage extends PoolMessage {
 /** A process of a server that ended, or lost a loop, without having been asked to. */
 export interface ServerLostMessage {
   readonly pid: number | undefined;
+  /** The loop that is lost alone, and started again in its process. */
+  readonly loop?: number;
   readonly why: string;
   /** Stack of the error that the program threw in a thread, which has no output of its own. */
   readonly stack: string | undefined;

@@ -113,6 +113,8 @@ const kinds = {
     loopEnded: { ended: integerOf },
     /** A loop that was added has failed before it listened; the others serve. */
     loopFailed: { index: integerOf, error: errorOf },
+    /** A loop has ended unrequested, and is started again; the others go on. */
+    loopLost: { index: integerOf, error: errorOf },
     /** The stack of a loop; without `stack` it could not be taken. */
     stack: { index: integerOf, stack: optionalTextOf },
     /** Rows of its scoreboard, where that is not shared memory (portable/rows.ts). */
@@ -144,8 +146,8 @@ const kinds = {
     returned: { message: trusted<string>(), body: trusted<ReturnedBody>() },
     /** From its process, where loops listen themselves: take connections from now on. */
     serve: {},
-    /** From its process: take no new connection, finish open requests, close within `deadlineMs`. */
-    drain: { deadlineMs: trusted<number>() },
+    /** From its process: as for a process. */
+    drain: { deadlineMs: trusted<number>(), isReplaced: trusted<boolean>() },
     /** From its process: the thread that it has started with this id has ended, with the error that it threw. */
     threadEnded: { error: trusted<TravelledError | undefined>() },
     /** From its process: answers `changeFolder`, with the error if there was one. */
@@ -154,8 +156,11 @@ const kinds = {
     orphaned: {},
   },
   toProcess: {
-    /** Take no new connection, finish open requests, close within `deadlineMs`. */
-    drain: { deadlineMs: trusted<number>() },
+    /**
+     * Take no new connection, finish open requests, close within `deadlineMs`. `isReplaced`: others serve in its
+     * place, so idle connections stay open as long as they were promised to. A second one may take that back.
+     */
+    drain: { deadlineMs: trusted<number>(), isReplaced: trusted<boolean>() },
     /** Accept from one more socket with this number. */
     adopt: { number: trusted<number>() },
     /** Close the sockets with this number: no loop listens on them any more. */

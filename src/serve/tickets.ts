@@ -69,6 +69,8 @@ export interface ProcessTicket {
   readonly drainTimeoutMs: number;
   readonly app: AppSettings;
   readonly system: NativeProcessTicket | PortableProcessTicket;
+  /** True: a loop that ends unrequested is started again here, and the others go on. */
+  readonly restartsLoops: boolean;
   /** True: the supervisor reads its output, and gets a mark at the lines of each loop. */
   readonly marksOutput: boolean;
   /** Inherited socket of the thread that takes stacks of a program in the main thread. */
@@ -105,11 +107,12 @@ export function processTicket(
     readonly generation: number;
     readonly app: AppSettings;
     readonly serve: FilledServeOptions;
+    readonly restartsLoops: boolean;
   },
   system: ProcessTicket['system'],
   stackFd: number | undefined,
 ): ProcessTicket {
-  const { number, queue, generation, app, serve } = of;
+  const { number, queue, generation, app, serve, restartsLoops } = of;
   const { loops, placement, sticky, overloadMs, startTimeoutMs, drainTimeoutMs, onOutput } = serve;
   return {
     kind: 'process',
@@ -123,6 +126,7 @@ export function processTicket(
     drainTimeoutMs,
     app,
     system,
+    restartsLoops,
     marksOutput: onOutput !== undefined,
     stackFd,
   };

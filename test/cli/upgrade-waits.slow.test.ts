@@ -64,7 +64,10 @@ test('the successor does what is requested while it starts: reload, scale, stop'
   const app = program(t, 'app.mjs', exported);
   const go = join(dirname(app), 'go');
   const [port, config] = [await freePort(), join(folder(t), 'config.json')];
-  writeFileSync(config, JSON.stringify({ ...size, app, port, name: 'shop', processes: { min: 1, max: 2 } }));
+  writeFileSync(
+    config,
+    JSON.stringify({ ...size, app, port, name: 'shop', processes: { min: 1, max: 2 } }),
+  );
   const { child, errors } = await startWith(t, ['--config', config]);
   writeFileSync(app, waiting);
   const requested: readonly (readonly [(server: RemoteServer) => Promise<unknown>, number])[] = [

@@ -90,6 +90,57 @@ test('a guilty unit is alone from its third loss on, and others keep their state
   await failed.undeploy();
 });
 
+/** Ways in which code that nobody called ends a loop in a thread. */
+const ends = {
+  'throws in a timer': () => void setImmediate(() => assert.fail('thrown')),
+  'rejects unhandled': () => void Promise.reject(new Error('thrown')),
+  'calls process.exit': () => process.exit(7),
+};
+
+test('a loop that ends starts again alone, and the others of its process go on', {
+  timeout: longMs,
+}, async (t) => {
+  const lost: { pid?: number; loop?: number }[] = [];
+  const note = (message: unknown): void => void lost.push(Object(message));
+  subscribe('manycore:server:lost', note);
+  t.after(() => unsubscribe('manycore:server:lost', note));
+  const loops = startLoops(t, { processes: 1, loops: 2 });
+  const counter = await loops.deploy(
+    ({ bus, instance }: UnitContext) => {
+      let count = 0;
+      bus.consumer(`count ${instance}`, (message) => {
+        count += 1;
+        message.reply([count, process.pid]);
+      });
+    },
+    { instances: 2 },
+  );
+  const count = async (instance: number): Promise<number[]> =>
+    (await loops.bus.request<number[]>(`count ${instance}`, 0)).body;
+  for (const [name, end] of Object.entries(ends)) {
+    const ending = await loops.deploy(
+      ({ bus }: UnitContext) => {
+        bus.consumer('end', end);
+      },
+      { name },
+    );
+    const [{ loop } = { loop: undefined }] = await ending.status();
+    const spared = (await counter.status()).find((each) => each.loop !== loop) ?? assert.fail();
+    const [before = NaN, pid] = await count(spared.instance);
+    loops.bus.send('end', 0);
+    await waitFor(async () => {
+      const [now] = await ending.status();
+      return now?.state === 'running' && now.loop !== loop;
+    }, 20_000);
+    await waitFor(() => allRun(counter), 20_000);
+    assert.deepEqual(await count(spared.instance), [before + 1, pid], name);
+    assert.equal((await counter.status())[spared.instance]?.loop, spared.loop);
+    await ending.undeploy();
+  }
+  assert.equal(lost.length, Object.keys(ends).length);
+  assert.ok(lost.every((each) => each.loop !== undefined && each.pid === lost[0]?.pid));
+});
+
 test('all instances of a unit that one of them takes along start again', {
   timeout: longMs,
 }, async (t) => {

@@ -6,11 +6,13 @@
 // gets it in a pause, and a session without pauses when half of the time is over. Other connections, those of
 // WebSockets among them, are left to the program until the deadline; it is notified when the drain begins.
 // Idle connections are not closed at once, as Node's `server.close()` does: a request may be in transit over
-// one of them, and its client would see a reset.
+// one of them, and its client would see a reset. Where others serve in place of this loop, they have the rest of the
+// time that Node has promised their clients (`Keep-Alive: timeout=5`), unless that is long: the clients that are
+// given a minute are proxies, and notice that a connection was closed.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
-import { Server as NetServer } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import { announcements, isWebServer } from '../../lib/index.js';
 import type { Connections, SessionUse } from './clients/connections.js';
 
@@ -28,6 +30,7 @@ export class Drain {
   /** Sessions of HTTP/2 servers. */
   readonly #sessions = new Map<Http2Session, SessionUse>();
   #isDraining = false;
+  #hasClosedIdle = false;
   #isDone = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -57,17 +60,25 @@ export class Drain {
   /** Drains one server: its connections end with their next answer, and idle ones after a moment. */
   quiet(server: NetServer): void {
     if (!isWebServer(server) || this.#isDraining) return;
+    closeIdle(this.#connections.idle(server));
     closeAfterAnswers(server);
-    this.#closeIdle(server);
   }
 
-  /** Begins the drain: closes all connections within `deadlineMs`. */
-  begin(deadlineMs: number): void {
+  /**
+   * Begins the drain: closes all connections within `deadlineMs`. `isReplaced`: others serve in its place; a later
+   * call may take that back.
+   */
+  begin(deadlineMs: number, isReplaced: boolean): void {
+    if (!this.#hasClosedIdle) {
+      this.#hasClosedIdle = !isReplaced;
+      const idle = this.#connections.idle();
+      const maxMs = isReplaced ? deadlineMs / 2 : 0;
+      closeIdle(idle.filter((socket) => !closesWithin(socket, maxMs)));
+    }
     if (this.#isDraining) return;
     this.#isDraining = true;
     announcements.serverDrain.publish({ deadlineMs });
     for (const server of this.#servers) closeAfterAnswers(server);
-    this.#closeIdle();
     const endMs = performance.now() + deadlineMs;
     this.#timer = setInterval(() => {
       const nowMs = performance.now();
@@ -76,16 +87,6 @@ export class Drain {
       this.#closeSessions(nowMs, nowMs >= endMs - deadlineMs / 2);
     }, tickMs);
     this.#finishIfDone();
-  }
-
-  #closeIdle(server?: NetServer): void {
-    const idle = this.#connections.idle(server);
-    const before = new Map(idle.map((socket) => [socket, socket.bytesRead]));
-    setTimeout(() => {
-      for (const [socket, bytesRead] of before) {
-        if (socket.bytesRead === bytesRead) socket.destroy();
-      }
-    }, idleMs).unref();
   }
 
   /** Sends GOAWAY: clients open no new stream, and sessions close once the open ones have ended. */
@@ -113,6 +114,21 @@ export class Drain {
     for (const session of this.#sessions.keys()) session.destroy();
     this.#onDone();
   }
+}
+
+/** Closes connections that are idle now, after a moment without input. */
+function closeIdle(idle: readonly Socket[]): void {
+  const before = new Map(idle.map((socket) => [socket, socket.bytesRead]));
+  setTimeout(() => {
+    for (const [socket, bytesRead] of before) {
+      if (socket.bytesRead === bytesRead) socket.destroy();
+    }
+  }, idleMs).unref();
+}
+
+/** Returns true for a connection that was answered and that Node closes by itself (`keepAliveTimeout`). */
+function closesWithin({ bytesRead, timeout = 0 }: Socket, maxMs: number): boolean {
+  return bytesRead > 0 && timeout > 0 && timeout <= maxMs;
 }
 
 /**

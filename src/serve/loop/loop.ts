@@ -58,6 +58,7 @@ export class Loop {
   readonly #folder: WorkingFolder;
   /** Set by programs of manycore itself. */
   #program: LoopProgram | undefined;
+  #isLeaving = false;
   #hasProgramLeft = false;
   /** True: a server listens. */
   #hasServer = false;
@@ -201,7 +202,7 @@ export class Loop {
         this.#serve();
         break;
       case 'drain':
-        this.#leave(message.deadlineMs);
+        this.#leave(message.deadlineMs, message.isReplaced);
         break;
     }
   };
@@ -215,7 +216,13 @@ export class Loop {
     }
   }
 
-  #leave(deadlineMs: number): void {
+  #leave(deadlineMs: number, isReplaced: boolean): void {
+    if (!this.#isLeaving) this.#beginLeaving(deadlineMs);
+    this.#drain.begin(deadlineMs, isReplaced);
+  }
+
+  #beginLeaving(deadlineMs: number): void {
+    this.#isLeaving = true;
     this.#row.state = 'draining';
     this.#listening.inbox.wake();
     this.#post({ type: 'left' });
@@ -225,7 +232,6 @@ export class Loop {
     };
     const programLeft = Promise.resolve(this.#program?.onDrain(deadlineMs)).catch(() => {});
     void Promise.all([programLeft, this.#candidate.resign()]).then(left);
-    this.#drain.begin(deadlineMs);
   }
 
   #listens(server: unknown, hasPort: boolean): void {

@@ -96,14 +96,14 @@ export class ServeProcess {
       onEnd: (serial) => this.#dropLink(serial),
     });
     // Service managers signal every process of a service; a terminal signals a group, which is not ours.
-    process.on('SIGTERM', () => this.#drain(this.#ticket.drainTimeoutMs));
+    process.on('SIGTERM', () => this.#drain(false));
     for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
   }
 
   /** Drains and exits: without a supervisor there is no reload and no replacement. */
   #orphaned(): void {
     for (const { link } of this.#loops) link.post({ body: { type: 'orphaned' } });
-    this.#drain(this.#ticket.drainTimeoutMs);
+    this.#drain(false);
   }
 
   /** Returns the number of a loop, or of a thread beside one, in messages. */
@@ -152,7 +152,7 @@ export class ServeProcess {
   #resize(count: number, deadlineMs: number): void {
     this.#wanted = { count, deadlineMs };
     const staying = [...this.#loops].filter(({ isDraining }) => !isDraining);
-    for (const loop of staying.slice(count)) drainLoop(loop, deadlineMs);
+    for (const loop of staying.slice(count)) drainLoop(loop, deadlineMs, true);
     const used = new Set([...this.#loops].map(({ index }) => index));
     const free = Array.from({ length: this.#ticket.loops.max }, (_, index) => index);
     const missing = Math.max(0, count - staying.length);
@@ -312,7 +312,7 @@ export class ServeProcess {
 
   /** Reports a failed loop: a loop that was added ends alone, and the others serve on. */
   #failed(loop: LoopEnd, error: TravelledError): void {
-    if (this.#hasServed && !loop.isReady) {
+    if (this.#hasServed && !loop.isReady && !this.#ticket.restartsLoops) {
       loop.hasFailed = true;
       loop.end();
       this.#post({ type: 'loopFailed', index: loop.index, error });
@@ -320,7 +320,7 @@ export class ServeProcess {
     }
     this.#system.wake(); // the supervisor reads whether it has served
     this.#post({ type: 'failed', error });
-    this.#drain(this.#ticket.drainTimeoutMs);
+    this.#drain(true);
   }
 
   /** Ends an added loop that does not listen in time; for initial loops the supervisor ends the process. */
@@ -340,7 +340,7 @@ export class ServeProcess {
     const message = parseToProcess(envelope);
     switch (message.type) {
       case 'drain':
-        this.#drain(message.deadlineMs);
+        this.#drain(message.isReplaced, message.deadlineMs);
         break;
       case 'resize':
         if (!this.#isDraining) this.#resize(message.loops, message.deadlineMs);
@@ -371,7 +371,7 @@ export class ServeProcess {
   #refused(error: unknown): void {
     if (!hasCode(error, 'NATIVE_REFUSED')) throw error;
     this.#post({ type: 'failed', error: travelled(error) });
-    this.#drain(this.#ticket.drainTimeoutMs);
+    this.#drain(true);
   }
 
   /** Starts the stack thread once the program is ready, so that it does not delay the start. */
@@ -388,12 +388,16 @@ export class ServeProcess {
     this.#post({ type: 'stack', index, stack: await stackOfThread(threadId) });
   }
 
-  #drain(deadlineMs: number): void {
-    if (this.#isDraining) return;
+  /** `isReplaced`: others serve in its place; a second call may take that back. */
+  #drain(isReplaced: boolean, deadlineMs = this.#ticket.drainTimeoutMs): void {
+    if (this.#isDraining) {
+      if (!isReplaced) for (const loop of this.#loops) drainLoop(loop, deadlineMs, isReplaced);
+      return;
+    }
     this.#isDraining = true;
     for (const number of this.#sockets) this.#system.removeSocket(number);
     this.#leaveIfAllHave();
-    for (const loop of this.#loops) drainLoop(loop, deadlineMs);
+    for (const loop of this.#loops) drainLoop(loop, deadlineMs, isReplaced);
     // Also when a loop is in an endless callback, and no supervisor is left to kill this process.
     setTimeout(() => process.exit(1), deadlineMs + exitGraceMs).unref();
   }
@@ -406,7 +410,7 @@ export class ServeProcess {
     this.#post({ type: 'leaving' });
   }
 
-  /** After an unrequested end the supervisor replaces this process, whose other loops drain. */
+  /** After an unrequested end the loop starts again, or the supervisor replaces this process, whose others drain. */
   #threadEnded(loop: LoopEnd, error: unknown): void {
     const row = this.#rowOf(loop.index);
     row.clear(countsOfProcess);
@@ -420,9 +424,21 @@ export class ServeProcess {
     } else if (!loop.hasEnded && !loop.hasFailed) {
       const thrown =
         error ?? new Error(`loop ${loop.index} has ended: the program called process.exit()`);
-      this.#failed(loop, travelled(thrown));
+      if (this.#ticket.restartsLoops && loop.isReady && !this.#isDraining) {
+        this.#restart(loop, travelled(thrown));
+      } else this.#failed(loop, travelled(thrown));
     }
     this.#ended(loop);
+  }
+
+  /** Starts a loop again whose thread has ended. */
+  #restart(loop: LoopEnd, error: TravelledError): void {
+    this.#post({ type: 'loopLost', index: loop.index, error });
+    try {
+      this.#endIfLate(this.#startThread(loop.index));
+    } catch (refused) {
+      this.#failed(loop, travelled(refused)); // no thread, no memory
+    }
   }
 
   #ended(loop: LoopEnd): void {
@@ -445,9 +461,9 @@ function changeFolder(folder: string): ToLoop {
   }
 }
 
-function drainLoop(loop: LoopEnd, deadlineMs: number): void {
+function drainLoop(loop: LoopEnd, deadlineMs: number, isReplaced: boolean): void {
   loop.isDraining = true;
-  loop.link.post({ body: { type: 'drain', deadlineMs } });
+  loop.link.post({ body: { type: 'drain', deadlineMs, isReplaced } });
 }
 
 /** Time for the program's exit handlers, in ms. */

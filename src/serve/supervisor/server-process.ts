@@ -54,6 +54,8 @@ export interface ServerProcessEvents {
   onLost(why: string, stack?: string): void;
   /** Called when a loop that was added has failed to listen. */
   onLoopFailed(index: number, error: TravelledError): void;
+  /** Called when a loop has ended unrequested, and is started again in its process. */
+  onLoopLost(index: number, error: TravelledError): void;
   /** Called once, at its end, with the reason. */
   onEnd(how: string): void;
 }
@@ -149,9 +151,9 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
       },
     };
     const onStack = (stack: string | undefined): void => this.#stackTaken(0, stack);
-    const { number, queue, generation, app, serve, inherited } = options;
+    const { number, queue, generation, app, serve, inherited, restartsLoops } = options;
     const place = { number, queue, generation };
-    const given = { app, serve, inherited };
+    const given = { app, serve, inherited, restartsLoops };
     const started = options.system.start({ ...place, ...given, listener, onStack });
     const { child, link, stackWatch } = started;
     this.#child = child;
@@ -277,6 +279,9 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
       case 'loopFailed':
         this.#events.onLoopFailed(message.index, message.error);
         break;
+      case 'loopLost':
+        if (this.#life.is('ready')) this.#events.onLoopLost(message.index, message.error);
+        break;
       case 'loopEnded':
         this.sockets.unlisten(message.ended);
         this.#obstacles.delete(message.ended);
@@ -395,14 +400,22 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
     this.#ended.resolve();
   }
 
-  /** Requests it to finish its requests; it is killed when that takes too long. */
-  drain(): void {
+  /**
+   * Requests it to finish its requests; it is killed when that takes too long. Where nothing serves in its place
+   * (`isReplaced` is false), a request in transit over an idle connection is not waited for.
+   */
+  drain(isReplaced = true): void {
     const hasClients = this.#life.is('ready');
-    if (!this.#life.tryTransition('draining')) return;
+    const deadlineMs = this.#drainTimeoutMs;
+    if (!this.#life.tryTransition('draining')) {
+      if (!isReplaced && this.#life.is('draining')) {
+        this.post({ body: { type: 'drain', deadlineMs, isReplaced } });
+      }
+      return;
+    }
     this.isUnwanted = true;
     clearTimeout(this.#startTimer);
-    const deadlineMs = this.#drainTimeoutMs;
-    this.post({ body: { type: 'drain', deadlineMs } });
+    this.post({ body: { type: 'drain', deadlineMs, isReplaced } });
     this.#events.onLeave();
     this.#killAfter(hasClients ? deadlineMs + killAfterMs : endStartMs);
   }

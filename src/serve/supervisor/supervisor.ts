@@ -64,12 +64,14 @@ export interface SupervisorExtras {
   readonly predecessor?: Predecessor | undefined;
   /** Restarts of lost processes. Default: up to `maxFailures` in a row. */
   readonly restarts?: RestartOptions | undefined;
-  /** Called with each process that ended, lost a loop, or did not start, unrequested. */
+  /** Called with each process that ended or did not start, and each loop that is lost, unrequested. */
   readonly onLost?: ((lost: LostProcess) => void) | undefined;
 }
 
 export interface LostProcess {
   readonly pid: number | undefined;
+  /** The number of the loop that is lost alone, and started again in its process. */
+  readonly loop?: number;
   readonly why: string;
   /** True: a signal from outside ended it, so nothing in it is to blame. */
   readonly isFromOutside: boolean;
@@ -267,6 +269,7 @@ export class Supervisor {
       system: this.#system,
       sockets: this.#sockets,
       mesh: this.#mesh,
+      restartsLoops: this.#mesh !== undefined,
       leadership: this.#leadership,
       serve: this.#options,
       inherited: this.#settings.inherited,
@@ -279,6 +282,11 @@ export class Supervisor {
         onLoopFailed: (loop, { message, stack }) => {
           this.#sizer.loopFailed(made);
           announcements.serverLoopFailed.publish({ pid: made.pid, loop, why: message, stack });
+        },
+        onLoopLost: (loop, { message: why, stack }) => {
+          const { pid } = made;
+          this.#onLost?.({ pid, loop, why, isFromOutside: false });
+          announcements.serverLost.publish({ pid, loop, why, stack, delayMs: 0 });
         },
         onEnd: (how) => this.#ended(made, how),
       },
@@ -611,7 +619,7 @@ export class Supervisor {
     const handedOver = this.#sockets.handOver(); // first, so that draining processes get nothing new
     const all = this.#processes.filter((each) => each !== undefined);
     const left = Promise.all([handedOver, ...all.map((each) => each.left)]).then(onLeft);
-    return Promise.all([this.close(), left]).then(() => {});
+    return Promise.all([this.#close(true), left]).then(() => {});
   }
 
   /** A connection may have been left to these processes of which they get no notice. */
@@ -647,8 +655,12 @@ export class Supervisor {
 
   /** Finishes open requests, and ends every process. */
   close(): Promise<void> {
+    return this.#close(false);
+  }
+
+  #close(isReplaced: boolean): Promise<void> {
     this.#isClosing = true;
-    return this.#endAll((each) => each.drain());
+    return this.#endAll((each) => each.drain(isReplaced));
   }
 
   async #endAll(end: (process: ServerProcess) => void): Promise<void> {

@@ -24,6 +24,8 @@ export interface StartOptions {
   readonly generation: number;
   readonly app: AppSettings;
   readonly serve: FilledServeOptions;
+  /** True: a loop that ends unrequested is started again in its process. */
+  readonly restartsLoops: boolean;
   /** Default: of this process. */
   readonly inherited: Inherited | undefined;
   readonly listener: LinkListener;

@@ -62,24 +62,25 @@ export class Restarts {
     this.#waiting = this.#waiting.filter(({ deployment }) => deployment !== id);
   }
 
-  processLost({ pid, why, isFromOutside }: LostProcess): void {
-    if (pid !== undefined) this.#ends.note(pid, { why, isFromOutside });
+  processLost(lost: LostProcess): void {
+    this.#ends.note(lost);
   }
 
   /** The loop has ended with these instances, whose state is `lost`. */
-  loopLost({ pid, isLeaving }: LoopEntry, lost: readonly Placed[]): void {
+  loopLost({ pid, index, isLeaving }: LoopEntry, lost: readonly Placed[]): void {
     if (lost.length === 0) return;
     const group = this.#unjudged.get(pid);
     if (isLeaving) void this.#settled(lost).then(() => this.again(lost));
     else if (group !== undefined) group.push(lost);
     else {
       this.#unjudged.set(pid, [lost]);
-      void this.#judge(pid);
+      void this.#judge(pid, index);
     }
   }
 
-  async #judge(pid: number): Promise<void> {
-    const end = await this.#ends.of(pid);
+  /** `index`: number of the first of its loops that has ended. */
+  async #judge(pid: number, index: number): Promise<void> {
+    const end = await this.#ends.of(pid, index);
     await new Promise<void>((resolve) => setImmediate(resolve)); // by then all its loops are lost
     const groups = this.#unjudged.get(pid) ?? [];
     this.#unjudged.delete(pid);
@@ -98,14 +99,14 @@ export class Restarts {
     return placed.state === 'lost' && this.#parts.ownerOf(placed) !== undefined;
   }
 
-  #accuse(groups: readonly (readonly Placed[])[], { why }: ProcessEnd): void {
+  #accuse(groups: readonly (readonly Placed[])[], { what, why }: ProcessEnd): void {
     const lost = groups.flat();
     const suspects = [...new Set(lost.map(({ deployment }) => deployment))];
     const [only] = suspects;
     if (only === undefined) return;
     if (suspects.length === 1) {
       const name = this.#parts.deployments().find(({ id }) => id === only)?.name;
-      this.failed(lost, `${name} ended its process (${why})`, only);
+      this.failed(lost, `${name} ended its ${what} (${why})`, only);
       return;
     }
     const isolated = this.#isolation.noteShared(suspects, performance.now());

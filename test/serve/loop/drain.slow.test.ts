@@ -73,6 +73,30 @@ test('a server that the program has closed, before or in the drain, emits `close
   assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), { before: 1, in: 1, after: 1 });
 });
 
+/** Serves the pid over connections that stay open for a minute. */
+const patient = `import { createServer } from 'node:http';
+  const server = createServer((request, response) => response.end('pid ' + process.pid));
+  server.keepAliveTimeout = 60_000;
+  server.listen(0, '127.0.0.1');`;
+
+test('a connection has the time that its client was promised, where others serve', async (t) => {
+  const options = { loops: 1, processes: 1, drainTimeoutMs: 200_000 };
+  const server = await open(t, program(t, 'app.mjs', patient), options);
+  const [old] = server.pids;
+  const dial = () => connect(t, portOf(server), false);
+  const [unasked, kept, unused] = await Promise.all([dial(), dial(), dial()]);
+  for (const client of [kept, unused]) assert.match(await exchange(client, get), /keep-alive/);
+  const passed = once(unasked, 'close');
+  await server.reload();
+  await withDeadline(passed, 30_000, 'a connection without a request is closed'); // the moment is over
+  const answer = await exchange(kept, get);
+  assert.match(answer, /Connection: close/);
+  assert.match(answer, new RegExp(`pid ${old}$`));
+  assert.ok(isRunning(old ?? 0));
+  const closed = once(unused, 'close');
+  await withDeadline(Promise.all([server.close(), closed]), 30_000, 'nothing serves in its place');
+});
+
 async function connect(t: TestContext, port: number, isSecure: boolean): Promise<Socket> {
   const options = { port, host: '127.0.0.1', rejectUnauthorized: false };
   const socket = isSecure ? connectTls(options) : connectPlain(options);
@@ -83,9 +107,11 @@ async function connect(t: TestContext, port: number, isSecure: boolean): Promise
 
 /** Sends this and resolves with what comes back next. */
 async function exchange(socket: Socket, sent: string): Promise<string> {
-  socket.write(sent);
-  const [answer] = await once(socket, 'data');
-  return String(answer);
+  return await new Promise((resolve, reject) => {
+    socket.once('data', resolve);
+    socket.once('close', () => reject(new Error('the connection was closed')));
+    socket.write(sent);
+  });
 }
 
 test('requests that are sent ahead in a drain are all answered', async (t) => {
