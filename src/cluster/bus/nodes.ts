@@ -23,7 +23,7 @@ import {
   writeNode,
 } from '../protocol.js';
 import { Refusals } from './refusals.js';
-import { maxAgeMs, type Signer, verified } from './signature.js';
+import { maxAgeMs, type Signer, verified, wrongTime } from './signature.js';
 
 const beatMs = 2000;
 /**
@@ -139,8 +139,7 @@ export class Nodes extends EventEmitter<NodeEvents> {
     if (node === this.own.id) return;
     if (type === 'joined') this.#announce('present', this.#subjects.node(node));
     if (!this.#isTrusted(message, data)) this.#refuseSecret(message);
-    else if (Math.abs(Date.now() - message.time) > maxAgeMs)
-      return; // an old announcement was replayed
+    else if (Math.abs(Date.now() - message.time) > maxAgeMs) this.#refuseTime(message);
     else if (message.protocol !== protocolVersion) this.#refuseVersion(message);
     else if (type === 'left') this.#forget(node);
     else this.#note(message);
@@ -177,15 +176,21 @@ export class Nodes extends EventEmitter<NodeEvents> {
 
   #refuseSecret(message: NodeMessage): void {
     const wayOut = 'give the same cluster({ secret }) to all nodes, or to none';
-    const why = `${nameOf(message)} has another secret: ${wayOut}`;
+    const why = `${nameOf(message)}, has another secret: ${wayOut}`;
     if (this.#signer !== undefined || !this.#leaveIfLater(message, why)) {
       this.#refusals.report(why, why);
     }
   }
 
+  /** The clock of a node differs, or somebody sends an old announcement again. */
+  #refuseTime(message: NodeMessage): void {
+    const what = `an announcement of ${nameOf(message)}`;
+    this.#refusals.report(`clock ${message.node}`, wrongTime(what, Date.now() - message.time));
+  }
+
   #refuseVersion(message: NodeMessage): void {
     const ours = `this one manycore ${this.own.version}`;
-    const what = `${nameOf(message)} runs manycore ${message.version}, ${ours}`;
+    const what = `${nameOf(message)}, runs manycore ${message.version}, ${ours}`;
     const why = `${what}: these versions are incompatible`;
     if (!this.#leaveIfLater(message, why)) this.#refusals.report(why, why);
   }
@@ -231,7 +236,7 @@ export class Nodes extends EventEmitter<NodeEvents> {
 }
 
 function nameOf({ host, pid }: NodeMessage): string {
-  return `the node at ${host}, process ${pid},`;
+  return `the node at ${host}, process ${pid}`;
 }
 
 function markAlive(known: Known): void {

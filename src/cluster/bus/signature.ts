@@ -53,8 +53,14 @@ export class Signer {
 /** Checks the time of a signed frame. Throws `CLUSTER_REFUSED`. */
 export function checkAge({ time }: FrameHead, now: number): void {
   if (Math.abs(now - time) <= maxAgeMs) return;
-  const seconds = Math.round((now - time) / 1000);
-  throw refused(`a frame is ${seconds} s old: it was sent again, or the clocks differ`);
+  throw refused(wrongTime('a frame', now - time));
+}
+
+/** Returns the sentence about a message that is `ageMs` old by the clock here. */
+export function wrongTime(what: string, ageMs: number): string {
+  const seconds = Math.round(Math.abs(ageMs) / 1000);
+  const age = ageMs > 0 ? `${seconds} s old` : `dated ${seconds} s ahead`;
+  return `${what} is ${age}: the clocks of the machines differ (synchronize them, by NTP), or it was sent again`;
 }
 
 /** Returns the content; with a signer it verifies and removes the signature. Throws `CLUSTER_REFUSED`. */

@@ -8,7 +8,8 @@ import { hostname } from 'node:os';
 import { offerChannel } from '../../channels/index.js';
 import { defer, messageOf } from '../../lib/index.js';
 import { startProcess, type WorkerHandle } from '../../worker/index.js';
-import { maxAgeMs, verified } from '../bus/signature.js';
+import { Refusals } from '../bus/refusals.js';
+import { maxAgeMs, verified, wrongTime } from '../bus/signature.js';
 import { listen } from '../nats/listen.js';
 import type { NatsMessage, NatsSubscription } from '../nats/nats.js';
 import {
@@ -45,6 +46,7 @@ export class WorkerLending {
   readonly #lent = new Map<string, Lent>();
   /** Ended tunnels: when they ended, and the time of their pools' last requests. */
   readonly #over = new Map<string, { readonly since: number; readonly requestedAt: number }>();
+  readonly #refusals = new Refusals();
   #subscription: NatsSubscription | undefined;
   readonly #drainTimeoutMs: number;
   #closing: Promise<void> | undefined;
@@ -85,8 +87,11 @@ export class WorkerLending {
   /** Throws for a message that is no valid request. */
   #receive({ subject, data, reply }: NatsMessage): void {
     const request = parseWorkerRequest(verified(this.#options.signer, data, subject));
-    if (Math.abs(Date.now() - request.time) > maxAgeMs)
-      throw new Error('a request for a worker is old');
+    const ageMs = Date.now() - request.time;
+    if (Math.abs(ageMs) > maxAgeMs) {
+      this.#refusals.report('clock', wrongTime('a request of a pool for a worker', ageMs));
+      return; // pools repeat it
+    }
     if (reply === undefined || !reply.includes(request.tunnel)) throw new Error('it names no pool');
     this.#answer(this.#lend(request, reply), reply);
   }

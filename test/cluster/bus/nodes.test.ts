@@ -2,6 +2,7 @@
 // reports of absence.
 
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type TestContext, test } from 'node:test';
 import { Nodes } from '../../../src/cluster/bus/nodes.js';
 import { Signer } from '../../../src/cluster/bus/signature.js';
@@ -129,4 +130,33 @@ test('a node whose own event loop was blocked takes no other for gone', async (t
   t.mock.method(Date, 'now', () => now() + 3_600_000);
   await neighbours.pass(manySeconds);
   assert.deepEqual([here.told, there.told], [[`join ${there.id}`], [`join ${here.id}`]]);
+});
+
+test('a node with another clock is reported once a minute, and is no neighbour', async (t) => {
+  const reports: string[] = [];
+  const note = (message: unknown): void => void reports.push(String(Object(message).why));
+  subscribe('manycore:cluster:refused', note);
+  t.after(() => unsubscribe('manycore:cluster:refused', note));
+  const neighbours = new Neighbours(t);
+  const [here, there] = [await neighbours.join(), await neighbours.join()];
+  const sent: Uint8Array[] = [];
+  neighbours.network.copies = ({ connection, subject, data }) => {
+    const isOfOther = Buffer.from(data).includes(`"${there.id}"`);
+    if (connection === here.connection && subject === 'name.nodes' && isOfOther) sent.push(data);
+    return 1;
+  };
+  await neighbours.pass(3);
+  neighbours.cut(there);
+  await neighbours.pass(120);
+  assert.deepEqual(here.told, [`join ${there.id}`, `leave ${there.id}`]);
+  neighbours.network.copies = () => 1;
+  assert.ok(sent.length > 0);
+  for (const data of [...sent, ...sent]) {
+    neighbours.network.publish({ subject: 'name.nodes', data });
+    await neighbours.arrive();
+  }
+  // Nodes of the test before leave with its clock.
+  const own = reports.filter((why) => /process \d+ is 12\d s old: the clocks of the/.test(why));
+  assert.equal(own.length, 1, reports.join('\n'));
+  assert.deepEqual(here.told, [`join ${there.id}`, `leave ${there.id}`]);
 });
