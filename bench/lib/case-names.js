@@ -50,6 +50,7 @@ export const namedOnly = [
   'mix-calls',
   'loops',
   'hello-units',
+  'units-soak',
   'cluster',
   'dashboard',
   'metrics',
