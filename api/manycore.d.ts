@@ -112,8 +112,10 @@ type CodedErrorOf<Code extends ErrorCode> = CodedError & {
 } : unknown);
 declare function hasCode<Code extends ErrorCode>(value: unknown, code: Code): value is CodedErrorOf<Code>;
 type BusHeaders = Readonly<Record<string, string>>;
+type OutgoingBusHeaders = Readonly<Record<string, string | readonly string[]>>;
+type DistinctBusHeaders = Readonly<Record<string, readonly string[]>>;
 interface ReplyOptions {
-    readonly headers?: BusHeaders | undefined;
+    readonly headers?: OutgoingBusHeaders | undefined;
     readonly codec?: string | undefined;
 }
 interface ReplyRequestOptions extends ReplyOptions {
@@ -125,6 +127,7 @@ declare class BusMessage<Body = unknown> {
     readonly address: string;
     readonly body: Body;
     readonly headers: BusHeaders;
+    get headersDistinct(): DistinctBusHeaders;
     get isAwaited(): boolean;
     reply(body: unknown, options?: ReplyOptions): void;
     replyAndRequest(body: unknown, options?: ReplyRequestOptions): Promise<BusMessage>;
@@ -156,12 +159,13 @@ interface InterceptedMessage {
     readonly address: string;
     readonly body: unknown;
     readonly headers: BusHeaders;
+    readonly headersDistinct: DistinctBusHeaders;
     readonly isAwaited: boolean;
     readonly isPublished: boolean;
 }
 interface InterceptedChange {
     readonly body?: unknown;
-    readonly headers?: BusHeaders | undefined;
+    readonly headers?: OutgoingBusHeaders | undefined;
 }
 type Interceptor = (message: InterceptedMessage) => InterceptedChange | false | void;
 interface Interceptors {
@@ -173,7 +177,7 @@ interface StreamOptions extends ReplyRequestOptions, SendOptions {
 }
 type StreamHandler = (stream: Duplex, headers: BusHeaders) => unknown;
 interface SendOptions {
-    readonly headers?: BusHeaders | undefined;
+    readonly headers?: OutgoingBusHeaders | undefined;
     readonly local?: Locality;
     readonly codec?: string | undefined;
 }
@@ -847,4 +851,4 @@ declare class Loops implements AsyncDisposable {
     [Symbol.asyncDispose](): Promise<void>;
 }
 export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, afterCommit, atomically, atomicallyWhen, bus, check, cluster, deploy, errorCodes, free, hasCode, hasItemIndex, isInsideWorker, named, nested, orElse, parallel, parallelEvents, partitionNeeds, partitionProblem, perWorker, pmap, propagate, report, retry, run, runSource, sandboxed, shared, task, taskSignal, tcounter, tlist, tmap, tqueue, tsortedMap, tvar, warm, workerNumber };
-export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutputListener, OutputSource, PartitionLimits, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, QueueOptions, ReachedLimit, Registration, ReplyOptions, ReplyRequestOptions, RestartsOption, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, Shared, ShownKind, SourceOptions, SourceValues, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, VmOptions, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerLimit, WorkerLimitMessage, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };
+export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, DistinctBusHeaders, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutgoingBusHeaders, OutputListener, OutputSource, PartitionLimits, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, QueueOptions, ReachedLimit, Registration, ReplyOptions, ReplyRequestOptions, RestartsOption, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, Shared, ShownKind, SourceOptions, SourceValues, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, VmOptions, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerLimit, WorkerLimitMessage, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };

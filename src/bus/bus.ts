@@ -20,14 +20,8 @@ import {
 } from '../lib/index.js';
 import { BusAddress } from './address.js';
 import { Consumer } from './delivery/consumer.js';
-import {
-  type BusMessage,
-  type Delivery,
-  headersOf,
-  noHeaders,
-  type ReplyRequestOptions,
-  type Waiter,
-} from './delivery/message.js';
+import { headersOf, noHeaders } from './delivery/headers.js';
+import type { BusMessage, Delivery, ReplyRequestOptions, Waiter } from './delivery/message.js';
 import type { Locality } from './delivery/receivers.js';
 import { busClosed } from './errors.js';
 import type { BusParts } from './event-bus.js';

@@ -4,14 +4,18 @@ export type { Consumer } from './delivery/consumer.js';
 export { createCopy } from './delivery/copy.js';
 export {
   type BusHeaders,
-  type BusMessage,
-  type Delivery,
+  type DistinctBusHeaders,
   headersOf,
   noHeaders,
-  type Outcome,
-  type ReplyOptions,
-  type ReplyRequestOptions,
-  type Waiter,
+  type OutgoingBusHeaders,
+} from './delivery/headers.js';
+export type {
+  BusMessage,
+  Delivery,
+  Outcome,
+  ReplyOptions,
+  ReplyRequestOptions,
+  Waiter,
 } from './delivery/message.js';
 export type { Locality } from './delivery/receivers.js';
 export { noHandlers, noRequester } from './errors.js';

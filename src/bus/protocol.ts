@@ -2,7 +2,8 @@
 // body. Kinds below 40 belong to workers; the link uses two of them (worker/protocol.ts).
 
 import { CodedError, type ErrorCode, isErrorCode } from '../errors.js';
-import type { BusHeaders, Origin } from './delivery/message.js';
+import { isHeader, type OutgoingBusHeaders } from './delivery/headers.js';
+import type { Origin } from './delivery/message.js';
 
 export const busFrame = Object.freeze({
   /** task: number of the sender's consumers of an address; body: the address. */
@@ -31,7 +32,7 @@ export const busFrame = Object.freeze({
   handOff: 60,
 });
 
-export type MessageBody = readonly [body: unknown, headers: BusHeaders];
+export type MessageBody = readonly [body: unknown, headers: OutgoingBusHeaders];
 export type FailureBody = readonly [
   code: ErrorCode,
   message: string,
@@ -82,14 +83,14 @@ export function parseFailure(value: unknown): CodedError {
   return failureCode === null ? error : Object.assign(error, { failureCode });
 }
 
-function parseHeaders(value: unknown): BusHeaders {
+function parseHeaders(value: unknown): OutgoingBusHeaders {
   if (!isHeaders(value)) throw corrupt('list of headers');
   return value;
 }
 
-function isHeaders(value: unknown): value is BusHeaders {
+function isHeaders(value: unknown): value is OutgoingBusHeaders {
   const isObject = typeof value === 'object' && value !== null;
-  return isObject && Object.values(value).every((each) => typeof each === 'string');
+  return isObject && Object.values(value).every(isHeader);
 }
 
 /** Notices of hand-offs (hand-offs.ts). `token` names a hand-off, `by` and `to` are names of buses. */

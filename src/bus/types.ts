@@ -4,14 +4,15 @@
 import type { Duplex } from 'node:stream';
 import type { BusAddress } from './address.js';
 import type { Consumer } from './delivery/consumer.js';
-import type { BusHeaders, BusMessage, ReplyRequestOptions } from './delivery/message.js';
+import type { OutgoingBusHeaders } from './delivery/headers.js';
+import type { BusMessage, ReplyRequestOptions } from './delivery/message.js';
 import type { Locality } from './delivery/receivers.js';
 import type { BusCodec, Registration } from './filters/codecs.js';
 import type { Interceptors } from './filters/interceptors.js';
 import type { StreamHandler, StreamOptions } from './streams/streams.js';
 
 export interface SendOptions {
-  readonly headers?: BusHeaders | undefined;
+  readonly headers?: OutgoingBusHeaders | undefined;
   /**
    * Consumers of this loop alone (`only`), or before those of others (`prefer`, not for `publish`).
    * Default: all by turns.

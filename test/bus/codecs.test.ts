@@ -215,6 +215,20 @@ test('interceptors see and change sent and received messages', async (t) => {
   assert.deepEqual(seen.slice(3), ['out echo false', 'in 7']);
 });
 
+test('a header of several values keeps them where an interceptor leaves its text', async (t) => {
+  const bus = openBus(t);
+  bus.intercept({
+    outbound: ({ headers, headersDistinct }) => {
+      assert.deepEqual(headersDistinct, { both: ['a', 'b'], other: ['c', 'd'] });
+      return { headers: { ...headers, other: 'e', more: ['f', 'g'] } };
+    },
+  });
+  bus.consumer('echo', (message) => message.reply(message.headersDistinct));
+  const headers = { both: ['a', 'b'], other: ['c', 'd'] };
+  const { body } = await bus.request('echo', 1, { headers });
+  assert.deepEqual(body, { both: ['a', 'b'], other: ['e'], more: ['f', 'g'] });
+});
+
 test('an interceptor that answers false stops a message', async (t) => {
   const bus = openBus(t);
   let handled = 0;

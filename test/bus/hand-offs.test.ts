@@ -274,3 +274,24 @@ test('when the source is lost the target has the consumer alone, in order', asyn
   await Promise.all(answers);
   assert.deepEqual(seen, upTo(5));
 });
+
+test('headers of several values arrive at a successor', async (t) => {
+  const net = new Net(t, () => 2);
+  await net.addAll(3);
+  const seen: unknown[] = [];
+  const moving = new MigratingConsumer(net, 0, (bus) =>
+    bus.consumer('here', ({ headersDistinct }) => void seen.push(headersDistinct)),
+  );
+  const sender = net.buses[2];
+  assert.ok(sender);
+  await turns(30);
+  moving.hold();
+  const headers = { several: ['a', 'b'] };
+  sender.send('here', 1, { headers });
+  await turns(30);
+  const opened = moving.begin(1);
+  sender.send('here', 2, { headers });
+  await opened;
+  await waitFor(() => seen.length === 2);
+  assert.deepEqual(seen, [headers, headers]);
+});

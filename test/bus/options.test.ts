@@ -95,6 +95,13 @@ for (const [name, options, message] of [
   ['send', { headers: ['a'] }, /^headers is an array/],
   ['publish', { headers: null }, /^headers is null/],
   ['reply', { headers: 5 }, /^headers is 5/],
+  [
+    'send',
+    { headers: { a: [] } },
+    /^headers\.a is .*: it must be a text, or a list of one or more/,
+  ],
+  ['reply', { headers: { a: ['b', 1] } }, /^headers\.a is .*: it must be a text, or a list/],
+  ['request', { headers: { a: Array(1) } }, /^headers\.a is .*: it must be a text, or a list/],
   ['send', { headers: new Map([['a', 'b']]) }, /^headers is a Map: it must be a plain object/],
   ['publish', { headers: new Headers({ a: 'b' }) }, /^headers is a Headers: .*Object\.fromEntries/],
   ['request', { headers: new Date() }, /^headers is a Date: it must be a plain object/],

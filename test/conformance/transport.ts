@@ -195,6 +195,26 @@ export function testTransport({ name, skip = false, lostCode, open }: TransportS
     await waitFor(() => sender.stats.undelivered === undelivered + 1);
   });
 
+  check('4: headers of several values arrive as a list, there and back', async (connected) => {
+    const { sender, receiver } = connected;
+    receiver.consumer('lists', (message) => {
+      const { headers, headersDistinct } = message;
+      message.reply({ headers, headersDistinct }, { headers: headersDistinct });
+    });
+    await announced(connected);
+    const lists = ['b', 'c, d'];
+    const given = { one: 'a', several: lists, single: ['e'] };
+    const asked = sender.request('lists', 1, { headers: given });
+    lists.push('later');
+    const { body, headers, headersDistinct } = await asked;
+    const got = {
+      headers: { one: 'a', several: 'b, c, d', single: 'e' },
+      headersDistinct: { one: ['a'], several: ['b', 'c, d'], single: ['e'] },
+    };
+    assert.deepEqual(body, got);
+    assert.deepEqual({ headers, headersDistinct }, got);
+  });
+
   check('5: a reply may have a waiter as well', async (connected) => {
     const { sender, receiver } = connected;
     receiver.consumer<number>('double', async (message) => {

@@ -2,53 +2,24 @@
 // requests that wait (requests.ts).
 
 import { CodedError } from '../../errors.js';
-import { announcements, integer, invalid, messageOf } from '../../lib/index.js';
+import { announcements, integer, messageOf } from '../../lib/index.js';
 import { noRequester } from '../errors.js';
 import { busOptions } from '../options.js';
-
-/** Names are case-sensitive. */
-export type BusHeaders = Readonly<Record<string, string>>;
-
-/** The headers of messages without headers. */
-export const noHeaders: BusHeaders = Object.freeze({});
-
-/** Names the codec of a body (codecs.ts). */
-export const codecHeader = 'manycore-codec';
-
-/** Returns a checked and frozen copy. Throws `OPTION_INVALID`, also for a `Map` or `Headers` of entries. */
-export function headersOf(given: BusHeaders | undefined): BusHeaders {
-  if (given === undefined) return noHeaders;
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw invalid('headers', given, 'an object of texts');
-  }
-  checkPlain(given);
-  for (const [name, value] of Object.entries(given)) {
-    if (typeof value !== 'string') throw invalid(`headers.${name}`, value, 'a text');
-    if (name === codecHeader) throw invalid('headers', name, 'names other than this reserved one');
-  }
-  return Object.freeze({ ...given });
-}
-
-/** Refuses objects whose entries are no properties: their copy would be empty. */
-function checkPlain(given: object): void {
-  const prototype: unknown = Object.getPrototypeOf(given);
-  // The prototype of plain objects, in any realm, has none itself.
-  if (prototype === null || Object.getPrototypeOf(prototype) === null) return;
-  const itsClass: unknown = Reflect.get(Object(prototype), 'constructor');
-  const kind = typeof itsClass === 'function' ? itsClass.name : 'object with a prototype';
-  const wayOut = Symbol.iterator in given ? ': Object.fromEntries(headers) makes one' : '';
-  throw new CodedError(
-    'OPTION_INVALID',
-    `headers is a ${kind}: it must be a plain object of texts${wayOut}`,
-  );
-}
+import {
+  type BusHeaders,
+  type DistinctBusHeaders,
+  distinctHeaders,
+  headersOf,
+  joinedHeaders,
+  type OutgoingBusHeaders,
+} from './headers.js';
 
 /** The end of a request. */
 export type Outcome =
   | {
       readonly isDone: true;
       readonly body: unknown;
-      readonly headers: BusHeaders;
+      readonly headers: OutgoingBusHeaders;
       /** Waits for a reply to the reply. */
       readonly waiter: Waiter | undefined;
     }
@@ -81,7 +52,7 @@ export interface Origin {
 export interface Delivery {
   readonly address: string;
   readonly body: unknown;
-  readonly headers: BusHeaders;
+  readonly headers: OutgoingBusHeaders;
   /** `undefined`: no requester waits. */
   readonly waiter: Waiter | undefined;
   /** True: for all consumers, not for one of them. */
@@ -93,7 +64,7 @@ export interface Delivery {
 }
 
 export interface ReplyOptions {
-  readonly headers?: BusHeaders | undefined;
+  readonly headers?: OutgoingBusHeaders | undefined;
   /** The name of the codec for the body. Default: that of its class, if there is one. */
   readonly codec?: string | undefined;
 }
@@ -107,7 +78,7 @@ export interface ReplyRequestOptions extends ReplyOptions {
 /** The body and headers of a message. */
 export interface Content {
   readonly body: unknown;
-  readonly headers: BusHeaders;
+  readonly headers: OutgoingBusHeaders;
 }
 
 /** A request that waits. */
@@ -134,7 +105,9 @@ const maxFailureCode = 2 ** 31 - 1;
 export class BusMessage<Body = unknown> {
   readonly address: string;
   readonly body: Body;
+  /** Each header as one text; several values of a name are joined by `, `. */
   readonly headers: BusHeaders;
+  readonly #given: OutgoingBusHeaders;
   readonly #waiter: Waiter | undefined;
   readonly #asker: Asker;
   #isAnswered = false;
@@ -145,9 +118,15 @@ export class BusMessage<Body = unknown> {
     const { body }: { readonly body: Body } = Object(delivery); // the type that the requester has declared
     this.address = address;
     this.body = body;
-    this.headers = headers;
+    this.headers = joinedHeaders(headers);
+    this.#given = headers;
     this.#waiter = waiter;
     this.#asker = asker;
+  }
+
+  /** All values of each header. Pass it on as `headers` of another message to forward them. */
+  get headersDistinct(): DistinctBusHeaders {
+    return distinctHeaders(this.#given);
   }
 
   /** True: a requester waits, and no reply was given. */

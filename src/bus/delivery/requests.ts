@@ -12,11 +12,11 @@ import {
 } from '../../lib/index.js';
 import { busClosed, noRequester } from '../errors.js';
 import type { Filters } from '../filters/filters.js';
+import { noHeaders } from './headers.js';
 import {
   type Asked,
   type Asker,
   BusMessage,
-  noHeaders,
   type Outcome,
   type ReplyRequestOptions,
 } from './message.js';

@@ -4,7 +4,8 @@
 
 import { CodedError } from '../../errors.js';
 import { checkFunction, invalid, messageOf, string } from '../../lib/index.js';
-import { type Content, codecHeader } from '../delivery/message.js';
+import { codecHeader } from '../delivery/headers.js';
+import type { Content } from '../delivery/message.js';
 
 export interface BusCodec<Value = unknown, Encoded = unknown> {
   /** The same on both sides. */
@@ -137,12 +138,12 @@ export class Codecs {
   decode<C extends Content>(content: C): C {
     const { [codecHeader]: name, ...headers } = content.headers;
     if (name === undefined) return content;
-    const codec = this.#byName.get(name);
-    if (codec === undefined) throw noCodec(name);
+    const codec = typeof name === 'string' ? this.#byName.get(name) : undefined;
+    if (codec === undefined) throw noCodec(String(name));
     try {
       return { ...content, body: codec.decode(content.body), headers: Object.freeze(headers) };
     } catch (cause) {
-      throw codecFailed(name, 'decode', cause);
+      throw codecFailed(codec.name, 'decode', cause);
     }
   }
 }

@@ -2,7 +2,8 @@
 // Outbound: interceptors, then codecs; inbound: codecs, then interceptors. Without any they cost one check.
 // Not here: what each does.
 
-import { type Content, type Delivery, noHeaders } from '../delivery/message.js';
+import { noHeaders } from '../delivery/headers.js';
+import type { Content, Delivery } from '../delivery/message.js';
 import type { BusState } from '../delivery/state.js';
 import { isReserved } from '../reserved.js';
 import { type BusCodec, Codecs, type Registration } from './codecs.js';

@@ -4,14 +4,26 @@
 
 import { CodedError } from '../../errors.js';
 import { checkFunction, ownOptions } from '../../lib/index.js';
-import { type BusHeaders, type Delivery, headersOf } from '../delivery/message.js';
+import {
+  type BusHeaders,
+  type DistinctBusHeaders,
+  distinctHeaders,
+  headersOf,
+  joinedHeaders,
+  type OutgoingBusHeaders,
+  withValuesKept,
+} from '../delivery/headers.js';
+import type { Delivery } from '../delivery/message.js';
 import type { Registration } from './codecs.js';
 
 /** A message as an interceptor sees it. */
 export interface InterceptedMessage {
   readonly address: string;
   readonly body: unknown;
+  /** Each header as one text; several values of a name are joined by `, `. */
   readonly headers: BusHeaders;
+  /** All values of each header. */
+  readonly headersDistinct: DistinctBusHeaders;
   /** True: a request. */
   readonly isAwaited: boolean;
   /** True: for all consumers, not for one of them. */
@@ -21,7 +33,8 @@ export interface InterceptedMessage {
 /** The fields to replace; those left out stay. */
 export interface InterceptedChange {
   readonly body?: unknown;
-  readonly headers?: BusHeaders | undefined;
+  /** A header that keeps the text of `InterceptedMessage.headers` keeps its values. */
+  readonly headers?: OutgoingBusHeaders | undefined;
 }
 
 /**
@@ -61,14 +74,24 @@ export function intercept(
   let passed = delivery;
   for (const each of [...interceptors]) {
     const { address, body, headers, waiter, isPublished } = passed;
-    const change = each({ address, body, headers, isPublished, isAwaited: waiter !== undefined });
+    const change = each({
+      address,
+      body,
+      headers: joinedHeaders(headers),
+      get headersDistinct() {
+        return distinctHeaders(headers);
+      },
+      isPublished,
+      isAwaited: waiter !== undefined,
+    });
     if (change === false) return undefined;
     if (change === undefined) continue;
     if (typeof change !== 'object' || change === null || 'then' in change) throw wrongAnswer();
     passed = {
       ...passed,
       body: 'body' in change ? change.body : body,
-      headers: change.headers === undefined ? headers : headersOf(change.headers),
+      headers:
+        change.headers === undefined ? headers : withValuesKept(headersOf(change.headers), headers),
     };
   }
   return passed;

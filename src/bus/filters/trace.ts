@@ -1,7 +1,7 @@
 // A hook for trace context, which travels with every message of this thread and is active while its handler
 // runs. Without one it costs one check. Not here: its implementation (observe/opentelemetry).
 
-import type { BusHeaders } from '../delivery/message.js';
+import type { BusHeaders, OutgoingBusHeaders } from '../delivery/headers.js';
 import { isReserved } from '../reserved.js';
 
 /** A message that a handler here is about to get. */
@@ -12,7 +12,7 @@ export interface HandledMessage {
 
 export interface MessageTrace {
   /** Returns the headers of a message that is sent now. */
-  outbound(headers: BusHeaders): BusHeaders;
+  outbound(headers: OutgoingBusHeaders): OutgoingBusHeaders;
   /** Calls `handle`, returns what it returns and throws what it throws. */
   inbound(message: HandledMessage, handle: () => unknown): unknown;
 }
@@ -25,7 +25,7 @@ export function traceMessages(given: MessageTrace): void {
 }
 
 /** Returns the headers of a message to `address` that is sent now. */
-export function tracedHeaders(trace: MessageTrace, address: string, headers: BusHeaders) {
+export function tracedHeaders(trace: MessageTrace, address: string, headers: OutgoingBusHeaders) {
   return isReserved(address) ? headers : trace.outbound(headers);
 }
 

@@ -6,7 +6,8 @@ import { createExporter, createImporter } from '../../context/index.js';
 import { CodedError } from '../../errors.js';
 import { announcements, defer } from '../../lib/index.js';
 import { bufferCarrier, Link, readError } from '../../worker/index.js';
-import { type Delivery, noHeaders, type Outcome, type Waiter } from '../delivery/message.js';
+import { noHeaders, type OutgoingBusHeaders } from '../delivery/headers.js';
+import type { Delivery, Outcome, Waiter } from '../delivery/message.js';
 import { consumerLost, noRequester } from '../errors.js';
 import type { EventBus } from '../event-bus.js';
 import {
@@ -211,7 +212,7 @@ export class BusLink implements Peer {
     const isPublished = kind === busFrame.published || kind === busFrame.publishedWithHeaders;
     const isPlain = kind === busFrame.message || kind === busFrame.published;
     let body: unknown;
-    let headers = noHeaders;
+    let headers: OutgoingBusHeaders = noHeaders;
     try {
       if (isPlain) body = this.#read(bytes);
       else [body, headers] = parseMessage(this.#read(bytes));
@@ -226,7 +227,7 @@ export class BusLink implements Peer {
 
   #receiveReply(kind: number, number: number, asked: number, bytes: ByteReader): void {
     let body: unknown;
-    let headers = noHeaders;
+    let headers: OutgoingBusHeaders = noHeaders;
     try {
       if (kind === busFrame.reply) body = this.#read(bytes);
       else [body, headers] = parseMessage(this.#read(bytes));

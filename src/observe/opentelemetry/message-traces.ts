@@ -2,7 +2,7 @@
 // its handler runs in a child span of the sender's. Messages outside of a trace get none.
 
 import type { Tracer } from '@opentelemetry/api';
-import type { BusHeaders, HandledMessage, MessageTrace } from '../../bus/index.js';
+import type { HandledMessage, MessageTrace, OutgoingBusHeaders } from '../../bus/index.js';
 import { Activity } from './activity.js';
 import type { Api } from './api.js';
 
@@ -15,7 +15,7 @@ export class MessageTraces implements MessageTrace {
     this.#tracer = tracer;
   }
 
-  outbound(headers: BusHeaders): BusHeaders {
+  outbound(headers: OutgoingBusHeaders): OutgoingBusHeaders {
     const { context, propagation } = this.#api;
     const own: Record<string, string> = {};
     propagation.inject(context.active(), own);
