@@ -171,6 +171,8 @@ type Interceptor = (message: InterceptedMessage) => InterceptedChange | false | 
 interface Interceptors {
     readonly outbound?: Interceptor | undefined;
     readonly inbound?: Interceptor | undefined;
+    readonly outboundReply?: Interceptor | undefined;
+    readonly inboundReply?: Interceptor | undefined;
 }
 interface StreamOptions extends ReplyRequestOptions, SendOptions {
     readonly signal?: AbortSignal | undefined;

@@ -18,6 +18,16 @@ export function noRequester(address?: string): CodedError {
   return new CodedError('BUS_NO_HANDLERS', `no requester waits for a reply to ${what}`);
 }
 
+export function intercepted(address: string, what = 'message to'): CodedError {
+  const message = `an interceptor has stopped the ${what} ${address}`;
+  return new CodedError('BUS_INTERCEPTED', message);
+}
+
+/** An interceptor of either side has stopped the reply to a request. */
+export function replyIntercepted(address: string): CodedError {
+  return intercepted(address, 'reply of');
+}
+
 export function consumerLost(): CodedError {
   const message = 'the loop whose consumer had the request is gone: send it again';
   return new CodedError('BUS_CONSUMER_LOST', message);

@@ -85,7 +85,8 @@ export interface Bus {
   acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer;
   /**
    * Adds functions that see every message that is sent in this loop (`outbound`), and that comes to a handler
-   * in it (`inbound`), until the registration is closed. Throws `OPTION_INVALID`.
+   * in it (`inbound`), and replies in both directions (`outboundReply`, `inboundReply`), until the registration
+   * is closed. Throws `OPTION_INVALID`.
    */
   intercept(interceptors: Interceptors): Registration;
   /**

@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type BusCodec, EventBus, Scope } from '../../src/bus/index.js';
 import { announcements } from '../../src/lib/index.js';
+import { waitFor } from '../support/index.js';
 
 /** Ends with the test. */
 function openBus(t: TestContext): EventBus {
@@ -229,6 +230,62 @@ test('a header of several values keeps them where an interceptor leaves its text
   assert.deepEqual(body, { both: ['a', 'b'], other: ['e'], more: ['f', 'g'] });
 });
 
+test('interceptors of replies see and change what a handler replies', async (t) => {
+  const bus = openBus(t);
+  const seen: unknown[] = [];
+  bus.intercept({
+    outboundReply: ({ address, body, headers, isAwaited, isPublished }) => {
+      seen.push(['out', address, body, isAwaited, isPublished]);
+      return { body: `${body} out`, headers: { ...headers, out: 'yes' } };
+    },
+    inboundReply: ({ body, headers }) => {
+      seen.push(['in', body, headers]);
+      return { body: `${body} in` };
+    },
+  });
+  bus.consumer('ask', async (message) => {
+    message.reply((await message.replyAndRequest('first')).body);
+  });
+  bus.consumer('fails', (message) => message.fail(1, 'bad'));
+  bus.consumer('silent', (message) => message.reply('nobody waits'));
+  const first = await bus.request('ask', 1);
+  assert.deepEqual([first.body, first.headers], ['first out in', { out: 'yes' }]);
+  first.reply('second');
+  await assert.rejects(bus.request('fails', 1), { code: 'BUS_FAILED' });
+  bus.send('silent', 1);
+  await waitFor(() => bus.stats.received === 3);
+  assert.deepEqual(seen, [
+    ['out', 'ask', 'first', true, false],
+    ['in', 'first out', { out: 'yes' }],
+    ['out', 'ask', 'second', false, false],
+    ['in', 'second out', { out: 'yes' }],
+  ]);
+});
+
+test('an interceptor that answers false, or throws, stops a reply', async (t) => {
+  const bus = openBus(t);
+  bus.consumer('door', (message) => message.reply('open'));
+  const ends: Promise<unknown>[] = [];
+  bus.consumer('ask', (message) => {
+    ends.push(message.replyAndRequest('more?').catch((error: unknown) => Object(error).code));
+  });
+  for (const direction of ['outboundReply', 'inboundReply'] as const) {
+    using _ = bus.intercept({ [direction]: () => false });
+    const message = 'an interceptor has stopped the reply of door';
+    await assert.rejects(bus.request('door', 1), { code: 'BUS_INTERCEPTED', message });
+    await assert.rejects(bus.request('ask', 1), { code: 'BUS_INTERCEPTED' });
+  }
+  assert.deepEqual(await Promise.all(ends), ['BUS_INTERCEPTED', 'BUS_INTERCEPTED']);
+  for (const [direction, code] of [
+    ['outboundReply', 'BUS_HANDLER_ERROR'],
+    ['inboundReply', 'ERR_ASSERTION'],
+  ]) {
+    using _ = bus.intercept({ [`${direction}`]: () => assert.fail('no way') });
+    await assert.rejects(bus.request('door', 1), { code, message: /no way/ });
+  }
+  assert.equal((await bus.request('door', 1)).body, 'open');
+});
+
 test('an interceptor that answers false stops a message', async (t) => {
   const bus = openBus(t);
   let handled = 0;
@@ -297,6 +354,7 @@ test('wrong codecs and interceptors are refused', (t) => {
   assert.throws(() => bus.addCodec({ ...money, name: '' }), invalid);
   assert.throws(() => Reflect.apply(bus.addCodec, bus, [{ name: 'half', encode() {} }]), invalid);
   assert.throws(() => Reflect.apply(bus.intercept, bus, [{ outbound: 7 }]), invalid);
+  assert.throws(() => Reflect.apply(bus.intercept, bus, [{ outboundReply: 7 }]), invalid);
   assert.throws(() => Reflect.apply(bus.intercept, bus, [{ outward: () => {} }]), invalid);
   assert.throws(() => Reflect.apply(bus.intercept, bus, []), invalid);
   bus.consumer('door', () => assert.fail('it let everybody pass'));

@@ -292,6 +292,10 @@ export function testTransport({ name, skip = false, lostCode, open }: TransportS
     }
     sender.intercept({ outbound: ({ body }) => ({ body: Number(body) * 10 }) });
     receiver.intercept({ inbound: ({ headers }) => ({ headers: { ...headers, seen: 'yes' } }) });
+    receiver.intercept({
+      outboundReply: ({ headers }) => ({ headers: { ...headers, out: 'yes' } }),
+    });
+    sender.intercept({ inboundReply: ({ headers }) => ({ headers: { ...headers, in: 'yes' } }) });
     receiver.consumer('next', ({ body, headers }) => {
       assert.deepEqual([body, headers], [12, { seen: 'yes' }]);
     });
@@ -302,7 +306,8 @@ export function testTransport({ name, skip = false, lostCode, open }: TransportS
     await waitFor(() => sender.request(address, 1).catch(() => undefined));
     assert.equal((await sender.request(address, 1)).body, 'yes');
     sender.send('next', 1, { codec: 'next' });
-    assert.equal((await sender.request<number>('back', 1, { codec: 'next' })).body, 14);
+    const back = await sender.request<number>('back', 1, { codec: 'next' });
+    assert.deepEqual([back.body, back.headers], [14, { out: 'yes', in: 'yes' }]);
   });
 
   if (lostCode === undefined) return;

@@ -3,7 +3,7 @@
 
 import { CodedError } from '../../errors.js';
 import { announcements, integer, messageOf } from '../../lib/index.js';
-import { noRequester } from '../errors.js';
+import { noRequester, replyIntercepted } from '../errors.js';
 import { busOptions } from '../options.js';
 import {
   type BusHeaders,
@@ -92,8 +92,10 @@ export interface Asked extends Waiter {
 /** The bus on which a message arrived, as the message uses it. */
 export interface Asker {
   readonly filters: {
-    /** Returns the content as it travels. Throws `BUS_CODEC_FAILED`. */
-    encode(address: string, content: Content, codec: string | undefined): Content;
+    /** As `Filters.encode`, for a reply that no requester waits for. */
+    encode(address: string, reply: Content, codec: string | undefined): Content;
+    /** As `Filters.reply`. */
+    reply(reply: Delivery, codec: string | undefined): Content | undefined;
   };
   /** Begins to wait for a reply. Throws `BUS_CLOSED`, `OPTION_INVALID`, `ABORTED`. */
   open(address: string, options: ReplyRequestOptions): Asked;
@@ -136,15 +138,29 @@ export class BusMessage<Body = unknown> {
 
   /**
    * Replies to a request; does nothing for other messages. Throws `BUS_REPLIED` the second time,
-   * `BUS_CODEC_FAILED`, or the error of a body that cannot travel: then no reply was sent.
+   * `BUS_CODEC_FAILED`, what an interceptor throws, or the error of a body that cannot travel: then no reply
+   * was sent.
    */
   reply(body: unknown, options?: ReplyOptions): void {
     const given = busOptions('reply', options);
-    this.#answer({ isDone: true, ...this.#encoded(body, given), waiter: undefined });
+    this.#replyWith(body, given, undefined);
   }
 
-  #encoded(body: unknown, { headers, codec }: ReplyOptions): Content {
-    return this.#asker.filters.encode(this.address, { body, headers: headersOf(headers) }, codec);
+  /** Replies by way of the filters; `waiter` waits for a reply to that. Throws as `reply`. */
+  #replyWith(body: unknown, options: ReplyOptions, waiter: Waiter | undefined): void {
+    this.#checkUnanswered();
+    const { address } = this;
+    const { filters } = this.#asker;
+    const { codec } = options;
+    const content = { body, headers: headersOf(options.headers) };
+    if (this.#waiter === undefined) {
+      filters.encode(address, content, codec);
+      this.#isAnswered = true;
+      return;
+    }
+    const sent = filters.reply({ address, ...content, waiter, isPublished: false }, codec);
+    if (sent === undefined) this.#answer({ isDone: false, error: replyIntercepted(address) });
+    else this.#answer({ isDone: true, body: sent.body, headers: sent.headers, waiter });
   }
 
   /**
@@ -153,11 +169,10 @@ export class BusMessage<Body = unknown> {
    */
   async replyAndRequest(body: unknown, options?: ReplyRequestOptions): Promise<BusMessage> {
     const given = busOptions('replyAndRequest', options);
-    const content = this.#encoded(body, given);
     if (this.#waiter === undefined) throw noRequester(this.address);
     const request = this.#asker.open(this.address, given);
     try {
-      this.#answer({ isDone: true, ...content, waiter: request });
+      this.#replyWith(body, given, request);
     } catch (error) {
       request.fail(error);
     }
@@ -178,11 +193,14 @@ export class BusMessage<Body = unknown> {
     trySettle(this.#waiter, this.address, { isDone: false, error });
   }
 
+  #checkUnanswered(): void {
+    if (!this.#isAnswered) return;
+    const text = `a message to ${this.address} was answered before: answer each one once`;
+    throw new CodedError('BUS_REPLIED', text);
+  }
+
   #answer(outcome: Outcome): void {
-    if (this.#isAnswered) {
-      const text = `a message to ${this.address} was answered before: answer each one once`;
-      throw new CodedError('BUS_REPLIED', text);
-    }
+    this.#checkUnanswered();
     this.#waiter?.settle(outcome);
     this.#isAnswered = true;
   }

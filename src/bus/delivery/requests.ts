@@ -10,9 +10,8 @@ import {
   unwatchAbort,
   watchAbort,
 } from '../../lib/index.js';
-import { busClosed, noRequester } from '../errors.js';
+import { busClosed, noRequester, replyIntercepted } from '../errors.js';
 import type { Filters } from '../filters/filters.js';
-import { noHeaders } from './headers.js';
 import {
   type Asked,
   type Asker,
@@ -101,8 +100,9 @@ class Request implements Asked {
     const { asker } = this.#parts;
     const reply = { address: this.#address, body, headers, waiter, isPublished: false };
     try {
-      const decoded = headers === noHeaders ? reply : asker.filters.decode(reply);
-      const message = new BusMessage<never>(decoded, asker);
+      const passed = asker.filters.receiveReply(reply);
+      if (passed === undefined) throw replyIntercepted(this.#address);
+      const message = new BusMessage<never>(passed, asker);
       this.#end();
       this.#resolve(message);
     } catch (error) {

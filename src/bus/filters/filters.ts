@@ -5,6 +5,7 @@
 import { noHeaders } from '../delivery/headers.js';
 import type { Content, Delivery } from '../delivery/message.js';
 import type { BusState } from '../delivery/state.js';
+import { intercepted } from '../errors.js';
 import { isReserved } from '../reserved.js';
 import { type BusCodec, Codecs, type Registration } from './codecs.js';
 import {
@@ -12,14 +13,13 @@ import {
   type Interceptor,
   type Interceptors,
   intercept,
-  intercepted,
+  noInterceptors,
 } from './interceptors.js';
 
 export class Filters {
   readonly #state: BusState;
   readonly #codecs = new Codecs();
-  readonly #outbound: Interceptor[] = [];
-  readonly #inbound: Interceptor[] = [];
+  readonly #interceptors = noInterceptors();
 
   constructor(state: BusState) {
     this.#state = state;
@@ -27,7 +27,7 @@ export class Filters {
 
   /** As `Bus.intercept`. */
   intercept(interceptors: Interceptors): Registration {
-    return addInterceptors(interceptors, { outbound: this.#outbound, inbound: this.#inbound });
+    return addInterceptors(interceptors, this.#interceptors);
   }
 
   /** As `Bus.addCodec`. */
@@ -51,7 +51,7 @@ export class Filters {
    * Throws `BUS_CODEC_FAILED`, and what an interceptor throws.
    */
   send(delivery: Delivery, codec: string | undefined): Delivery | undefined {
-    const passed = this.#through(this.#outbound, delivery);
+    const passed = this.#through(this.#interceptors.outbound, delivery);
     return passed === undefined ? undefined : this.encode(passed.address, passed, codec);
   }
 
@@ -67,7 +67,22 @@ export class Filters {
       this.#state.lose(delivery, error);
       return undefined;
     }
-    return this.#through(this.#inbound, decoded);
+    return this.#through(this.#interceptors.inbound, decoded);
+  }
+
+  /**
+   * Returns the reply to send; `undefined`: an interceptor has stopped it, and a waiter of its own has the
+   * error. Throws as `send`.
+   */
+  reply(reply: Delivery, codec: string | undefined): Delivery | undefined {
+    const passed = this.#through(this.#interceptors.outboundReply, reply);
+    return passed === undefined ? undefined : this.encode(passed.address, passed, codec);
+  }
+
+  /** Returns the reply for a requester; `undefined`, and throws, as `reply`. */
+  receiveReply(reply: Delivery): Delivery | undefined {
+    const decoded = this.decode(reply);
+    return this.#through(this.#interceptors.inboundReply, decoded);
   }
 
   #through(interceptors: readonly Interceptor[], delivery: Delivery): Delivery | undefined {

@@ -1,6 +1,6 @@
 // Interceptors, as in Vert.x: functions that see every message of a loop's bus before it is sent, or before
 // its handler is called. Used for what all messages have in common, such as headers, counting or permission.
-// They do not see replies, nor messages between parts of manycore.
+// Replies have directions of their own. Messages between parts of manycore pass none.
 
 import { CodedError } from '../../errors.js';
 import { checkFunction, ownOptions } from '../../lib/index.js';
@@ -24,7 +24,7 @@ export interface InterceptedMessage {
   readonly headers: BusHeaders;
   /** All values of each header. */
   readonly headersDistinct: DistinctBusHeaders;
-  /** True: a request. */
+  /** True: a request, or a reply that asks for a reply. */
   readonly isAwaited: boolean;
   /** True: for all consumers, not for one of them. */
   readonly isPublished: boolean;
@@ -39,7 +39,8 @@ export interface InterceptedChange {
 
 /**
  * Returns nothing, the fields to replace, or false: then the message goes no further, and a request rejects
- * with `BUS_INTERCEPTED`. An exception is thrown to the sender, or counts as one of the handler.
+ * with `BUS_INTERCEPTED`. An exception is thrown to the sender or replier, counts as one of the handler, or
+ * rejects the request whose reply arrives.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: a function without `return` is one, too
 export type Interceptor = (message: InterceptedMessage) => InterceptedChange | false | void;
@@ -49,14 +50,22 @@ export interface Interceptors {
   readonly outbound?: Interceptor | undefined;
   /** Called before each handler here, with its message. */
   readonly inbound?: Interceptor | undefined;
+  /** Called before a reply to a request is sent here. Failures are no replies. */
+  readonly outboundReply?: Interceptor | undefined;
+  /** Called before a requester here gets its reply. */
+  readonly inboundReply?: Interceptor | undefined;
 }
 
-const names = new Set(['outbound', 'inbound']);
+const directions = ['outbound', 'inbound', 'outboundReply', 'inboundReply'] as const;
 
-export function intercepted(address: string): CodedError {
-  const message = `an interceptor has stopped the message to ${address}`;
-  return new CodedError('BUS_INTERCEPTED', message);
+/** The interceptors of a bus by direction, in the order in which they were added. */
+export type AddedInterceptors = Readonly<Record<(typeof directions)[number], Interceptor[]>>;
+
+export function noInterceptors(): AddedInterceptors {
+  return { outbound: [], inbound: [], outboundReply: [], inboundReply: [] };
 }
+
+const names = new Set<string>(directions);
 
 function wrongAnswer(): CodedError {
   const message = 'an interceptor answers at once: with nothing, false, or { body, headers }';
@@ -98,17 +107,12 @@ export function intercept(
 }
 
 /** Adds the interceptors to those of their directions. Throws `OPTION_INVALID`. */
-export function addInterceptors(
-  interceptors: Interceptors,
-  all: { readonly outbound: Interceptor[]; readonly inbound: Interceptor[] },
-): Registration {
-  const { outbound, inbound } = ownOptions('the interceptors', interceptors, names);
-  const [out, into] = [own('outbound', outbound), own('inbound', inbound)];
-  if (out !== undefined) all.outbound.push(out);
-  if (into !== undefined) all.inbound.push(into);
+export function addInterceptors(interceptors: Interceptors, all: AddedInterceptors): Registration {
+  const given = ownOptions('the interceptors', interceptors, names);
+  const added = directions.map((name) => [name, own(name, given[name])] as const);
+  for (const [name, each] of added) if (each !== undefined) all[name].push(each);
   const close = (): void => {
-    remove(all.outbound, out);
-    remove(all.inbound, into);
+    for (const [name, each] of added) remove(all[name], each);
   };
   return { close, [Symbol.dispose]: close };
 }
