@@ -133,12 +133,14 @@ declare class BusMessage<Body = unknown> {
     replyAndRequest(body: unknown, options?: ReplyRequestOptions): Promise<BusMessage>;
     fail(failureCode: number, message: string): void;
 }
-declare class Consumer {
+declare class Consumer<Body = unknown> {
     #private;
     readonly address: string;
+    readonly closed: Promise<void>;
     get buffered(): number;
     get dropped(): number;
     get isClosed(): boolean;
+    [Symbol.asyncIterator](): AsyncIterableIterator<BusMessage<Body>>;
     pause(): this;
     resume(): this;
     fetch(count: number): this;
@@ -197,7 +199,8 @@ interface BusStats {
 }
 interface Bus {
     readonly stats: BusStats;
-    consumer<Body = unknown>(address: string, handler: Handler<Body>, options?: ConsumerOptions): Consumer;
+    consumer<Body = unknown>(address: string, handler: Handler<Body>, options?: ConsumerOptions): Consumer<Body>;
+    consumer<Body = unknown>(address: string, options?: ConsumerOptions): Consumer<Body>;
     publish(address: string, body: unknown, options?: SendOptions): boolean;
     send(address: string, body: unknown, options?: SendOptions): boolean;
     request<Body = unknown>(address: string, body: unknown, options?: SendOptions & ReplyRequestOptions): Promise<BusMessage<Body>>;
@@ -211,7 +214,8 @@ interface Bus {
 declare class BusAddress<Request, Reply> {
     #private;
     readonly name: string;
-    consumer(handler: Handler<Request>, options?: ConsumerOptions): Consumer;
+    consumer(handler: Handler<Request>, options?: ConsumerOptions): Consumer<Request>;
+    consumer(options?: ConsumerOptions): Consumer<Request>;
     answer(handler: (body: Request, message: BusMessage<Request>) => Reply | Promise<Reply>, options?: ConsumerOptions): Consumer;
     publish(body: Request, options?: SendOptions): boolean;
     send(body: Request, options?: SendOptions): boolean;

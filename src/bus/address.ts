@@ -18,8 +18,12 @@ export class BusAddress<Request, Reply> {
   }
 
   /** As `Bus.consumer`. */
-  consumer(handler: Handler<Request>, options?: ConsumerOptions): Consumer {
-    return this.#bus.consumer(this.name, handler, options);
+  consumer(handler: Handler<Request>, options?: ConsumerOptions): Consumer<Request>;
+  consumer(options?: ConsumerOptions): Consumer<Request>;
+  consumer(given?: Handler<Request> | ConsumerOptions, more?: ConsumerOptions): Consumer<Request> {
+    if (typeof given === 'function') return this.#bus.consumer(this.name, given, more);
+    if (more !== undefined) checkFunction('handler', given);
+    return this.#bus.consumer<Request>(this.name, given);
   }
 
   /** Registers a consumer that answers each request with what `handler` returns, or resolves to. */

@@ -62,23 +62,34 @@ export class ScopedBus implements Bus {
     address: string,
     handler: Handler<Body>,
     options?: ConsumerOptions,
-  ): Consumer {
-    return this.#register(address, handler, busOptions('consumer', options));
+  ): Consumer<Body>;
+  consumer<Body = unknown>(address: string, options?: ConsumerOptions): Consumer<Body>;
+  consumer(
+    address: string,
+    given?: Handler<never> | ConsumerOptions,
+    more?: ConsumerOptions,
+  ): Consumer<never> {
+    if (typeof given === 'function') {
+      return this.#register(address, given, busOptions('consumer', more));
+    }
+    const isOptions = given === undefined || typeof given === 'object';
+    if (!isOptions || more !== undefined) checkFunction('handler', given);
+    return this.#register(address, undefined, busOptions('consumer', given));
   }
 
   #register(
     address: string,
-    handler: Handler<never>,
+    handler: Handler<never> | undefined,
     { maxBuffered = defaultMaxBuffered, isLocal = false }: ConsumerOptions,
-  ): Consumer {
+  ): Consumer<never> {
     const { receivers, handOffs, local } = this.#parts;
     const scope = this.#scope;
     this.#check(address);
     scope?.checkLive();
-    checkFunction('handler', handler);
+    if (handler !== undefined) checkFunction('handler', handler);
     integer('maxBuffered', maxBuffered, 1, Number.MAX_SAFE_INTEGER);
     boolean('isLocal', isLocal);
-    const consumer = new Consumer(address, this.#parts, {
+    const consumer = new Consumer<never>(address, this.#parts, {
       maxBuffered,
       handler,
       unit: scope?.unit,

@@ -23,7 +23,7 @@ export interface SendOptions {
 }
 
 export interface ConsumerOptions {
-  /** Messages that may wait while it is paused; more are dropped. Default: 1,000. */
+  /** Messages that may wait while it is paused, or for its iteration; more are dropped. Default: 1,000. */
   readonly maxBuffered?: number | undefined;
   /** True: it gets only messages of this loop. Default: false. */
   readonly isLocal?: boolean | undefined;
@@ -48,13 +48,15 @@ export interface Bus {
   /**
    * Calls `handler` for messages to `address`, until the consumer is closed. An exception of the handler is
    * the reply to a request. For other messages `manycore:bus:handler-failed` announces it, without a
-   * subscriber as a warning of Node; it ends nothing. Throws `OPTION_INVALID`, `BUS_CLOSED`.
+   * subscriber as a warning of Node; it ends nothing. Without a handler its messages wait, up to `maxBuffered`,
+   * until they are iterated by `for await`. Throws `OPTION_INVALID`, `BUS_CLOSED`.
    */
   consumer<Body = unknown>(
     address: string,
     handler: Handler<Body>,
     options?: ConsumerOptions,
-  ): Consumer;
+  ): Consumer<Body>;
+  consumer<Body = unknown>(address: string, options?: ConsumerOptions): Consumer<Body>;
   /**
    * Sends to every consumer of `address`. Returns false when something waits now: await `drained()` before
    * sending much more. Throws `OPTION_INVALID`, `BUS_CLOSED`, `BUS_FULL`, `BUS_CODEC_FAILED`, or `TRANSFER_…`

@@ -295,3 +295,35 @@ test('headers of several values arrive at a successor', async (t) => {
   await waitFor(() => seen.length === 2);
   assert.deepEqual(seen, [headers, headers]);
 });
+
+test('an iteration ends at the source and goes on at the successor, without a loss', async (t) => {
+  const net = new Net(t, () => 2);
+  await net.addAll(3);
+  const seen: [at: number, body: unknown][] = [];
+  const loops: Promise<void>[] = [];
+  const moving = new MigratingConsumer(net, 0, (bus, at) => {
+    const consumer = bus.consumer('here');
+    const loop = async (): Promise<void> => {
+      for await (const { body } of consumer) seen.push([at, body]);
+    };
+    loops.push(loop());
+    return consumer;
+  });
+  const sender = net.buses[2];
+  assert.ok(sender);
+  await turns(30);
+  sender.send('here', 1);
+  await waitFor(() => seen.length === 1);
+  moving.hold();
+  sender.send('here', 2);
+  const opened = moving.begin(1);
+  sender.send('here', 3);
+  await opened;
+  await loops[0];
+  await waitFor(() => seen.length === 3);
+  assert.deepEqual(seen, [
+    [0, 1],
+    [1, 2],
+    [1, 3],
+  ]);
+});

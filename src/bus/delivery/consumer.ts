@@ -1,22 +1,25 @@
 // A consumer of one address: calls its handler for one message after the other, in order of arrival, and
-// buffers a bounded number while it is paused. It does not wait for promises of the handler. Not here:
-// handing off to another loop, which holds the consumer and then forwards (hand-offs.ts).
+// buffers a bounded number while it is paused. It does not wait for promises of the handler. Without a handler
+// it is iterated (reader.ts). Not here: handing off to another loop, which holds the consumer and then
+// forwards (hand-offs.ts).
 
 import { CodedError } from '../../errors.js';
-import { announcements, integer } from '../../lib/index.js';
+import { announcements, defer, integer } from '../../lib/index.js';
 import { handlerError } from '../errors.js';
 import type { BusParts } from '../event-bus.js';
 import { messageTrace, tracedCall } from '../filters/trace.js';
 import type { RemoteTransport } from '../transports/transport.js';
 import { Fifo } from './fifo.js';
 import { BusMessage, type Delivery, trySettle } from './message.js';
+import { Reader } from './reader.js';
 
 /** May wait beyond `maxBuffered` while a consumer moves to another loop. */
 export const maxHeldMessages = 100_000;
 
 export interface ConsumerParts {
   readonly maxBuffered: number;
-  readonly handler: (message: BusMessage<never>) => unknown;
+  /** `undefined`: its messages are iterated. */
+  readonly handler: ((message: BusMessage<never>) => unknown) | undefined;
   /** Name of the unit that it belongs to. */
   readonly unit: string | undefined;
   /** Called with each promise of the handler. */
@@ -25,11 +28,17 @@ export interface ConsumerParts {
   readonly onClose: (consumer: Consumer, held: readonly Delivery[]) => void;
 }
 
-export class Consumer {
+/** A registered consumer; one without a handler is iterated by `for await`. */
+export class Consumer<Body = unknown> {
   readonly address: string;
+  /** Resolves when it has ended: by `close`, with its unit, by `move` to another loop, or with the bus. */
+  readonly closed: Promise<void>;
+  readonly #closed = defer<void>();
   readonly #parts: ConsumerParts;
   readonly #bus: BusParts;
-  readonly #handler: ConsumerParts['handler'];
+  readonly #handler: (message: BusMessage<never>) => unknown;
+  /** Reads in place of a handler. */
+  readonly #reader: Reader | undefined;
   readonly #held = new Fifo<Delivery>();
   /** The number of messages that may still be delivered. */
   #demand = Infinity;
@@ -48,7 +57,18 @@ export class Consumer {
     this.address = address;
     this.#bus = bus;
     this.#parts = parts;
-    this.#handler = parts.handler;
+    this.closed = this.#closed.promise;
+    if (parts.handler === undefined) {
+      const reader = new Reader({
+        onWanted: () => this.#demandOf(reader),
+        close: () => this.close(),
+      });
+      this.#reader = reader;
+      this.#handler = reader.handOut;
+      this.#demand = 0;
+    } else {
+      this.#handler = parts.handler;
+    }
   }
 
   /** The number of messages that wait here. */
@@ -65,14 +85,41 @@ export class Consumer {
     return this.#isClosed;
   }
 
-  /** Stops delivery; up to `maxBuffered` messages wait. */
+  #demandOf(reader: Reader): void {
+    this.#demand = reader.wanted;
+    this.#handOn();
+  }
+
+  /**
+   * Iterates over the messages of a consumer without a handler, one for each turn; up to `maxBuffered` wait.
+   * Ends when the consumer is closed; leaving the loop closes it. Throws `OPTION_INVALID` where there is a
+   * handler.
+   */
+  [Symbol.asyncIterator](): AsyncIterableIterator<BusMessage<Body>> {
+    if (this.#reader !== undefined) return this.#reader;
+    const text = `the consumer of ${this.address} has a handler`;
+    throw new CodedError('OPTION_INVALID', `${text}: leave that out to iterate over its messages`);
+  }
+
+  #checkHandler(): void {
+    if (this.#reader === undefined) return;
+    const text = `the consumer of ${this.address} has no handler`;
+    throw new CodedError(
+      'OPTION_INVALID',
+      `${text}: its messages come with the turns of for await`,
+    );
+  }
+
+  /** Stops delivery; up to `maxBuffered` messages wait. Throws `OPTION_INVALID` without a handler. */
   pause(): this {
+    this.#checkHandler();
     this.#demand = 0;
     return this;
   }
 
-  /** Delivers what waits, and what comes. */
+  /** Delivers what waits, and what comes. Throws as `pause`. */
   resume(): this {
+    this.#checkHandler();
     this.#demand = Infinity;
     this.#handOn();
     return this;
@@ -80,6 +127,7 @@ export class Consumer {
 
   /** Delivers `count` more messages, then pauses again. Throws `OPTION_INVALID`. */
   fetch(count: number): this {
+    this.#checkHandler();
     this.#demand += integer('count', count, 1, Number.MAX_SAFE_INTEGER);
     this.#handOn();
     return this;
@@ -88,12 +136,18 @@ export class Consumer {
   /** Takes nothing more; waiting messages go to other consumers, or are refused. */
   close(): void {
     if (this.#isClosed) return;
-    this.#isClosed = true;
+    this.#end();
     this.#parts.onClose(this, this.#held.takeAll());
   }
 
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  #end(): void {
+    this.#isClosed = true;
+    this.#reader?.end();
+    this.#closed.resolve();
   }
 
   /**
@@ -111,7 +165,7 @@ export class Consumer {
 
   /** From now on waiting and new messages go to `to`, and none to the handler. @internal */
   divert(to: (delivery: Delivery) => void): void {
-    this.#isClosed = true;
+    this.#end();
     this.#divert = to;
     for (const delivery of this.#held.takeAll()) to(delivery);
   }
@@ -153,8 +207,7 @@ export class Consumer {
     const { maxBuffered } = this.#parts;
     const limit = this.#isHeld ? maxBuffered + maxHeldMessages : maxBuffered;
     if (this.#demand > 0 && this.#held.length === 0 && !this.#isHeld) {
-      this.#demand -= 1;
-      this.#handle(delivery);
+      this.#meet(delivery);
     } else if (this.#held.length < limit) {
       this.#held.push(delivery);
     } else {
@@ -186,10 +239,16 @@ export class Consumer {
       const next = this.#held.shift();
       if (next === undefined) break;
       this.#droppedInRow = 0;
-      this.#demand -= 1;
-      this.#handle(next);
+      this.#meet(next);
     }
     this.#isHandingOn = false;
+  }
+
+  /** Handles a message that there is demand for; a reader still wants one if a filter has stopped it. */
+  #meet(delivery: Delivery): void {
+    this.#demand -= 1;
+    this.#handle(delivery);
+    if (this.#reader !== undefined) this.#demand = this.#reader.wanted;
   }
 
   #handle(received: Delivery): void {
