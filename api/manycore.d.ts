@@ -49,6 +49,7 @@ declare const errorCodes: {
     readonly BUS_HANDLER_ERROR: "the consumer of a request threw";
     readonly BUS_INTERCEPTED: "an interceptor stopped the request";
     readonly BUS_NO_HANDLERS: "the address of the request has no consumer";
+    readonly BUS_NO_METHOD: "the service has no method of this name";
     readonly BUS_REPLIED: "the message was answered before";
     readonly BUS_TIMEOUT: "a request was not answered in time";
     readonly BUS_TOO_LARGE: "the message exceeds the size limit of the NATS server";
@@ -176,6 +177,19 @@ interface Interceptors {
     readonly outboundReply?: Interceptor | undefined;
     readonly inboundReply?: Interceptor | undefined;
 }
+type NamesOfObject = "constructor" | "hasOwnProperty" | "isPrototypeOf" | "propertyIsEnumerable" | "toLocaleString" | "toString" | "valueOf";
+type NamesOfOthers = "then" | "toJSON";
+type HiddenName = NamesOfObject | NamesOfOthers | `_${string}` | `#${string}`;
+type MethodName<T> = {
+    [Name in keyof T]-?: Name extends HiddenName ? never : Name extends string ? NonNullable<T[Name]> extends (...args: never[]) => unknown ? Name : never : never;
+}[keyof T];
+type ServiceProxy<T> = {
+    readonly [Name in MethodName<T>]: NonNullable<T[Name]> extends (...args: infer Args) => infer Result ? (...args: Args) => Promise<Awaited<Result>> : never;
+};
+interface ProxyOptions extends Omit<SendOptions, "codec">, Omit<ReplyRequestOptions, "codec"> {
+}
+interface ServiceOptions extends ConsumerOptions {
+}
 interface StreamOptions extends ReplyRequestOptions, SendOptions {
     readonly signal?: AbortSignal | undefined;
 }
@@ -205,6 +219,8 @@ interface Bus {
     send(address: string, body: unknown, options?: SendOptions): boolean;
     request<Body = unknown>(address: string, body: unknown, options?: SendOptions & ReplyRequestOptions): Promise<BusMessage<Body>>;
     address<Request = unknown, Reply = unknown>(name: string): BusAddress<Request, Reply>;
+    service(address: string, service: object, options?: ServiceOptions): Consumer;
+    proxy<T>(address: string, options?: ProxyOptions): ServiceProxy<T>;
     openStream(address: string, options?: StreamOptions): Promise<Duplex>;
     acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer;
     intercept(interceptors: Interceptors): Registration;
@@ -857,4 +873,4 @@ declare class Loops implements AsyncDisposable {
     [Symbol.asyncDispose](): Promise<void>;
 }
 export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, afterCommit, atomically, atomicallyWhen, bus, check, cluster, deploy, errorCodes, free, hasCode, hasItemIndex, isInsideWorker, named, nested, orElse, parallel, parallelEvents, partitionNeeds, partitionProblem, perWorker, pmap, propagate, report, retry, run, runSource, sandboxed, shared, task, taskSignal, tcounter, tlist, tmap, tqueue, tsortedMap, tvar, warm, workerNumber };
-export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, DistinctBusHeaders, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutgoingBusHeaders, OutputListener, OutputSource, PartitionLimits, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, QueueOptions, ReachedLimit, Registration, ReplyOptions, ReplyRequestOptions, RestartsOption, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, Shared, ShownKind, SourceOptions, SourceValues, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, VmOptions, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerLimit, WorkerLimitMessage, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };
+export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, DistinctBusHeaders, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutgoingBusHeaders, OutputListener, OutputSource, PartitionLimits, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, ProxyOptions, QueueOptions, ReachedLimit, Registration, ReplyOptions, ReplyRequestOptions, RestartsOption, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, ServiceOptions, ServiceProxy, Shared, ShownKind, SourceOptions, SourceValues, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, VmOptions, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerLimit, WorkerLimitMessage, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };

@@ -62,6 +62,7 @@ export const errorCodes = {
   BUS_HANDLER_ERROR: 'the consumer of a request threw',
   BUS_INTERCEPTED: 'an interceptor stopped the request',
   BUS_NO_HANDLERS: 'the address of the request has no consumer',
+  BUS_NO_METHOD: 'the service has no method of this name',
   BUS_REPLIED: 'the message was answered before',
   BUS_TIMEOUT: 'a request was not answered in time',
   BUS_TOO_LARGE: 'the message exceeds the size limit of the NATS server',

@@ -23,10 +23,13 @@ export type {
   Interceptors,
   Locality,
   OutgoingBusHeaders,
+  ProxyOptions,
   Registration,
   ReplyOptions,
   ReplyRequestOptions,
   SendOptions,
+  ServiceOptions,
+  ServiceProxy,
   StreamHandler,
   StreamOptions,
 } from './bus/index.js';

@@ -31,6 +31,9 @@ import { messageTrace, tracedHeaders } from './filters/trace.js';
 import { busOptions } from './options.js';
 import { reservedPrefix } from './reserved.js';
 import type { Scope } from './scope.js';
+import type { ServiceProxy } from './services/methods.js';
+import { makeProxy, type ProxyOptions } from './services/proxy.js';
+import { type ServiceOptions, serviceHandler } from './services/service.js';
 import {
   openStream,
   type StreamHandler,
@@ -208,6 +211,17 @@ export class ScopedBus implements Bus {
 
   address<Request = unknown, Reply = unknown>(name: string): BusAddress<Request, Reply> {
     return new BusAddress<Request, Reply>(this, string('address', name, 'a name'));
+  }
+
+  service(address: string, service: object, options?: ServiceOptions): Consumer {
+    const given = busOptions('service', options);
+    return this.#register(address, serviceHandler(address, service), given);
+  }
+
+  proxy<T>(address: string, options?: ProxyOptions): ServiceProxy<T> {
+    const given = busOptions('proxy', options);
+    checkLocal(given.local);
+    return makeProxy<T>(this, string('address', address, 'a name'), given);
   }
 
   async openStream(address: string, options?: StreamOptions): Promise<Duplex> {

@@ -3,6 +3,8 @@
 
 import { ownOptions } from '../lib/index.js';
 import type { ReplyOptions, ReplyRequestOptions } from './delivery/message.js';
+import type { ProxyOptions } from './services/proxy.js';
+import type { ServiceOptions } from './services/service.js';
 import type { StreamOptions } from './streams/streams.js';
 import type { ConsumerOptions, SendOptions } from './types.js';
 
@@ -14,6 +16,10 @@ const ofMessage: NamesOf<SendOptions> = { ...ofReply, local: true };
 const ofReplyRequest: NamesOf<ReplyRequestOptions> = { ...ofReply, timeoutMs: true, signal: true };
 const ofRequest: NamesOf<StreamOptions> = { ...ofMessage, ...ofReplyRequest };
 const ofConsumer: NamesOf<ConsumerOptions> = { maxBuffered: true, isLocal: true };
+
+const { codec: _, ...ofProxyCalls } = ofRequest;
+const ofProxy: NamesOf<ProxyOptions> = ofProxyCalls;
+const ofService: NamesOf<ServiceOptions> = { ...ofConsumer };
 
 const setOf = (table: NamesOf<object>): ReadonlySet<string> => new Set(Object.keys(table));
 
@@ -27,6 +33,8 @@ const names = {
   openStream: setOf(ofRequest),
   consumer: setOf(ofConsumer),
   acceptStreams: setOf(ofConsumer),
+  service: setOf(ofService),
+  proxy: setOf(ofProxy),
 } satisfies Record<string, ReadonlySet<string>>;
 
 const none = Object.freeze({});

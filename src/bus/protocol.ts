@@ -93,6 +93,21 @@ function isHeaders(value: unknown): value is OutgoingBusHeaders {
   return isObject && Object.values(value).every(isHeader);
 }
 
+/** Body of a request to a service. */
+export interface ServiceCall {
+  readonly method: string;
+  readonly args: readonly unknown[];
+}
+
+/** Returns `undefined` for a body that is no call. */
+export function parseServiceCall(value: unknown): ServiceCall | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const fields = new Map(Object.entries(value));
+  const method: unknown = fields.get('method');
+  const args: unknown = fields.get('args');
+  return typeof method === 'string' && Array.isArray(args) ? { method, args } : undefined;
+}
+
 /** Notices of hand-offs (hand-offs.ts). `token` names a hand-off, `by` and `to` are names of buses. */
 export type HandOffNote =
   | { readonly type: 'named'; readonly name: string }

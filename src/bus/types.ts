@@ -9,6 +9,9 @@ import type { BusMessage, ReplyRequestOptions } from './delivery/message.js';
 import type { Locality } from './delivery/receivers.js';
 import type { BusCodec, Registration } from './filters/codecs.js';
 import type { Interceptors } from './filters/interceptors.js';
+import type { ServiceProxy } from './services/methods.js';
+import type { ProxyOptions } from './services/proxy.js';
+import type { ServiceOptions } from './services/service.js';
 import type { StreamHandler, StreamOptions } from './streams/streams.js';
 
 export interface SendOptions {
@@ -77,6 +80,19 @@ export interface Bus {
   ): Promise<BusMessage<Body>>;
   /** Returns this bus for one address, with types. Throws `OPTION_INVALID`. */
   address<Request = unknown, Reply = unknown>(name: string): BusAddress<Request, Reply>;
+  /**
+   * Registers the methods of an object, its own and those that it inherits, for proxies of `address`: each call
+   * is a request to one of the services there, by turns. A method may return a promise; what it throws rejects
+   * the call. Names that begin with `_` or `#`, `then`, `toJSON` and those of `Object.prototype` are no methods.
+   * Throws as `consumer`.
+   */
+  service(address: string, service: object, options?: ServiceOptions): Consumer;
+  /**
+   * Returns an object whose methods are requests to the service at `address`. Each returns one promise, which
+   * rejects as `request` does, with `BUS_HANDLER_ERROR` where the method threw, and with `BUS_NO_METHOD` where
+   * the service has none of this name. Throws `OPTION_INVALID`.
+   */
+  proxy<T>(address: string, options?: ProxyOptions): ServiceProxy<T>;
   /**
    * Opens a stream to one of the acceptors at `address`, by turns. Both ends are Duplex streams for values of
    * any kind, and a slow reader holds up the writer. Rejects as `request` does; when the other end is lost

@@ -24,6 +24,11 @@ import type { BusState } from './state.js';
 const defaultTimeoutMs = 30_000;
 const maxTimeoutMs = 2 ** 31 - 1;
 
+/** Throws `OPTION_INVALID`. */
+export function checkTimeout(timeoutMs: number): void {
+  integer('timeoutMs', timeoutMs, 1, maxTimeoutMs);
+}
+
 export class Requests implements Asker {
   readonly filters: Filters;
   readonly #state: BusState;
@@ -40,7 +45,7 @@ export class Requests implements Asker {
    */
   open(address: string, { timeoutMs = defaultTimeoutMs, signal }: ReplyRequestOptions): Request {
     if (this.#state.isClosed) throw busClosed();
-    integer('timeoutMs', timeoutMs, 1, maxTimeoutMs);
+    checkTimeout(timeoutMs);
     abortSignal(signal);
     if (signal?.aborted) throw abortError(signal);
     const request = new Request(address, { asker: this, all: this.#waiting, timeoutMs, signal });
