@@ -148,95 +148,6 @@ declare class Consumer<Body = unknown> {
     close(): void;
     [Symbol.dispose](): void;
 }
-type Locality = "only" | "prefer" | undefined;
-interface BusCodec<Value = unknown, Encoded = unknown> {
-    readonly name: string;
-    readonly type?: (new (...args: never[]) => Value) | undefined;
-    encode(body: Value): Encoded;
-    decode(encoded: Encoded): Value;
-}
-interface Registration extends Disposable {
-    close(): void;
-}
-interface InterceptedMessage {
-    readonly address: string;
-    readonly body: unknown;
-    readonly headers: BusHeaders;
-    readonly headersDistinct: DistinctBusHeaders;
-    readonly isAwaited: boolean;
-    readonly isPublished: boolean;
-}
-interface InterceptedChange {
-    readonly body?: unknown;
-    readonly headers?: OutgoingBusHeaders | undefined;
-}
-type Interceptor = (message: InterceptedMessage) => InterceptedChange | false | void;
-interface Interceptors {
-    readonly outbound?: Interceptor | undefined;
-    readonly inbound?: Interceptor | undefined;
-    readonly outboundReply?: Interceptor | undefined;
-    readonly inboundReply?: Interceptor | undefined;
-}
-type NamesOfObject = "constructor" | "hasOwnProperty" | "isPrototypeOf" | "propertyIsEnumerable" | "toLocaleString" | "toString" | "valueOf";
-type NamesOfOthers = "then" | "toJSON";
-type HiddenName = NamesOfObject | NamesOfOthers | `_${string}` | `#${string}`;
-type MethodName<T> = {
-    [Name in keyof T]-?: Name extends HiddenName ? never : Name extends string ? NonNullable<T[Name]> extends (...args: never[]) => unknown ? Name : never : never;
-}[keyof T];
-type ServiceProxy<T> = {
-    readonly [Name in MethodName<T>]: NonNullable<T[Name]> extends (...args: infer Args) => infer Result ? (...args: Args) => Promise<Awaited<Result>> : never;
-};
-interface ProxyOptions extends Omit<SendOptions, "codec">, Omit<ReplyRequestOptions, "codec"> {
-}
-interface ServiceOptions extends ConsumerOptions {
-}
-interface StreamOptions extends ReplyRequestOptions, SendOptions {
-    readonly signal?: AbortSignal | undefined;
-}
-type StreamHandler = (stream: Duplex, headers: BusHeaders) => unknown;
-interface SendOptions {
-    readonly headers?: OutgoingBusHeaders | undefined;
-    readonly local?: Locality;
-    readonly codec?: string | undefined;
-}
-interface ConsumerOptions {
-    readonly maxBuffered?: number | undefined;
-    readonly isLocal?: boolean | undefined;
-}
-type Handler<Body = unknown> = (message: BusMessage<Body>) => unknown;
-interface BusStats {
-    readonly sent: number;
-    readonly received: number;
-    readonly undelivered: number;
-    readonly dropped: number;
-    readonly failed: number;
-}
-interface Bus {
-    readonly stats: BusStats;
-    consumer<Body = unknown>(address: string, handler: Handler<Body>, options?: ConsumerOptions): Consumer<Body>;
-    consumer<Body = unknown>(address: string, options?: ConsumerOptions): Consumer<Body>;
-    publish(address: string, body: unknown, options?: SendOptions): boolean;
-    send(address: string, body: unknown, options?: SendOptions): boolean;
-    request<Body = unknown>(address: string, body: unknown, options?: SendOptions & ReplyRequestOptions): Promise<BusMessage<Body>>;
-    address<Request = unknown, Reply = unknown>(name: string): BusAddress<Request, Reply>;
-    service(address: string, service: object, options?: ServiceOptions): Consumer;
-    proxy<T>(address: string, options?: ProxyOptions): ServiceProxy<T>;
-    openStream(address: string, options?: StreamOptions): Promise<Duplex>;
-    acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer;
-    intercept(interceptors: Interceptors): Registration;
-    addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration;
-    drained(): Promise<void>;
-}
-declare class BusAddress<Request, Reply> {
-    #private;
-    readonly name: string;
-    consumer(handler: Handler<Request>, options?: ConsumerOptions): Consumer<Request>;
-    consumer(options?: ConsumerOptions): Consumer<Request>;
-    answer(handler: (body: Request, message: BusMessage<Request>) => Reply | Promise<Reply>, options?: ConsumerOptions): Consumer;
-    publish(body: Request, options?: SendOptions): boolean;
-    send(body: Request, options?: SendOptions): boolean;
-    request(body: Request, options?: SendOptions & ReplyRequestOptions): Promise<BusMessage<Reply>>;
-}
 interface TaskMessage {
     readonly pool: number;
     readonly task: number;
@@ -295,6 +206,102 @@ interface PoolDegradedMessage extends PoolMessage {
 }
 interface PoolRecoveredMessage extends PoolMessage {
     readonly degradedMs: number;
+}
+interface MicroOptions {
+    readonly name: string;
+    readonly version: string;
+    readonly description?: string | undefined;
+    readonly metadata?: Readonly<Record<string, string>> | undefined;
+}
+type Locality = "only" | "prefer" | undefined;
+interface BusCodec<Value = unknown, Encoded = unknown> {
+    readonly name: string;
+    readonly type?: (new (...args: never[]) => Value) | undefined;
+    encode(body: Value): Encoded;
+    decode(encoded: Encoded): Value;
+}
+interface Registration extends Disposable {
+    close(): void;
+}
+interface InterceptedMessage {
+    readonly address: string;
+    readonly body: unknown;
+    readonly headers: BusHeaders;
+    readonly headersDistinct: DistinctBusHeaders;
+    readonly isAwaited: boolean;
+    readonly isPublished: boolean;
+}
+interface InterceptedChange {
+    readonly body?: unknown;
+    readonly headers?: OutgoingBusHeaders | undefined;
+}
+type Interceptor = (message: InterceptedMessage) => InterceptedChange | false | void;
+interface Interceptors {
+    readonly outbound?: Interceptor | undefined;
+    readonly inbound?: Interceptor | undefined;
+    readonly outboundReply?: Interceptor | undefined;
+    readonly inboundReply?: Interceptor | undefined;
+}
+type NamesOfObject = "constructor" | "hasOwnProperty" | "isPrototypeOf" | "propertyIsEnumerable" | "toLocaleString" | "toString" | "valueOf";
+type NamesOfOthers = "then" | "toJSON";
+type HiddenName = NamesOfObject | NamesOfOthers | `_${string}` | `#${string}`;
+type MethodName<T> = {
+    [Name in keyof T]-?: Name extends HiddenName ? never : Name extends string ? NonNullable<T[Name]> extends (...args: never[]) => unknown ? Name : never : never;
+}[keyof T];
+type ServiceProxy<T> = {
+    readonly [Name in MethodName<T>]: NonNullable<T[Name]> extends (...args: infer Args) => infer Result ? (...args: Args) => Promise<Awaited<Result>> : never;
+};
+interface ProxyOptions extends Omit<SendOptions, "codec">, Omit<ReplyRequestOptions, "codec"> {
+}
+interface ServiceOptions extends ConsumerOptions {
+    readonly micro?: MicroOptions | undefined;
+}
+interface StreamOptions extends ReplyRequestOptions, SendOptions {
+    readonly signal?: AbortSignal | undefined;
+}
+type StreamHandler = (stream: Duplex, headers: BusHeaders) => unknown;
+interface SendOptions {
+    readonly headers?: OutgoingBusHeaders | undefined;
+    readonly local?: Locality;
+    readonly codec?: string | undefined;
+}
+interface ConsumerOptions {
+    readonly maxBuffered?: number | undefined;
+    readonly isLocal?: boolean | undefined;
+}
+type Handler<Body = unknown> = (message: BusMessage<Body>) => unknown;
+interface BusStats {
+    readonly sent: number;
+    readonly received: number;
+    readonly undelivered: number;
+    readonly dropped: number;
+    readonly failed: number;
+}
+interface Bus {
+    readonly stats: BusStats;
+    consumer<Body = unknown>(address: string, handler: Handler<Body>, options?: ConsumerOptions): Consumer<Body>;
+    consumer<Body = unknown>(address: string, options?: ConsumerOptions): Consumer<Body>;
+    publish(address: string, body: unknown, options?: SendOptions): boolean;
+    send(address: string, body: unknown, options?: SendOptions): boolean;
+    request<Body = unknown>(address: string, body: unknown, options?: SendOptions & ReplyRequestOptions): Promise<BusMessage<Body>>;
+    address<Request = unknown, Reply = unknown>(name: string): BusAddress<Request, Reply>;
+    service(address: string, service: object, options?: ServiceOptions): Consumer;
+    proxy<T>(address: string, options?: ProxyOptions): ServiceProxy<T>;
+    openStream(address: string, options?: StreamOptions): Promise<Duplex>;
+    acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer;
+    intercept(interceptors: Interceptors): Registration;
+    addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration;
+    drained(): Promise<void>;
+}
+declare class BusAddress<Request, Reply> {
+    #private;
+    readonly name: string;
+    consumer(handler: Handler<Request>, options?: ConsumerOptions): Consumer<Request>;
+    consumer(options?: ConsumerOptions): Consumer<Request>;
+    answer(handler: (body: Request, message: BusMessage<Request>) => Reply | Promise<Reply>, options?: ConsumerOptions): Consumer;
+    publish(body: Request, options?: SendOptions): boolean;
+    send(body: Request, options?: SendOptions): boolean;
+    request(body: Request, options?: SendOptions & ReplyRequestOptions): Promise<BusMessage<Reply>>;
 }
 type ChannelKind = "shm" | "socket" | "memory";
 interface NatsOptions {
@@ -873,4 +880,4 @@ declare class Loops implements AsyncDisposable {
     [Symbol.asyncDispose](): Promise<void>;
 }
 export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, afterCommit, atomically, atomicallyWhen, bus, check, cluster, deploy, errorCodes, free, hasCode, hasItemIndex, isInsideWorker, named, nested, orElse, parallel, parallelEvents, partitionNeeds, partitionProblem, perWorker, pmap, propagate, report, retry, run, runSource, sandboxed, shared, task, taskSignal, tcounter, tlist, tmap, tqueue, tsortedMap, tvar, warm, workerNumber };
-export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, DistinctBusHeaders, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MissingLayer, NatsOptions, OnReport, OutgoingBusHeaders, OutputListener, OutputSource, PartitionLimits, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, ProxyOptions, QueueOptions, ReachedLimit, Registration, ReplyOptions, ReplyRequestOptions, RestartsOption, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, ServiceOptions, ServiceProxy, Shared, ShownKind, SourceOptions, SourceValues, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, VmOptions, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerLimit, WorkerLimitMessage, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };
+export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, DistinctBusHeaders, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MicroOptions, MissingLayer, NatsOptions, OnReport, OutgoingBusHeaders, OutputListener, OutputSource, PartitionLimits, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, ProxyOptions, QueueOptions, ReachedLimit, Registration, ReplyOptions, ReplyRequestOptions, RestartsOption, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, ServiceOptions, ServiceProxy, Shared, ShownKind, SourceOptions, SourceValues, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, VmOptions, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerLimit, WorkerLimitMessage, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };

@@ -22,6 +22,7 @@ export type {
   Interceptor,
   Interceptors,
   Locality,
+  MicroOptions,
   OutgoingBusHeaders,
   ProxyOptions,
   Registration,

@@ -14,6 +14,7 @@ import {
   boolean,
   checkFunction,
   integer,
+  invalid,
   oneOf,
   refuseInTransaction,
   string,
@@ -32,8 +33,9 @@ import { busOptions } from './options.js';
 import { reservedPrefix } from './reserved.js';
 import type { Scope } from './scope.js';
 import type { ServiceProxy } from './services/methods.js';
+import { fillMicro } from './services/micro.js';
 import { makeProxy, type ProxyOptions } from './services/proxy.js';
-import { type ServiceOptions, serviceHandler } from './services/service.js';
+import { prepareService, type ServiceOptions } from './services/service.js';
 import {
   openStream,
   type StreamHandler,
@@ -214,8 +216,18 @@ export class ScopedBus implements Bus {
   }
 
   service(address: string, service: object, options?: ServiceOptions): Consumer {
-    const given = busOptions('service', options);
-    return this.#register(address, serviceHandler(address, service), given);
+    const { micro: description, ...given } = busOptions('service', options);
+    const micro = description === undefined ? undefined : fillMicro(description);
+    if (micro !== undefined && given.isLocal) {
+      throw invalid('isLocal', true, 'false with micro: others could not call the service');
+    }
+    const { handler, methods } = prepareService(address, service);
+    const consumer = this.#register(address, handler, given);
+    if (micro !== undefined) {
+      const shown = { address, micro, methods, startedAt: new Date() };
+      void consumer.closed.then(this.#parts.services.add(shown));
+    }
+    return consumer;
   }
 
   proxy<T>(address: string, options?: ProxyOptions): ServiceProxy<T> {

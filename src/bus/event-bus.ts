@@ -11,6 +11,7 @@ import { TurnQueue } from './delivery/turn-queue.js';
 import { busClosed } from './errors.js';
 import { Filters } from './filters/filters.js';
 import { HandOffs } from './hand-over/hand-offs.js';
+import { AdvertisedServices } from './services/micro.js';
 import { LocalTransport } from './transports/local.js';
 import type {
   Attached,
@@ -34,6 +35,7 @@ export interface BusParts {
   readonly receivers: Receivers;
   readonly local: LocalTransport;
   readonly handOffs: HandOffs;
+  readonly services: AdvertisedServices;
 }
 
 function makeParts({ copy }: BusOptions): BusParts {
@@ -44,7 +46,8 @@ function makeParts({ copy }: BusOptions): BusParts {
   const receivers = new Receivers(queue);
   const local = new LocalTransport({ copy, queue, receivers, state });
   const handOffs = new HandOffs({ receivers, queue, local });
-  return { state, filters, requests, queue, receivers, local, handOffs };
+  const services = new AdvertisedServices();
+  return { state, filters, requests, queue, receivers, local, handOffs, services };
 }
 
 export class EventBus extends ScopedBus implements Disposable {
@@ -86,8 +89,9 @@ export class EventBus extends ScopedBus implements Disposable {
    * Throws `OPTION_INVALID` if a consumer's address is not valid for it.
    */
   attachUplink(uplink: Uplink, locality: Locality): AttachedUplink {
-    const { receivers, state } = this.parts;
+    const { receivers, state, services } = this.parts;
     receivers.setUplink(uplink, locality);
+    services.setUplink(uplink);
     return {
       receive: (message) => this.#receive(uplink, message),
       undelivered: () => {
@@ -96,6 +100,7 @@ export class EventBus extends ScopedBus implements Disposable {
       drained: () => receivers.noteDrained(),
       ended: () => {
         receivers.endUplink();
+        services.endUplink();
         receivers.noteDrained();
       },
     };

@@ -33,6 +33,7 @@ export { parseFailure, parseMessage, postFailure } from './protocol.js';
 export { reservedPrefix, streamPrefix } from './reserved.js';
 export { type HandOffTarget, Scope } from './scope.js';
 export type { ServiceProxy } from './services/methods.js';
+export type { AdvertisedService, MicroOptions } from './services/micro.js';
 export type { ProxyOptions } from './services/proxy.js';
 export type { ServiceOptions } from './services/service.js';
 export type { StreamHandler, StreamOptions } from './streams/streams.js';

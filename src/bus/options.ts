@@ -19,7 +19,7 @@ const ofConsumer: NamesOf<ConsumerOptions> = { maxBuffered: true, isLocal: true 
 
 const { codec: _, ...ofProxyCalls } = ofRequest;
 const ofProxy: NamesOf<ProxyOptions> = ofProxyCalls;
-const ofService: NamesOf<ServiceOptions> = { ...ofConsumer };
+const ofService: NamesOf<ServiceOptions> = { ...ofConsumer, micro: true };
 
 const setOf = (table: NamesOf<object>): ReadonlySet<string> => new Set(Object.keys(table));
 

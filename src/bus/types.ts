@@ -83,7 +83,7 @@ export interface Bus {
   /**
    * Registers the methods of an object, its own and those that it inherits, for proxies of `address`: each call
    * is a request to one of the services there, by turns. A method may return a promise; what it throws rejects
-   * the call. Names that begin with `_` or `#`, `then`, `toJSON` and those of `Object.prototype` are no methods.
+   * the call. In a cluster on NATS `micro` shows the service to its tools. Names that begin with `_` or `#`, `then`, `toJSON` and those of `Object.prototype` are no methods.
    * Throws as `consumer`.
    */
   service(address: string, service: object, options?: ServiceOptions): Consumer;

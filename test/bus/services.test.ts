@@ -2,7 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { EventBus, type ServiceProxy } from '../../src/bus/index.js';
+import {
+  type AdvertisedService,
+  EventBus,
+  type ServiceProxy,
+  type Uplink,
+} from '../../src/bus/index.js';
 import { hasCode } from '../../src/errors.js';
 
 function openBus(t: TestContext): EventBus {
@@ -154,6 +159,69 @@ test('wrong services and options are refused', (t) => {
     ...[{ signal }, { local: 'no' }, { headers: { a: 1 } }],
   ]) {
     assert.throws(() => proxy('shop', options), { code });
+  }
+});
+
+const micro = { name: 'shop', version: '1.2.3' };
+
+/** An uplink that carries nothing. */
+function showing(shown: Set<AdvertisedService>): Uplink {
+  return {
+    hasRoom: true,
+    announce: () => {},
+    deliver: () => {},
+    check: () => {},
+    watch: () => () => {},
+    flush: async () => {},
+    catchUp: async () => {},
+    advertise: (service) => {
+      shown.add(service);
+      return () => void shown.delete(service);
+    },
+  };
+}
+
+test('a service with a description is shown while there is an uplink, and no longer than it lives', async (t) => {
+  const bus = openBus(t);
+  const before = bus.service('before', { one: () => 1 }, { micro });
+  bus.service('plain', { one: () => 1 });
+  const shown = new Set<AdvertisedService>();
+  const addresses = () => [...shown].map(({ address }) => address);
+  const attached = bus.attachUplink(showing(shown), undefined);
+  const after = bus.service('after', { one: () => 1 }, { micro });
+  assert.deepEqual(addresses(), ['before', 'after']);
+  before.close();
+  await before.closed;
+  assert.deepEqual(addresses(), ['after']);
+  attached.ended();
+  shown.clear();
+  bus.attachUplink(showing(shown), undefined);
+  assert.deepEqual(addresses(), ['after']);
+  bus.close();
+  await after.closed;
+  assert.deepEqual(addresses(), []);
+});
+
+test('wrong descriptions of services are refused', (t) => {
+  const bus = openBus(t);
+  const service = (options: unknown) =>
+    Reflect.apply(bus.service, bus, ['shop', { one: () => 1 }, options]);
+  for (const [options, message] of [
+    [{ micro: null }, /^the options of micro must be an object/],
+    [{ micro: {} }, /^micro\.name is /],
+    [{ micro: { ...micro, name: 'a.b' } }, /^micro\.name is "a\.b": it must be letters/],
+    [{ micro: { name: 'shop' } }, /^micro\.version is /],
+    [
+      { micro: { ...micro, version: '1' } },
+      /^micro\.version is "1": it must be a semantic version/,
+    ],
+    [{ micro: { ...micro, description: 1 } }, /^micro\.description is 1/],
+    [{ micro: { ...micro, metadata: { a: 1 } } }, /^micro\.metadata\.a is 1: it must be a text/],
+    [{ micro: { ...micro, metadata: new Map() } }, /^micro\.metadata is /],
+    [{ micro: { ...micro, metaData: {} } }, /^there is no "metaData" in the options of micro/],
+    [{ micro, isLocal: true }, /^isLocal is true: it must be false with micro/],
+  ] as const) {
+    assert.throws(() => service(options), { code: 'OPTION_INVALID', message });
   }
 });
 

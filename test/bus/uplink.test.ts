@@ -43,6 +43,7 @@ class Server {
       },
       check: () => {},
       watch: () => () => {},
+      advertise: () => () => {},
       flush: catchUp,
       catchUp,
     };

@@ -121,3 +121,25 @@ export function refusals(t: TestContext): string[] {
   t.after(() => announcements.clusterRefused.unsubscribe(note));
   return all;
 }
+
+let inboxes = 0;
+
+/** Sends a request without a body; returns all answers that arrive before that of the server. */
+export async function answersOf(tool: NatsConnection, subject: string): Promise<object[]> {
+  inboxes += 1;
+  const inbox = `_INBOX.tool.${inboxes}`;
+  const answers: object[] = [];
+  let isOver = false;
+  const callback = (
+    _: Error | null,
+    { data, headers }: { data: Uint8Array; headers?: unknown },
+  ) => {
+    if (data.byteLength === 0) isOver = headers !== undefined;
+    else answers.push(JSON.parse(Buffer.from(data).toString()));
+  };
+  const subscription = tool.subscribe(inbox, { callback });
+  tool.publish(subject, new Uint8Array(), { reply: inbox });
+  await waitFor(() => isOver || answers.length > 0);
+  subscription.unsubscribe();
+  return answers;
+}

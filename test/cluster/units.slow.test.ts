@@ -13,7 +13,14 @@ import { command } from '../cli/serving.js';
 import { runCommand } from '../faults/child.js';
 import { waitFor } from '../support/index.js';
 import { skip as noBinary, startLoops } from '../units/loops.js';
-import { eventually, joinBus, skip as noServer, startServer } from './server.js';
+import {
+  answersOf,
+  eventually,
+  joinBus,
+  skip as noServer,
+  startServer,
+  stranger,
+} from './server.js';
 
 const skip = noServer || noBinary;
 const sums = fileURLToPath(new URL('./apps/sums.js', import.meta.url));
@@ -60,6 +67,13 @@ test('units of several programs share one bus', { skip }, async (t) => {
   await eventually(async () => {
     const { body } = await loops.bus.request<string[]>('ask others', 40);
     assert.deepEqual([...body].sort(), [...asked].sort());
+  });
+  // Each unit is an instance of its service for tools of NATS.
+  const tool = await stranger(t, server.url);
+  const shown = new Set<unknown>();
+  await eventually(async () => {
+    for (const each of await answersOf(tool, '$SRV.PING.sums')) shown.add(Reflect.get(each, 'id'));
+    assert.equal(shown.size, 4);
   });
   bus.publish('add', 5);
   loops.bus.publish('add', 2);

@@ -2,30 +2,54 @@
 // (proxy.ts).
 
 import { CodedError } from '../../errors.js';
+import { messageOf, nowMs } from '../../lib/index.js';
 import type { BusMessage } from '../delivery/message.js';
 import { parseServiceCall, type ServiceCall } from '../protocol.js';
 import type { ConsumerOptions } from '../types.js';
 import { methodsOf } from './methods.js';
+import { MethodStats, type MicroOptions } from './micro.js';
 
-export interface ServiceOptions extends ConsumerOptions {}
+export interface ServiceOptions extends ConsumerOptions {
+  /** Shows the service to tools of NATS, in a cluster. Default: not shown. */
+  readonly micro?: MicroOptions | undefined;
+}
 
-/** Returns the handler of the service's consumer. Throws `OPTION_INVALID`. */
-export function serviceHandler(
-  address: string,
-  service: object,
-): (message: BusMessage) => Promise<void> {
-  const methods = methodsOf(service);
-  return async (message) => {
+/** A service that has no consumer yet. */
+export interface PreparedService {
+  readonly handler: (message: BusMessage) => Promise<void>;
+  readonly methods: ReadonlyMap<string, MethodStats>;
+}
+
+/** Throws `OPTION_INVALID`. */
+export function prepareService(address: string, service: object): PreparedService {
+  const offered = methodsOf(service);
+  const methods = new Map([...offered.keys()].map((name) => [name, new MethodStats()]));
+  const handler = async (message: BusMessage): Promise<void> => {
     const { method, args } = callOf(message);
-    const fn = methods.get(method);
-    if (fn === undefined) {
-      const error = noMethod(address, method);
-      if (!message.isAwaited) throw error;
-      message.failWith(error);
+    const [fn, stats] = [offered.get(method), methods.get(method)];
+    if (fn !== undefined && stats !== undefined) {
+      await counted(stats, async () => message.reply(await Reflect.apply(fn, service, args)));
       return;
     }
-    message.reply(await Reflect.apply(fn, service, args));
+    const error = noMethod(address, method);
+    if (!message.isAwaited) throw error;
+    message.failWith(error);
   };
+  return { handler, methods };
+}
+
+async function counted(stats: MethodStats, call: () => Promise<void>): Promise<void> {
+  const startedMs = nowMs();
+  stats.requests += 1;
+  try {
+    await call();
+  } catch (error) {
+    stats.errors += 1;
+    stats.lastError = messageOf(error);
+    throw error;
+  } finally {
+    stats.runMs += nowMs() - startedMs;
+  }
 }
 
 /** Throws `OPTION_INVALID` for a message that no proxy has sent. */

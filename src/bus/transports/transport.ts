@@ -4,6 +4,7 @@
 
 import type { Delivery } from '../delivery/message.js';
 import type { HandOffNote } from '../protocol.js';
+import type { Advertiser } from '../services/micro.js';
 
 /**
  * 1. Messages to one consumer arrive in the order of `deliver`.
@@ -39,7 +40,7 @@ export interface Peer extends RemoteTransport {
 }
 
 /** The way to other machines, as a bus uses it: it takes every message, whatever is connected there. */
-export interface Uplink extends RemoteTransport {
+export interface Uplink extends RemoteTransport, Advertiser {
   /** Throws `OPTION_INVALID` for an address that cannot go this way. */
   check(address: string): void;
   /** Calls `onGone` when no consumer of `address` is left there; returns a function that stops watching. */

@@ -6,6 +6,7 @@
 // (wire.ts).
 
 import {
+  type AdvertisedService,
   type AttachedUplink,
   type Delivery,
   type EventBus,
@@ -30,6 +31,7 @@ import { listen } from '../nats/listen.js';
 import type { Connected, NatsConnection, NatsMessage, NatsSubscription } from '../nats/nats.js';
 import { Subjects } from '../nats/subjects.js';
 import { clusterFrame } from '../protocol.js';
+import { answerMicro } from './micro.js';
 import { Probes } from './probes.js';
 import type { Signer } from './signature.js';
 import { ClusterWire } from './wire.js';
@@ -149,6 +151,12 @@ export class ClusterPeer implements Uplink {
       drain(own.all);
       this.#subscriptions.delete(address);
     }
+  }
+
+  advertise(service: AdvertisedService): () => void {
+    if (this.#isLeaving) return () => {};
+    const subject = this.#subjects.send(service.address);
+    return answerMicro(this.#connection, service, { subject, queueGroup });
   }
 
   /** True while leaving or after it: nothing new arrives. Until it is closed messages still go out. */

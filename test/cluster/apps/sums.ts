@@ -20,6 +20,8 @@ export default function start({ bus, loop }: UnitContext): UnitObject {
     }
     message.reply([...answers]);
   });
+  const micro = { name: 'sums', version: '1.0.0' };
+  bus.service('sum service', { sum: () => sum }, { micro });
   return {
     save: () => sum,
     restore: (saved) => {

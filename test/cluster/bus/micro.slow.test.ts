@@ -1,0 +1,75 @@
+// Answers about services to tools of NATS (ADR-32), which are clients of the server and no nodes.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createCopy, EventBus } from '../../../src/bus/index.js';
+import { fillClusterOptions, joinCluster } from '../../../src/cluster/index.js';
+import { answersOf, refusals, skip, startServer, stranger } from '../server.js';
+
+test('PING, INFO and STATS of a service, before the cluster is joined and after it has ended', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const why = refusals(t);
+  const bus = new EventBus({ copy: createCopy() });
+  t.after(() => bus.close());
+  const micro = { name: 'Shop', version: '1.2.3', description: 'sells', metadata: { floor: '2' } };
+  const shop = {
+    price: (name: string) => name.length,
+    $fails: () => Promise.reject(new Error('sold out')),
+  };
+  const before = bus.service('shop.lamps', shop, { micro });
+  const proxy = bus.proxy<typeof shop>('shop.lamps');
+  const secret = 'a secret of the cluster';
+  const options = { nats: server.url, secret };
+  const cluster = await joinCluster(bus, fillClusterOptions(options));
+  t.after(() => cluster.close());
+  const tool = await stranger(t, server.url);
+  assert.equal(await proxy.price('lamp'), 4);
+  await assert.rejects(proxy.$fails(), { code: 'BUS_HANDLER_ERROR' });
+  const [ping] = await answersOf(tool, '$SRV.PING');
+  const id = String(Reflect.get(Object(ping), 'id'));
+  const common = { name: 'Shop', id, version: '1.2.3', metadata: { floor: '2' } };
+  assert.match(id, /^[0-9a-f]{22}$/);
+  assert.deepEqual(ping, { type: 'io.nats.micro.v1.ping_response', ...common });
+  const place = { subject: 'manycore.send.shop.lamps', queue_group: 'consumers' };
+  for (const subject of ['$SRV.INFO', '$SRV.INFO.Shop', `$SRV.INFO.Shop.${id}`]) {
+    assert.deepEqual(await answersOf(tool, subject), [
+      {
+        type: 'io.nats.micro.v1.info_response',
+        ...common,
+        description: 'sells',
+        endpoints: [
+          { name: 'price', ...place, metadata: {} },
+          { name: '_fails', ...place, metadata: {} },
+        ],
+      },
+    ]);
+  }
+  const [stats] = await answersOf(tool, '$SRV.STATS.Shop');
+  const { started, endpoints, ...rest } = Object(stats);
+  assert.deepEqual(rest, { type: 'io.nats.micro.v1.stats_response', ...common });
+  assert.equal(new Date(started).toISOString(), started);
+  const times = ['processing_time', 'average_processing_time'];
+  for (const each of endpoints) {
+    for (const name of times) {
+      assert.ok(Number.isSafeInteger(each[name]) && each[name] >= 0, `${name}: ${each[name]}`);
+      delete each[name];
+    }
+  }
+  assert.deepEqual(endpoints, [
+    { name: 'price', ...place, num_requests: 1, num_errors: 0, last_error: '' },
+    { name: '_fails', ...place, num_requests: 1, num_errors: 1, last_error: 'sold out' },
+  ]);
+
+  const after = bus.service('shop.desks', shop, { micro: { ...micro, name: 'Desks' } });
+  await bus.drained();
+  assert.equal((await answersOf(tool, '$SRV.PING.Desks')).length, 1);
+  for (const each of [before, after]) {
+    each.close();
+    await each.closed;
+  }
+  await bus.drained();
+  assert.deepEqual(await answersOf(tool, '$SRV.PING'), []);
+  assert.deepEqual(why, []);
+});
