@@ -4,9 +4,12 @@
 
 import { randomBytes } from 'node:crypto';
 import type { AdvertisedService } from '../../bus/index.js';
+import { announcements, messageOf } from '../../lib/index.js';
 import { listen } from '../nats/listen.js';
 import type { NatsConnection, NatsMessage } from '../nats/nats.js';
 
+/** Prefix of the subjects. */
+export const microPrefix = '$SRV.';
 /** The limit of an error text in an answer, in characters. */
 const maxErrorChars = 1000;
 const idBytes = 11;
@@ -31,13 +34,22 @@ export function answerMicro(
     INFO: () => ({ ...identity('info', id, service), ...infoOf(service, endpoint) }),
     STATS: () => ({ ...identity('stats', id, service), ...statsOf(service, endpoint) }),
   };
+  let isRefused = false;
+  const onError = (error: unknown): void => {
+    if (isRefused || connection.isClosed()) return;
+    isRefused = true; // the server refuses each subject
+    const what = `the service ${name} is not shown to tools of NATS`;
+    const why = `${what}, and works all the same: ${messageOf(error)}`;
+    announcements.clusterRefused.publish({ why });
+  };
   const subscriptions = Object.entries(answers).flatMap(([verb, answer]) => {
     const onMessage = ({ reply }: NatsMessage): void => {
       if (reply === undefined || reply === '' || connection.isDraining()) return;
       connection.publish(reply, Buffer.from(JSON.stringify(answer())));
     };
-    const subjects = [`$SRV.${verb}`, `$SRV.${verb}.${name}`, `$SRV.${verb}.${name}.${id}`];
-    return subjects.map((subject) => listen(connection, subject, onMessage));
+    const all = `${microPrefix}${verb}`;
+    const subjects = [all, `${all}.${name}`, `${all}.${name}.${id}`];
+    return subjects.map((subject) => listen(connection, subject, onMessage, { onError }));
   });
   return () => {
     if (connection.isDraining() || connection.isClosed()) return;

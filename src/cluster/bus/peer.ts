@@ -31,7 +31,7 @@ import { listen } from '../nats/listen.js';
 import type { Connected, NatsConnection, NatsMessage, NatsSubscription } from '../nats/nats.js';
 import { Subjects } from '../nats/subjects.js';
 import { clusterFrame } from '../protocol.js';
-import { answerMicro } from './micro.js';
+import { answerMicro, microPrefix } from './micro.js';
 import { Probes } from './probes.js';
 import type { Signer } from './signature.js';
 import { ClusterWire } from './wire.js';
@@ -120,6 +120,7 @@ export class ClusterPeer implements Uplink {
   /** Handles an error of the server, such as a missing permission: it arrives some time after the call. */
   #refused(error: unknown): void {
     const subject: unknown = Reflect.get(Object(error), 'subject');
+    if (String(subject).startsWith(microPrefix)) return; // announced by micro.ts, once for each service
     const why = refused(`the NATS server does not permit it: ${messageOf(error)}`, error);
     announcements.clusterRefused.publish({ why: why.message });
     for (const [number, { address, waiter }] of this.#pending) {

@@ -1,10 +1,14 @@
 // Answers about services to tools of NATS (ADR-32), which are clients of the server and no nodes.
 
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { createCopy, EventBus } from '../../../src/bus/index.js';
 import { fillClusterOptions, joinCluster } from '../../../src/cluster/index.js';
-import { answersOf, refusals, skip, startServer, stranger } from '../server.js';
+import { waitFor } from '../../support/index.js';
+import { answersOf, joinBus, refusals, skip, startServer, stranger } from '../server.js';
 
 test('PING, INFO and STATS of a service, before the cluster is joined and after it has ended', {
   skip,
@@ -72,4 +76,31 @@ test('PING, INFO and STATS of a service, before the cluster is joined and after 
   await bus.drained();
   assert.deepEqual(await answersOf(tool, '$SRV.PING'), []);
   assert.deepEqual(why, []);
+});
+
+test('a service works for a user that may not subscribe to $SRV, and the refusal is announced', {
+  skip,
+}, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-nats-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'nats.conf');
+  const permissions = '{ subscribe: { deny: ["$SRV.>"] } }';
+  writeFileSync(
+    file,
+    `authorization: { users: [{ user: a, password: b, permissions: ${permissions} }] }`,
+  );
+  const server = await startServer(t, ['-c', file]);
+  const why = refusals(t);
+  const nats = { servers: server.url, user: 'a', pass: 'b' };
+  const [{ bus }, other] = [await joinBus(t, server, { nats }), await joinBus(t, server, { nats })];
+  const micro = { name: 'shop', version: '1.2.3' };
+  bus.service('shop', { one: () => 1 }, { micro });
+  await bus.drained();
+  assert.equal(await other.bus.proxy<{ one(): number }>('shop').one(), 1);
+  bus.service('later', { one: () => 1 }, { micro: { ...micro, name: 'later' } });
+  await waitFor(() => why.length > 1);
+  const reason = 'is not shown to tools of NATS, and works all the same: Permissions Violation';
+  for (const [at, name] of ['shop', 'later'].entries()) {
+    assert.ok(why[at]?.startsWith(`the service ${name} ${reason}`), why[at]);
+  }
 });
