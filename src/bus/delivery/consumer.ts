@@ -244,7 +244,7 @@ export class Consumer<Body = unknown> {
     this.#isHandingOn = false;
   }
 
-  /** Handles a message that there is demand for; a reader still wants one if a filter has stopped it. */
+  /** Handles a message that there is demand for; a reader keeps its demand if a filter has stopped it. */
   #meet(delivery: Delivery): void {
     this.#demand -= 1;
     this.#handle(delivery);

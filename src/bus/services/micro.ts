@@ -1,5 +1,5 @@
-// What a service publishes about itself in a cluster: its name and version, as NATS ADR-32 ("micro") wants
-// them, and statistics of its methods. Not here: the answers over NATS (cluster/bus/micro.ts).
+// The data that a service publishes in a cluster: name and version by NATS ADR-32 ("micro"), and statistics
+// of its methods. Not here: the answers over NATS (cluster/bus/micro.ts).
 
 import {
   invalid,
