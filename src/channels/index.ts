@@ -18,10 +18,12 @@ export {
   type SlowCodec,
 } from './codec/index.js';
 export {
+  acceptFromProgram,
   type BlocksShare,
   type MemberName,
   Members,
   memberFdCount,
+  offerToProgram,
   parentBlocks,
   shareBlocks,
 } from './shm/index.js';

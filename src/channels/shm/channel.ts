@@ -41,6 +41,8 @@ export interface ShmChannelParts {
   readonly isParent: boolean;
   /** True: the peer is not trusted. */
   readonly isGuarded: boolean;
+  /** True: the peer has ended when it has closed the bell, which is this channel's alone. */
+  readonly endsWithBell: boolean;
   /** Carries bodies that are too large for the ring. */
   readonly large: LargeBodies;
   /** Called once, when this end has given everything back and the peer has ended. */
@@ -60,6 +62,7 @@ export class ShmChannel implements Channel {
   readonly #refs: Int32Array;
   readonly #large: LargeBodies;
   readonly #guard: Guard | undefined;
+  readonly #endsWithBell: boolean;
   readonly #onPeerEnded: () => void;
   #isSending = true;
   /** True while frames may be written: it sends, and no large body waits for room. */
@@ -89,6 +92,7 @@ export class ShmChannel implements Channel {
     this.#refs = endWords;
     this.#large = parts.large;
     this.#guard = parts.isGuarded ? new Guard(memory.words, endWords, this.#at) : undefined;
+    this.#endsWithBell = parts.endsWithBell;
     this.#onPeerEnded = parts.onPeerEnded;
     Atomics.store(this.#words, this.#at.ownState, sideState.open);
     this.#wakePeer();
@@ -246,8 +250,7 @@ export class ShmChannel implements Channel {
     }
     if (hasRoom && this.#wantsRoom) this.#takeRoom();
     const isPeerClosed = peerState === sideState.closed || peerState === sideState.gone;
-    const isPeerLost = this.#hasPeerExited || guard?.isBellGone === true;
-    if (outcome === 'empty' && (isPeerClosed || isPeerLost) && this.#isAttached) {
+    if (outcome === 'empty' && (isPeerClosed || this.#isPeerLost) && this.#isAttached) {
       this.#finishReceiving(isPeerClosed, peerState === sideState.gone);
     }
   }
@@ -263,10 +266,15 @@ export class ShmChannel implements Channel {
     if (whole !== undefined) this.#handlers.onFrame(kind, task, target, whole);
   };
 
+  get #isPeerLost(): boolean {
+    const isBellGone = this.#endsWithBell && this.#refs[endWordAt.isBellGone] !== 0;
+    return this.#hasPeerExited || isBellGone;
+  }
+
   #finishReceiving(isOrderly: boolean, isGone: boolean): void {
     if (this.#isPeerDone) return;
     this.#isPeerDone = true;
-    if (isGone || this.#hasPeerExited || this.#guard?.isBellGone === true) this.#stopSending();
+    if (isGone || this.#isPeerLost) this.#stopSending();
     const error = isOrderly
       ? undefined
       : new CodedError('CHANNEL_CLOSED', 'the peer ended without closing the channel');

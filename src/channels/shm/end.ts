@@ -48,15 +48,24 @@ export function openEnd(parts: EndParts): ShmEnd {
     eventLoop().native.attach(segment, isParent, parts.bell, parts.peerBell, spin),
   );
   const large = new Spill(arena, isParent ? segment.owner : segment.parentOwner);
-  return endOf(parts, { end, large, blocks, isGuarded: false, onPeerEnded: parts.onPeerEnded });
+  return endOf(parts, {
+    end,
+    large,
+    blocks,
+    isGuarded: false,
+    endsWithBell: false,
+    onPeerEnded: parts.onPeerEnded,
+  });
 }
 
-/** The parts of an end that shares its segment alone: with a worker that is not trusted, or on the worker's side. */
+/** The parts of an end that shares its segment alone: of a worker that is not trusted, or of two programs. */
 export interface IsolatedParts extends CommonParts {
   /** This side's end of the socket pair that is the bell; it is taken over. */
   readonly bell: number;
   /** Maximum size of a body of the peer, in bytes. */
   readonly maxBodyBytes: number;
+  /** True: the peer is a program of the same user, and ends by itself. */
+  readonly isProgram?: boolean;
 }
 
 export function openIsolatedEnd(parts: IsolatedParts): ShmEnd {
@@ -65,8 +74,17 @@ export function openIsolatedEnd(parts: IsolatedParts): ShmEnd {
     eventLoop().native.attachStream(segment, isParent, parts.bell, spin),
   );
   const large = new Pieces(segment.ringBytes, parts.maxBodyBytes);
-  const isGuarded = isParent; // the worker has no reason to distrust its parent
-  return endOf(parts, { end, large, blocks: undefined, isGuarded, onPeerEnded: () => {} });
+  const { isProgram = false } = parts;
+  const isGuarded = isParent && !isProgram; // the worker has no reason to distrust its parent
+  const endsWithBell = isGuarded || isProgram;
+  return endOf(parts, {
+    end,
+    large,
+    blocks: undefined,
+    isGuarded,
+    endsWithBell,
+    onPeerEnded: () => {},
+  });
 }
 
 interface OwnParts {
@@ -76,12 +94,14 @@ interface OwnParts {
   readonly blocks: BlockStore | undefined;
   /** True: the peer is not trusted. */
   readonly isGuarded: boolean;
+  /** True: the peer has ended when it has closed the bell. */
+  readonly endsWithBell: boolean;
   readonly onPeerEnded: () => void;
 }
 
 function endOf(
   { segment, memory, isParent }: CommonParts,
-  { end, large, blocks, isGuarded, onPeerEnded }: OwnParts,
+  { end, large, blocks, isGuarded, endsWithBell, onPeerEnded }: OwnParts,
 ): ShmEnd {
   const loop = eventLoop();
   const endWords = new Int32Array(callNative(() => loop.native.endWords(end)));
@@ -93,6 +113,7 @@ function endOf(
     endWords,
     isParent,
     isGuarded,
+    endsWithBell,
     large,
     onPeerEnded,
   });

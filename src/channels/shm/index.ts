@@ -229,4 +229,5 @@ function acceptIsolated({ segment: fd, bell, spin, guest }: IsolatedTicket): Shm
 export { parentBlocks } from './arena.js';
 export { Members, memberFdCount } from './members.js';
 export type { MemberName } from './orphan-reclaim.js';
+export { acceptFromProgram, offerToProgram } from './programs.js';
 export type { ShmChannel, ShmEnd };
