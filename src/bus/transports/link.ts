@@ -19,6 +19,7 @@ import {
   parseMessage,
   postFailure,
 } from '../protocol.js';
+import { reservedPrefix, streamPrefix } from '../reserved.js';
 import type { Attached, Peer } from './transport.js';
 
 /** The number of a message without a waiter. */
@@ -33,6 +34,16 @@ const maxNumberedAddresses = 4096;
 const messageKinds = { plain: busFrame.message, withHeaders: busFrame.messageWithHeaders };
 const publishedKinds = { plain: busFrame.published, withHeaders: busFrame.publishedWithHeaders };
 
+export interface BusLinkOptions {
+  /** True: the peer is a loop of another program, which has a director and loops of its own. Default: false. */
+  readonly isOfOtherProgram?: boolean;
+}
+
+/** True: an address of manycore itself that means another consumer in each program. */
+function isOfProgram(address: string): boolean {
+  return address.startsWith(reservedPrefix) && !address.startsWith(streamPrefix);
+}
+
 export class BusLink implements Peer {
   /** Resolves when the peer is gone, with the error that ended its channel. */
   readonly closed: Promise<Error | undefined>;
@@ -46,10 +57,12 @@ export class BusLink implements Peer {
   /** Numbers of addresses: those sent to the peer, and those received from it. */
   readonly #numbers = new Map<string, number>();
   readonly #addresses: string[] = [];
+  readonly #isOfOtherProgram: boolean;
   #lastNumber = noWaiter;
 
   /** Attaches the bus at the other end of `end` to `bus`. */
-  constructor(bus: EventBus, end: ChannelEnd) {
+  constructor(bus: EventBus, end: ChannelEnd, { isOfOtherProgram = false }: BusLinkOptions = {}) {
+    this.#isOfOtherProgram = isOfOtherProgram;
     const closed = defer<Error | undefined>();
     this.closed = closed.promise;
     this.announced = this.#announced.promise;
@@ -77,6 +90,7 @@ export class BusLink implements Peer {
   }
 
   announce(address: string, consumers: number): void {
+    if (this.#isOfOtherProgram && isOfProgram(address)) return;
     this.#link.post(busFrame.interest, consumers, 0, address);
   }
 
@@ -169,9 +183,12 @@ export class BusLink implements Peer {
 
   #receive(kind: number, task: number, target: number, body: ByteReader): void {
     switch (kind) {
-      case busFrame.interest:
-        this.#attached.interest(parseAddress(this.#read(body)), task);
+      case busFrame.interest: {
+        const address = parseAddress(this.#read(body));
+        if (this.#isOfOtherProgram && isOfProgram(address)) break;
+        this.#attached.interest(address, task);
         break;
+      }
       case busFrame.name:
         this.#addresses[target] = parseAddress(this.#read(body));
         break;
