@@ -8,10 +8,11 @@ import type { EventBus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import { integer, invalid } from '../lib/index.js';
 import { grantedCores, type RemoteWorkers } from '../worker/index.js';
-import { type ClusterNode, Nodes } from './bus/nodes.js';
+import { type ClusterNode, type NodeEvents, Nodes } from './bus/nodes.js';
 import { ClusterPeer } from './bus/peer.js';
 import { Signer } from './bus/signature.js';
 import { clusterClosed, connectError } from './errors.js';
+import { LocalMember } from './local/member.js';
 import { connectNats } from './nats/nats.js';
 import {
   type FilledClusterOptions,
@@ -45,6 +46,30 @@ export interface ClusterEvents {
   leave: [ClusterNode];
 }
 
+/** The bus of a loop, as the loop uses its connection to the cluster. */
+export interface ClusterMember {
+  /** Resolves when the connection is closed for good, with the error that closed it. */
+  readonly closed: Promise<unknown>;
+  /** Resolves when other programs can reach the consumers here. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The list of nodes, as the cluster uses it. */
+interface NodeList extends EventEmitter<NodeEvents> {
+  readonly own: ClusterNode;
+  readonly others: readonly ClusterNode[];
+  leave(): void;
+}
+
+/** The parts of a cluster; `tasks` is missing on one without a server. */
+interface ClusterParts {
+  readonly ticket: ClusterTicket;
+  readonly member: ClusterMember;
+  readonly nodes: NodeList;
+  readonly tasks?: TaskOptions;
+}
+
 /** Emits `join` and `leave`, each with a `ClusterNode`. */
 export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposable {
   /** @internal */
@@ -54,20 +79,20 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
    * node objects to this one, or when a server no longer accepts the credentials.
    */
   readonly closed: Promise<void>;
-  readonly #peer: ClusterPeer;
-  readonly #nodes: Nodes;
-  readonly #tasks: TaskOptions;
+  readonly #member: ClusterMember;
+  readonly #nodes: NodeList;
+  readonly #tasks: TaskOptions | undefined;
   readonly #providers = new Set<WorkerProvider>();
   #remote: RemoteWorkers | undefined;
   #refusal: CodedError | undefined;
   #closing: Promise<void> | undefined;
 
   /** @internal */
-  constructor(ticket: ClusterTicket, peer: ClusterPeer, nodes: Nodes, tasks: TaskOptions) {
+  constructor({ ticket, member, nodes, tasks }: ClusterParts) {
     super();
     this.#tasks = tasks;
     this.ticket = ticket;
-    this.#peer = peer;
+    this.#member = member;
     this.#nodes = nodes;
     nodes.on('join', (node) => this.emit('join', node));
     nodes.on('leave', (node) => this.emit('leave', node));
@@ -75,7 +100,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
       this.#refusal ??= error;
       void this.close();
     });
-    this.closed = peer.closed.then((error) => {
+    this.closed = member.closed.then((error) => {
       if (this.#refusal !== undefined) throw this.#refusal;
       if (this.#closing === undefined && error !== undefined) throw codedError(ticket, error);
     });
@@ -92,9 +117,9 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
     return this.#nodes.others;
   }
 
-  /** Workers of other machines, for `new Pool({ cluster })` only. */
+  /** Workers of other machines, for `new Pool({ cluster })` only. Throws `OPTION_INVALID` without NATS. */
   get workers(): unknown {
-    this.#remote ??= new ClusterWorkers(this.#tasks);
+    this.#remote ??= new ClusterWorkers(this.#requireTasks('a pool gets workers of a cluster'));
     return this.#remote;
   }
 
@@ -110,7 +135,8 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   ): Promise<WorkerProvider> {
     integer('count', count, 1, maxWorkers);
     const { durable, modules, drainTimeoutMs } = fillLendOptions(options);
-    const { signer } = this.#tasks;
+    const cluster = this.#requireTasks('workers are lent');
+    const { signer } = cluster;
     const slots = new Slots(count);
     if (modules.size > 0 && signer !== undefined) {
       const wayOut = 'no modules where the cluster has a secret: its tasks may call everything';
@@ -119,9 +145,9 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
     const lending =
       signer === undefined && modules.size > 0
         ? undefined
-        : requireSigner(this.#tasks, 'a node takes functions');
-    this.#checkOpen();
-    const tasks = durable ? await this.#takeTasks(slots, modules) : undefined;
+        : requireSigner(cluster, 'a node takes functions');
+    this.#checkOpen(cluster);
+    const tasks = durable ? await this.#takeTasks(cluster, slots, modules) : undefined;
     const onClosed = (): void => void this.#providers.delete(provider);
     const provider = new WorkerProvider({ slots, lending, tasks, drainTimeoutMs, onClosed });
     this.#providers.add(provider);
@@ -129,10 +155,14 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   }
 
   /** Starts the task runner. The cluster may be left meanwhile. */
-  async #takeTasks(slots: Slots, modules: ReadonlySet<string>): Promise<TaskRunner> {
-    const starting = TaskRunner.start({ cluster: this.#tasks, slots, modules });
+  async #takeTasks(
+    cluster: TaskOptions,
+    slots: Slots,
+    modules: ReadonlySet<string>,
+  ): Promise<TaskRunner> {
+    const starting = TaskRunner.start({ cluster, slots, modules });
     const tasks = await starting.catch((error: unknown) => {
-      this.#checkOpen();
+      this.#checkOpen(cluster);
       throw error;
     });
     if (this.#closing === undefined) return tasks;
@@ -140,8 +170,14 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
     throw clusterClosed();
   }
 
-  #checkOpen(): void {
-    checkOpen(this.#tasks);
+  #requireTasks(what: string): TaskOptions {
+    if (this.#tasks !== undefined) return this.#tasks;
+    const message = `${what} over NATS only, and this cluster has no server: give cluster({ nats })`;
+    throw new CodedError('OPTION_INVALID', message);
+  }
+
+  #checkOpen(cluster: TaskOptions): void {
+    checkOpen(cluster);
     if (this.#closing !== undefined) throw clusterClosed();
   }
 
@@ -157,7 +193,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   async #close(): Promise<void> {
     await Promise.all([...this.#providers].map((provider) => provider.close()));
     this.#nodes.leave();
-    await this.#peer.close();
+    await this.#member.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -167,15 +203,16 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
 
 /**
  * Connects the program and its bus. Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNREACHABLE`,
- * `CLUSTER_REFUSED`, `OPTION_INVALID`.
+ * `CLUSTER_REFUSED`, `RUNTIME_FOLDER_REFUSED`, `OPTION_INVALID`.
  */
 export async function joinCluster(bus: EventBus, options: FilledClusterOptions): Promise<Cluster> {
+  if (options.transport === 'local') return await joinLocal(bus, options);
   const node = randomBytes(12).toString('hex');
   const ticket = { options, node };
   const { connected, peer, signer } = await connectPeer(bus, ticket, programMember);
   const nodes = new Nodes(node, options.name, connected, signer);
   const tasks = { connection: connected.connection, name: options.name, signer };
-  const cluster = new Cluster(ticket, peer, nodes, tasks);
+  const cluster = new Cluster({ ticket, member: peer, nodes, tasks });
   try {
     await nodes.join();
     await Promise.race([cluster.closed, wait(objectionMs)]);
@@ -184,6 +221,13 @@ export async function joinCluster(bus: EventBus, options: FilledClusterOptions):
     await cluster.close(); // an open connection keeps the program alive
     throw codedError(ticket, error);
   }
+}
+
+async function joinLocal(bus: EventBus, options: FilledClusterOptions): Promise<Cluster> {
+  const node = randomBytes(6).toString('hex'); // the path of a socket, of which it is a part, has a limit
+  const ticket = { options, node };
+  const member = await LocalMember.join(bus, { name: options.name, node, member: programMember });
+  return new Cluster({ ticket, member, nodes: member });
 }
 
 /** Returns the coded error for a connection that ended or could not be made. */
@@ -196,7 +240,11 @@ export async function joinLoop(
   bus: EventBus,
   ticket: ClusterTicket,
   member: number,
-): Promise<ClusterPeer> {
+): Promise<ClusterMember> {
+  const { options, node } = ticket;
+  if (options.transport === 'local') {
+    return await LocalMember.join(bus, { name: options.name, node, member });
+  }
   return (await connectPeer(bus, ticket, member)).peer;
 }
 

@@ -1,8 +1,8 @@
 export type { ClusterNode } from './bus/nodes.js';
-export type { ClusterPeer } from './bus/peer.js';
 export {
   Cluster,
   type ClusterEvents,
+  type ClusterMember,
   type ClusterTicket,
   joinCluster,
   joinLoop,

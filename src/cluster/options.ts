@@ -33,9 +33,14 @@ export interface NatsOptions {
 }
 
 export interface ClusterOptions {
-  /** A URL, several URLs, or the options of the connection. */
-  readonly nats: string | readonly string[] | NatsOptions;
-  /** Clusters of different names on one NATS server are separate. Default: `manycore`. */
+  /** A URL, several URLs, or the options of the connection. Required, unless `transport` is given. */
+  readonly nats?: string | readonly string[] | NatsOptions | undefined;
+  /**
+   * `local`: the programs of this user on this machine, without a server. They find each other by `name`, and a
+   * private folder keeps others out: no `nats`, no `secret`.
+   */
+  readonly transport?: 'local' | undefined;
+  /** Clusters of different names on one NATS server, or one machine, are separate. Default: `manycore`. */
   readonly name?: string | undefined;
   /**
    * Secret shared by all processes of the cluster: every message is signed with it, and only then do
@@ -50,7 +55,7 @@ export interface ClusterOptions {
 
 /** Returns the servers as text for people. */
 export function serversOf({ nats }: FilledClusterOptions): string {
-  return [nats.servers].flat().join(', ');
+  return [nats?.servers ?? []].flat().join(', ');
 }
 
 const natsNames = new Set([
@@ -64,19 +69,32 @@ const natsNames = new Set([
   'pingInterval',
 ]);
 const minSecretChars = 16;
+const withoutServer =
+  "left out with transport: 'local', whose programs are all of this user and machine";
 
 const clusterReaders = {
-  nats: (_, nats) => fillNats(nats),
+  nats: (name, nats, { transport }) => {
+    if (transport === undefined) return fillNats(nats);
+    if (nats === undefined) return nats;
+    throw invalid(name, '…', `left out with transport: 'local', which needs no server`);
+  },
+  transport: (name, transport) =>
+    transport === undefined ? transport : oneOf(name, transport, ['local']),
   name: (name, text = 'manycore') => {
     if (/^[\w-]+$/.test(string(name, text, 'a name'))) return text;
     throw invalid(name, text, 'letters, digits, _ and - only');
   },
-  secret: (name, secret) => {
+  secret: (name, secret, { transport }) => {
     if (secret === undefined) return secret;
+    if (transport === 'local') throw invalid(name, '…', withoutServer);
     if (string(name, secret, 'a text').length >= minSecretChars) return secret;
     throw invalid(name, '…', `${minSecretChars} characters or more`); // no secret in error texts
   },
-  local: (name, local) => (local === undefined ? local : oneOf(name, local, ['prefer'])),
+  local: (name, local, { transport }) => {
+    if (local === undefined) return local;
+    if (transport === 'local') throw invalid(name, local, withoutServer);
+    return oneOf(name, local, ['prefer']);
+  },
   timeoutMs: integerOption(10_000, 1, 2 ** 31 - 1),
 } satisfies Readers<ClusterOptions>;
 
@@ -88,6 +106,9 @@ export function fillClusterOptions(options: ClusterOptions): FilledClusterOption
 }
 
 function fillNats(nats: ClusterOptions['nats']): NatsOptions {
+  if (nats === undefined) {
+    throw invalid('nats', nats, "the URL of a NATS server, or left out with transport: 'local'");
+  }
   const isList = typeof nats === 'string' || Array.isArray(nats);
   const given: NatsOptions = isList ? { servers: nats } : Object(nats);
   const options = ownOptions('nats', given, natsNames);

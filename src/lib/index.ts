@@ -43,7 +43,13 @@ export {
 } from './diagnostics.js';
 export { exitCodeOf } from './exit-code.js';
 export { replaceFile } from './files/replace-file.js';
-export { isLeftSocket, removeLeftSocket, socketPath, socketPaths } from './files/runtime-folder.js';
+export {
+  isLeftSocket,
+  privateFolder,
+  removeLeftSocket,
+  socketPath,
+  socketPaths,
+} from './files/runtime-folder.js';
 export {
   abortSignal,
   boolean,

@@ -46,7 +46,7 @@ export interface ClusterNode {
   readonly version: string;
 }
 
-interface NodeEvents {
+export interface NodeEvents {
   join: [ClusterNode];
   leave: [ClusterNode];
   /** This node is incompatible and must leave. */

@@ -88,7 +88,7 @@ export interface Connected {
 
 /** Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNREACHABLE`, `CLUSTER_REFUSED`, `OPTION_INVALID`. */
 export async function connectNats(options: FilledClusterOptions, name: string): Promise<Connected> {
-  const { nats, timeoutMs } = options;
+  const { nats = { servers: [] }, timeoutMs } = options;
   const client = await loadClient();
   const list = [nats.servers].flat();
   const servers = serversOf(options);

@@ -29,6 +29,18 @@ function runtimeFolder(): string {
   throw new CodedError('RUNTIME_FOLDER_REFUSED', message);
 }
 
+/**
+ * Returns the path of a folder of this name in it, as private, which is created where it is missing. Throws
+ * `RUNTIME_FOLDER_REFUSED`.
+ */
+export function privateFolder(name: string): string {
+  const path = socketPath(name);
+  makeFolder(path, dirname(path));
+  if (isPrivate(path, process.getuid?.() ?? 0)) return path;
+  const message = `${path} is not a private folder of this user: remove it`;
+  throw new CodedError('RUNTIME_FOLDER_REFUSED', message);
+}
+
 /** One after the other: Node 20 never ends to make folders in /proc by `recursive`. */
 function makeFolder(path: string, parent: string): void {
   try {

@@ -4,7 +4,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { EventBus } from '../../bus/index.js';
 import {
-  type ClusterPeer,
+  type ClusterMember,
   type ClusterTicket,
   joinLoop,
   parseTicket,
@@ -21,7 +21,7 @@ const flushMs = 5000;
 export class Far {
   readonly #bus: EventBus;
   readonly #member: number;
-  #peer: ClusterPeer | undefined;
+  #peer: ClusterMember | undefined;
   #isOver = false;
 
   /** `member`: the number of the loop or thread among all of its program. */
