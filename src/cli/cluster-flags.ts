@@ -84,6 +84,15 @@ export function clusterOptions(nats: string, flags: ClusterFlags): ClusterOption
   };
 }
 
+/** The options of `--cluster local`. Throws `OPTION_INVALID` for a flag that is for NATS alone. */
+export function localOptions({ clusterName: name, ...others }: ClusterFlags): ClusterOptions {
+  takeSecrets(); // meant for other commands
+  const flag = clusterFlagIn(others);
+  if (flag === undefined) return { transport: 'local', name };
+  const message = `${flag} is for NATS: leave it out with --cluster local`;
+  throw new CodedError('OPTION_INVALID', message);
+}
+
 /** Takes the secrets out of the environment. Started processes get those that they need by other ways. */
 function takeSecrets() {
   const {

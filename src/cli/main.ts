@@ -78,7 +78,10 @@ function addRun(root: Command): void {
     .option('--name <text>', 'name of the unit (default: its class, function or file)')
     .option('--on <where>', 'where instances of the unit run: loop, or blocking (a thread each)')
     .option('--config <json>', 'config for the instances of the unit, as JSON')
-    .option('--cluster <url>', 'connect the bus to NATS: nats://HOST:PORT, comma-separated')
+    .option(
+      '--cluster <url>',
+      'connect the bus to NATS: nats://HOST:PORT, comma-separated; local: to the programs of this machine',
+    )
     .passThroughOptions()
     .allowUnknownOption()
     .action(runProgram);

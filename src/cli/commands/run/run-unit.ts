@@ -12,6 +12,7 @@ import {
   clusterFields,
   clusterFlagIn,
   clusterOptions,
+  localOptions,
   plural,
   printCluster,
 } from '../../cluster-flags.js';
@@ -42,7 +43,7 @@ const flagNames: readonly string[] = [...countNames, ...textNames.keys(), 'confi
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /**
- * True: the arguments behind the file have --instances, or --cluster with a URL. Without them it is a program, and
+ * True: the arguments behind the file have --instances, or --cluster with a URL or `local`. Without them it is a program, and
  * all are its own: programs have flags such as --name and --config, too.
  */
 export function hasUnitFlags(args: readonly string[]): boolean {
@@ -50,7 +51,7 @@ export function hasUnitFlags(args: readonly string[]): boolean {
   const own = end === -1 ? args : args.slice(0, end);
   return own.some((argument, at) => {
     const cluster = argument === '--cluster' ? `${argument}=${own[at + 1]}` : argument;
-    return /^--instances(=|$)/.test(argument) || /^--cluster=[a-z]+:\/\//.test(cluster);
+    return /^--instances(=|$)/.test(argument) || /^--cluster=([a-z]+:\/\/|local$)/.test(cluster);
   });
 }
 
@@ -177,10 +178,11 @@ async function endIfAllFailed(loops: Loops, deployments: readonly Deployment[]):
 }
 
 function clusterOf({ cluster: nats, ...flags }: UnitFlags): ClusterOptions | undefined {
+  if (nats === 'local') return localOptions(flags);
   if (nats !== undefined) return clusterOptions(nats, flags);
   const alone = clusterFlagIn(flags);
   if (alone === undefined) return undefined;
-  const message = `${alone} is for a cluster: give --cluster URL, too`;
+  const message = `${alone} is for a cluster: give --cluster URL, or --cluster local, too`;
   throw new CodedError('OPTION_INVALID', message);
 }
 
