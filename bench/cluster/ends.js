@@ -1,4 +1,5 @@
-// A NATS server with two programs on it: `{ ask, end() }` of the requesting one, by the name of the protocol.
+// Two programs on a NATS server, or on the bus of this machine (manycore-local): `{ ask, end() }` of the requesting
+// one, by the name of the protocol.
 // As a program of its own it is the answering one: `node ends.js NAME URL`.
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,6 +9,7 @@ import { natsServer } from '../../scripts/lib/debian-program.mjs';
 
 const self = fileURLToPath(import.meta.url);
 const secret = 'a secret of the benchmark';
+const local = 'manycore-local';
 
 async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
@@ -18,6 +20,7 @@ async function freePort() {
 }
 
 export async function openEnds(name) {
+  if (name === local) return await openLocal();
   const program = await natsServer();
   if (program === undefined) throw new Error('this case needs nats-server: apt-get install it');
   const port = await freePort();
@@ -37,6 +40,14 @@ export async function openEnds(name) {
   };
 }
 
+/** The address is the name of a bus. */
+async function openLocal() {
+  const bus = `bench-${process.pid}`;
+  const answerer = fork(self, [local, bus]);
+  await once(answerer, 'message');
+  return { ask: await asker(local, bus), end: () => answerer.kill() };
+}
+
 async function connectBare(url) {
   const { connect } = await import('@nats-io/transport-node');
   return await connect({ servers: url });
@@ -44,7 +55,8 @@ async function connectBare(url) {
 
 async function joinManycore(name, url) {
   const { bus, cluster } = await import('manycore');
-  await cluster({ nats: url, secret: name === 'manycore-signed' ? secret : undefined });
+  if (name === local) await cluster({ transport: 'local', name: url });
+  else await cluster({ nats: url, secret: name === 'manycore-signed' ? secret : undefined });
   return bus;
 }
 
