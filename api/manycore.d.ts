@@ -315,7 +315,8 @@ interface NatsOptions {
     readonly pingInterval?: number | undefined;
 }
 interface ClusterOptions {
-    readonly nats: string | readonly string[] | NatsOptions;
+    readonly nats?: string | readonly string[] | NatsOptions | undefined;
+    readonly transport?: "local" | undefined;
     readonly name?: string | undefined;
     readonly secret?: string | undefined;
     readonly local?: "prefer" | undefined;

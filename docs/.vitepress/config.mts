@@ -102,6 +102,7 @@ export default defineConfig({
           design('Serving', 'serve'),
           design('Without the native core', 'without-core'),
           design('Units and the bus', 'loops'),
+          design('The bus of a machine', 'local-bus'),
           design('Observing', 'observe'),
           design('Metrics', 'metrics'),
           design('top', 'top'),

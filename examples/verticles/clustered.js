@@ -1,5 +1,5 @@
 // The same units in three programs, as if on three machines. Each is `manycore run` with the unit's file, and
-// they communicate over a NATS server. This program only requests the rate.
+// they communicate over a NATS server, or without one. This program only requests the rate.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

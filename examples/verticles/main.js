@@ -1,8 +1,8 @@
 // The performance test of Vert.x's first article: a hello-world server, as 1, 2, 4 and 8 instances of a unit,
 // with a load client and a counter as units on the same bus. Prints the answered requests, with all loops of
-// the server in one process and in several; and clustered, if a NATS server is given.
+// the server in one process and in several; and clustered, if a NATS server is given, or `local`.
 //
-//   node examples/verticles/main.js [--cluster nats://HOST] [SECONDS [INSTANCES...]]     default: 2 for each
+//   node examples/verticles/main.js [--cluster nats://HOST | local] [SECONDS [INSTANCES...]]     default: 2 for each
 //   number, 1 2 4 8
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -35,7 +35,7 @@ async function measure({ instances, processes, seconds }) {
 async function joinCluster(url) {
   const loops = new Loops();
   const name = `verticles-${randomUUID()}`;
-  await loops.join({ nats: url, name });
+  await loops.join(url === 'local' ? { transport: 'local', name } : { nats: url, name });
   const flags = ['--cluster', url, '--cluster-name', name];
   return { bus: loops.bus, flags, close: () => loops.close() };
 }

@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { hasCode } from '../../../src/errors.js';
+import { command } from '../../cli/serving.js';
+import { runCommand } from '../../faults/child.js';
 import { waitFor } from '../../support/index.js';
 import { skip, startLoops } from '../../units/loops.js';
 import { joinHere, useFolder } from './buses.js';
@@ -109,4 +111,22 @@ test('loops join the bus of their program, and a moving unit loses no message of
   await loops.close();
   await waitFor(() => cluster.nodes.length === 0);
   await assert.rejects(bus.request('sum', 0), { code: 'BUS_NO_HANDLERS' });
+});
+
+test('verticles: server, load client and counter in three commands need no server', {
+  skip,
+}, async (t) => {
+  const verticles = [process.execPath, 'examples/verticles/main.js'];
+  const run = await runCommand(t, [...verticles, '--cluster', 'local', '0.5', '2']);
+  assert.equal(run.stderr, '');
+  assert.match(run.stdout, /^instances .* clustered .*\n +2( +[1-9]\d*){3}\n$/);
+  assert.equal(run.status, 0);
+});
+
+test('flags of NATS are refused with --cluster local', async (t) => {
+  const refused = await runCommand(t, [
+    ...[process.execPath, command, 'run', 'unit.js', '--cluster', 'local'],
+    ...['--cluster-user', 'me'],
+  ]);
+  assert.match(refused.stderr, /--cluster-user is for NATS: leave it out with --cluster local/);
 });
