@@ -30,9 +30,10 @@ export async function deploy<Config = unknown>(
 }
 
 /**
- * Connects the bus of this program and of its loops to NATS: from now on it reaches the programs on other
- * machines that have done the same. To be called before the first deployment; `close()` of the result ends
- * it. Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNREACHABLE`, `CLUSTER_REFUSED`, `OPTION_INVALID`.
+ * Connects the bus of this program and of its loops to NATS, or to the bus of this machine: from now on it
+ * reaches the programs that have done the same. To be called before the first deployment; `close()` of the
+ * result ends it. Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNREACHABLE`, `CLUSTER_REFUSED`,
+ * `RUNTIME_FOLDER_REFUSED`, `OPTION_INVALID`.
  */
 export async function cluster(options: ClusterOptions): Promise<Cluster> {
   if (loopBus() === undefined) return await defaultLoops().join(options);

@@ -76,7 +76,7 @@ export class LocalMember extends EventEmitter<NodeEvents> {
   readonly #links = new Map<string, BusLink>();
   /** Connections from here that are not links yet. */
   readonly #attempts = new Map<string, Socket>();
-  /** Those whose connection is to come, while this one joins. */
+  /** Members whose connection is to come, while this one joins. */
   readonly #awaited = new Map<string, () => void>();
   readonly #expected = new Map<string, Expected>();
   /** Connections that have not sent their line. */
@@ -123,13 +123,13 @@ export class LocalMember extends EventEmitter<NodeEvents> {
     const { signal } = deadline;
     const late = wait(announcementMs, undefined, { signal }).catch(() => {});
     try {
-      await Promise.race([this.#connectAll(true), late]);
+      await Promise.race([this.#connectAll(), late]);
       await Promise.race([this.#announced(), late]);
     } finally {
       deadline.abort();
     }
-    this.#awaited.clear();
-    this.#timer = setInterval(() => void this.#connectAll(false), scanMs).unref();
+    this.#timer = setInterval(() => void this.#connectAll(), scanMs).unref();
+    for (const resolve of this.#awaited.values()) resolve();
   }
 
   async #announced(): Promise<void> {
@@ -141,14 +141,18 @@ export class LocalMember extends EventEmitter<NodeEvents> {
     return [...this.#nodes.values()];
   }
 
+  get #isJoining(): boolean {
+    return this.#timer === undefined;
+  }
+
   /** Connects to those members that are not connected. Rejects while it joins if one refuses this program. */
-  async #connectAll(isJoining: boolean): Promise<void> {
+  async #connectAll(): Promise<void> {
     if (this.#closing !== undefined) return;
     const connecting: Promise<void>[] = [];
     for (const [id, path] of this.#members()) {
       const isOwn = id.startsWith(`${this.#greeting.node}-`);
       if (isOwn || this.#isConnected(id) || this.#attempts.has(id)) continue;
-      connecting.push(this.#connect(id, path, isJoining));
+      connecting.push(this.#connect(id, path));
     }
     await Promise.all(connecting);
   }
@@ -168,7 +172,7 @@ export class LocalMember extends EventEmitter<NodeEvents> {
     return false;
   }
 
-  async #connect(id: string, path: string, isJoining: boolean): Promise<void> {
+  async #connect(id: string, path: string): Promise<void> {
     const socket = nodeNet().connect(path);
     this.#attempts.set(id, socket);
     socket.on('error', (error) => {
@@ -180,13 +184,13 @@ export class LocalMember extends EventEmitter<NodeEvents> {
       if (text === undefined || this.#closing !== undefined) return;
       const answer = parseLine(text);
       if (answer.type === 'refused') throw refused(answer.why);
-      if (answer.type === 'connected' && isJoining) await this.#linked(id);
+      if (answer.type === 'connected' && this.#isJoining) await this.#linked(id);
       if (answer.type !== 'welcome') return;
       const { greeting, token } = answer;
       this.#open(greeting, token === undefined ? channelOver(socket) : offer(socket, path, token));
       if (token === undefined) this.#attempts.delete(id);
     } catch (error) {
-      if (isJoining) throw error;
+      if (this.#isJoining) throw error;
       report(messageOf(error));
     } finally {
       if (this.#attempts.delete(id)) socket.destroy();
@@ -283,7 +287,7 @@ export class LocalMember extends EventEmitter<NodeEvents> {
     void link.closed.then(() => {
       this.#links.delete(id);
       if (isProgram && this.#nodes.delete(node)) this.emit('leave', found);
-      void this.#connectAll(false); // removes the socket of one that was killed
+      void this.#connectAll().catch(() => {}); // removes the socket of one that was killed
     });
     if (isProgram) this.emit('join', found);
   }

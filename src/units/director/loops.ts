@@ -46,7 +46,7 @@ export interface LoopsOptions {
   readonly drainTimeoutMs?: number | undefined;
   /** Answers `manycore status` of the same user. Default: false, and true under `manycore run`. */
   readonly control?: boolean | undefined;
-  /** Connects the bus to NATS, for this program and its loops, when they start. Default: one machine only. */
+  /** Connects the bus to other programs, for this one and its loops, when they start. Default: to none. */
   readonly cluster?: ClusterOptions | undefined;
 }
 
@@ -139,9 +139,9 @@ export class Loops implements AsyncDisposable {
   }
 
   /**
-   * Connects the bus to NATS, for this program and for the loops that it starts from now on; the second call
-   * resolves with the same. Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNREACHABLE`, `CLUSTER_REFUSED`,
-   * `OPTION_INVALID`, `LOOPS_CLOSED`.
+   * Connects the bus to other programs, for this one and for the loops that it starts from now on; the second
+   * call resolves with the same. Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNREACHABLE`,
+   * `CLUSTER_REFUSED`, `RUNTIME_FOLDER_REFUSED`, `OPTION_INVALID`, `LOOPS_CLOSED`.
    */
   async join(options: ClusterOptions): Promise<Cluster> {
     const filled = fillClusterOptions(options);
