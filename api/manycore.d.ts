@@ -77,9 +77,11 @@ declare const errorCodes: {
     readonly UNIT_FAILED: "instances of a unit were given up after too many restarts";
     readonly UNIT_INVALID: "not a deployable unit, or one that cannot be loaded";
     readonly UNIT_MOVE_FAILED: "an instance of a unit could not move to another loop, and goes on where it was";
+    readonly UNIT_REDEPLOY_FAILED: "a unit could not be redeployed, and its instances go on as they were";
     readonly UNIT_START_FAILED: "an instance of a unit could not start: its deployment was undone";
     readonly UNIT_STOP_FAILED: "an instance of a unit failed to stop, and is gone all the same";
     readonly UNIT_UNDEPLOYED: "the deployment has ended";
+    readonly UNIT_VERSION_CHANGED: "the code of a unit was edited after its deployment";
     readonly DASHBOARD_START_FAILED: "the dashboard cannot listen at its address";
     readonly METRICS_LISTEN_FAILED: "the metrics cannot be served at this address";
     readonly METRIC_NAME_TAKEN: "the registry has a metric of this name already";
@@ -800,6 +802,7 @@ interface InstanceStatus {
     readonly loop: number | undefined;
     readonly pid: number | undefined;
     readonly state: InstanceState;
+    readonly version: string | undefined;
 }
 interface InstanceHealth {
     readonly instance: number;
@@ -816,6 +819,7 @@ interface Deployment extends AsyncDisposable {
     }): Promise<readonly InstanceHealth[]>;
     scale(instances: number): Promise<void>;
     move(instance: number, loop: number): Promise<void>;
+    redeploy(): Promise<void>;
     undeploy(): Promise<void>;
 }
 declare function deploy<Config = unknown>(unit: UnitLike<Config>, options?: DeployOptions<Config>): Promise<Deployment>;
@@ -871,6 +875,7 @@ declare class Loops implements AsyncDisposable {
     get cluster(): Cluster | undefined;
     start(): Promise<void>;
     deploy<Config = unknown>(unit: UnitLike<Config>, options?: DeployOptions<Config>): Promise<Deployment>;
+    redeploy(): Promise<void>;
     get deployments(): readonly Deployment[];
     get loops(): readonly LoopNumber[];
     status(): Promise<readonly LoopStatus[]>;

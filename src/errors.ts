@@ -94,9 +94,11 @@ export const errorCodes = {
   UNIT_INVALID: 'not a deployable unit, or one that cannot be loaded',
   UNIT_MOVE_FAILED:
     'an instance of a unit could not move to another loop, and goes on where it was',
+  UNIT_REDEPLOY_FAILED: 'a unit could not be redeployed, and its instances go on as they were',
   UNIT_START_FAILED: 'an instance of a unit could not start: its deployment was undone',
   UNIT_STOP_FAILED: 'an instance of a unit failed to stop, and is gone all the same',
   UNIT_UNDEPLOYED: 'the deployment has ended',
+  UNIT_VERSION_CHANGED: 'the code of a unit was edited after its deployment',
   // observing
   DASHBOARD_START_FAILED: 'the dashboard cannot listen at its address',
   METRICS_LISTEN_FAILED: 'the metrics cannot be served at this address',

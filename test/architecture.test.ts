@@ -245,7 +245,7 @@ const loadsLate: Readonly<Record<string, string>> = {
   'src/serve/schedule.ts': 'for an option: in programs that serve',
   'src/syscalls/count-requests.cts': 'in commands that are traced',
   'src/tune/load/tune-entry.ts': 'in processes of tune',
-  'src/units/unit/make-unit.ts': 'in loops',
+  'src/units/unit/unit-module.ts': 'in loops',
 };
 
 test('modules are loaded late in known places only', () => {

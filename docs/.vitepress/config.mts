@@ -103,6 +103,7 @@ export default defineConfig({
           design('Without the native core', 'without-core'),
           design('Units and the bus', 'loops'),
           design('The bus of a machine', 'local-bus'),
+          design('Versions of code', 'code-versions'),
           design('Observing', 'observe'),
           design('Metrics', 'metrics'),
           design('top', 'top'),

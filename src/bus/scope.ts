@@ -1,6 +1,6 @@
 // The scope of one unit, or of the program around the loops: what has been opened by its bus ends with it, and
-// promises of its handlers are counted. When the unit moves to another loop its consumers are handed off
-// together (hand-offs.ts). Not here: the methods of its bus (bus.ts).
+// promises of its handlers are counted. When the unit moves to another loop, or is replaced, its consumers are
+// handed off together (hand-offs.ts). Not here: the methods of its bus (bus.ts).
 
 import type { Duplex } from 'node:stream';
 import { CodedError } from '../errors.js';
@@ -168,7 +168,7 @@ export class Scope {
    */
   handOff({ bus, successors }: HandOffTarget): boolean {
     const handOffs = this.#handOffs;
-    if (!handOffs.isPeer(bus)) return false;
+    if (!handOffs.isThere(bus)) return false;
     this.#isEnded = true;
     const left = [...successors];
     for (const [consumer, isLocal] of this.#consumers) {

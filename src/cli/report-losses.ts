@@ -12,6 +12,7 @@ import {
   type UnitBlockedMessage,
   type UnitFailedMessage,
   type UnitLostMessage,
+  type UnitVersionChangedMessage,
 } from '../lib/index.js';
 
 /** A shorter callback, in ms, is reported without its stack. */
@@ -26,6 +27,7 @@ export function reportLosses(of: 'server' | 'units'): void {
   subscribe('manycore:server:reload-failed', reportReloadFailed);
   subscribe('manycore:unit:lost', reportUnitLost);
   subscribe('manycore:unit:failed', reportUnitFailed);
+  subscribe('manycore:unit:version-changed', reportVersionChanged);
   subscribe('manycore:cluster:lost', reportClusterLost);
   subscribe('manycore:cluster:back', reportClusterBack);
   subscribe('manycore:cluster:refused', reportClusterRefused);
@@ -84,6 +86,12 @@ function reportUnitLost(message: unknown): void {
 function reportUnitFailed(message: unknown): void {
   const { error }: Partial<UnitFailedMessage> = Object(message);
   console.error(`manycore: ${messageOf(error)} (UNIT_FAILED)`);
+}
+
+function reportVersionChanged(message: unknown): void {
+  const { unit, instance, deployed, version }: Partial<UnitVersionChangedMessage> = Object(message);
+  const why = `${unit} was edited after its deployment: version ${version}, and the others have ${deployed}`;
+  console.error(`manycore: instance ${instance} of ${why}; reload them (HUP, or redeploy())`);
 }
 
 function reportClusterLost(message: unknown): void {

@@ -240,6 +240,17 @@ export interface UnitFailedMessage {
   readonly error: Error;
 }
 
+/** An instance was started again after its file was edited: it has another version than the others. */
+export interface UnitVersionChangedMessage {
+  /** The name of the deployment, and its number. */
+  readonly unit: string;
+  readonly deployment: number;
+  readonly instance: number;
+  /** Short hashes: of the deployment, and of this instance. */
+  readonly deployed: string;
+  readonly version: string;
+}
+
 /** Everything that is announced; the key is how code names it, the string how a listener does. */
 export const announcements = {
   taskQueued: announce<TaskQueuedMessage>('manycore:task:queued'),
@@ -268,6 +279,7 @@ export const announcements = {
   unitBlocked: announce<UnitBlockedMessage>('manycore:unit:blocked'),
   unitLost: announce<UnitLostMessage>('manycore:unit:lost'),
   unitFailed: announce<UnitFailedMessage>('manycore:unit:failed'),
+  unitVersionChanged: announce<UnitVersionChangedMessage>('manycore:unit:version-changed'),
   serverReloadFailed: announce<ServerReloadFailedMessage>('manycore:server:reload-failed'),
   serverReloaded: announce<ServerChangedMessage>('manycore:server:reloaded'),
   serverScaled: announce<ServerChangedMessage>('manycore:server:scaled'),

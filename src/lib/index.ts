@@ -34,6 +34,7 @@ export {
   type UnitBlockedMessage,
   type UnitFailedMessage,
   type UnitLostMessage,
+  type UnitVersionChangedMessage,
   type WorkerExitMessage,
   type WorkerLimit,
   type WorkerLimitMessage,

@@ -190,6 +190,8 @@ interface ProgramExtras extends ServingExtras {
   readonly onLost?: SupervisorExtras['onLost'];
   /** Name of the program in the status. */
   readonly title?: string;
+  /** What `manycore reload` does, in place of replacing the processes. */
+  readonly reloadCode?: () => Promise<void>;
 }
 
 /** Serves the program at `path`, as `serve`. */
@@ -209,6 +211,7 @@ function startProgram(
   extras: ProgramExtras = {},
 ): StartingServer {
   const { mesh, title = path, predecessor, upgrade, inherited, renew, restarts, onLost } = extras;
+  const { reloadCode } = extras;
   const name = filled.name ?? nameOfProgram(title);
   const workers = grantedCores().count;
   const recent = filled.onOutput === undefined ? undefined : new RecentLines();
@@ -255,7 +258,7 @@ function startProgram(
       loops: status(),
     }),
     obstacles: () => supervisor.obstacles,
-    reload,
+    reload: reloadCode ?? reload,
     scale,
     released: () => supervisor.released(),
     stop: () => close(),

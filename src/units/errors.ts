@@ -42,3 +42,8 @@ export function silentLoop(
     cause: error,
   });
 }
+
+export function versionChanged(path: string, deployed: string, found: string): CodedError {
+  const text = `${path} was edited after its deployment (version ${deployed}, and ${found} now)`;
+  return new CodedError('UNIT_VERSION_CHANGED', `${text}: call redeploy(), or undo the edit`);
+}

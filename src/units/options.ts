@@ -3,6 +3,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename, extname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { codeVersion } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import {
   choiceOption,
@@ -97,7 +98,8 @@ function moduleAt(place: string | URL): UnitSource {
   if (!existsSync(path) || !statSync(path).isFile()) {
     throw new CodedError('UNIT_INVALID', `there is no unit ${path}: give the path of its file`);
   }
-  return { kind: 'module', url: pathToFileURL(path).href };
+  const { href } = pathToFileURL(path);
+  return { kind: 'module', url: href, version: codeVersion(href) ?? '' };
 }
 
 /** The methods of a unit beside `start`. */

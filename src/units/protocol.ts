@@ -28,9 +28,12 @@ export function loopAddress(loop: number): string {
   return `${reservedPrefix}loop:${loop}`;
 }
 
+/** The query of the URL of a module that was loaded anew, before its version. */
+export const versionMark = 'manycore-version';
+
 /** Source of an instance's code: a module, or the unit itself. */
 export type UnitSource =
-  | { readonly kind: 'module'; readonly url: string }
+  | { readonly kind: 'module'; readonly url: string; readonly version: string }
   | { readonly kind: 'value'; readonly value: unknown };
 
 /** Identifies an instance among all loops. */
@@ -43,7 +46,7 @@ export interface InstanceId {
 
 /** Messages to a loop. */
 export type ToUnits =
-  /** Answered when all of these run; with an error none does. */
+  /** Answered by the version of their code when all of these run; with an error none does. */
   | {
       readonly type: 'start';
       readonly deployment: number;
@@ -56,6 +59,19 @@ export type ToUnits =
       readonly startTimeoutMs: number;
       /** True: it comes from another loop, and its consumers are not announced yet. */
       readonly isIncoming: boolean;
+      /** True: the code must have the version of `source`. */
+      readonly isStrict: boolean;
+    }
+  /**
+   * Starts an instance beside the one of this number, which then hands off to it. Answered when the old one has
+   * ended; with an error the old one goes on, except with `UNIT_STOP_FAILED`.
+   */
+  | {
+      readonly type: 'replace';
+      readonly deployment: number;
+      readonly instance: number;
+      readonly start: Extract<ToUnits, { type: 'start' }>;
+      readonly stopTimeoutMs: number;
     }
   /** Hands off the instance to another loop, where it has started; answered when it has left. */
   | {
@@ -127,6 +143,7 @@ export type ToDirector =
       readonly instance: number;
       readonly loop: number;
     }
+  | { readonly type: 'redeploy'; readonly deployment: number }
   | { readonly type: 'undeploy'; readonly deployment: number }
   | { readonly type: 'status'; readonly deployment: number }
   /** Answered as `Deployment.ended` settles. */
@@ -142,6 +159,7 @@ function unknownMessage(): CodedError {
 
 const toUnits: ReadonlySet<unknown> = new Set([
   'start',
+  'replace',
   'handOff',
   'restore',
   'askRestored',
@@ -158,6 +176,7 @@ const toDirector: ReadonlySet<unknown> = new Set([
   'deploy',
   'scale',
   'move',
+  'redeploy',
   'undeploy',
   'status',
   'awaitEnd',
@@ -204,6 +223,12 @@ export function parseDeployed(value: unknown): { readonly id: number; readonly n
     const { id, name } = value;
     if (typeof id === 'number' && typeof name === 'string') return { id, name };
   }
+  throw unknownMessage();
+}
+
+/** Parses the version of the code of instances that have started; `undefined`: they came as values. */
+export function parseVersion(value: unknown): string | undefined {
+  if (value === undefined || typeof value === 'string') return value;
   throw unknownMessage();
 }
 

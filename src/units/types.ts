@@ -125,8 +125,8 @@ export interface RestartsOption {
 }
 
 /**
- * `moving`: to another loop. `lost`: its loop or its thread has ended, and it is started again on another. `failed`:
- * it was given up after too many restarts.
+ * `moving`: to another loop, or to another version. `lost`: its loop or its thread has ended, and it is started
+ * again on another. `failed`: it was given up after too many restarts.
  */
 export type InstanceState = 'starting' | 'running' | 'moving' | 'stopping' | 'lost' | 'failed';
 
@@ -137,6 +137,11 @@ export interface InstanceStatus {
   readonly loop: number | undefined;
   readonly pid: number | undefined;
   readonly state: InstanceState;
+  /**
+   * A short hash of its file and of what that imports from the program; `undefined` before it runs, and for a unit
+   * that was deployed as a value. Instances that were started again after an edit have another one.
+   */
+  readonly version: string | undefined;
 }
 
 export interface InstanceHealth {
@@ -173,6 +178,14 @@ export interface Deployment extends AsyncDisposable {
    * one did not stop well; with `OPTION_INVALID` for unknown numbers, and `UNIT_UNDEPLOYED`.
    */
   move(instance: number, loop: number): Promise<void>;
+  /**
+   * Replaces the instances, one after the other, by the version that their file, and what it imports, has now.
+   * The new one starts beside the old one on the same loop, gets its state (`save`, `restore`) and all messages,
+   * in their order; then the old one ends. Does nothing without an edit. Rejects with `UNIT_REDEPLOY_FAILED`:
+   * then all go on as they were; with `UNIT_STOP_FAILED` when all are replaced, and an old one did not stop well;
+   * with `UNIT_INVALID` for a unit that was deployed as a value, and `UNIT_UNDEPLOYED`.
+   */
+  redeploy(): Promise<void>;
   /**
    * Ends all instances: their consumers take nothing new, handlers end what they have begun, then `stop()`
    * is called. Rejects with `UNIT_STOP_FAILED` when that threw or took too long; the instances are gone all

@@ -56,6 +56,38 @@ test('a unit that listens nowhere is shown by its file', { skip }, async (t) => 
   });
 });
 
+test('HUP and manycore reload redeploy edited units', { skip }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-run-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'unit.mjs');
+  const write = (text: string) =>
+    writeFileSync(file, `export const start = () => console.log(${text});`);
+  write(`'version 1'`);
+  const env = { XDG_RUNTIME_DIR: folder };
+  const child = spawn(process.execPath, [command, 'run', file, '--instances', '1'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const lines: string[] = [];
+  for (const input of [child.stdout, child.stderr]) {
+    createInterface({ input }).on('line', (line) => lines.push(line));
+  }
+  const sees = (pattern: RegExp) => waitFor(() => lines.some((line) => pattern.test(line)), 20_000);
+  await sees(/unit: 1 instance/);
+  write(`'version 2'`);
+  child.kill('SIGHUP');
+  await sees(/version 2/);
+  await sees(/^reloaded$/);
+  write('(');
+  child.kill('SIGHUP');
+  await sees(/^manycore: unit was not redeployed.*\(UNIT_REDEPLOY_FAILED\)$/);
+  write(`'version 3'`);
+  const { stdout } = await runCommand(t, [process.execPath, command, 'reload'], env);
+  assert.equal(stdout, 'reloaded\n');
+  await sees(/version 3/);
+});
+
 for (const instances of [1, 3]) {
   const title = `the command ends with exit code 1 when the last instance of ${instances} is given up`;
   test(title, { skip }, async (t) => {

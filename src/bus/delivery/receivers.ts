@@ -100,6 +100,12 @@ export class Receivers {
     this.#set(consumer, isLocal, 0);
   }
 
+  /** As `delete`, for a consumer whose successor has its place already: peers have the same count as before. */
+  leave(consumer: Consumer, isLocal: boolean): void {
+    this.setHere(consumer, 0);
+    if (!isLocal) this.setOpen(consumer, 0);
+  }
+
   #set(consumer: Consumer, isLocal: boolean, weight: 0 | 1): void {
     this.setHere(consumer, weight);
     if (isLocal) return;

@@ -12,13 +12,16 @@
 // subscribes and after, and the source before it announces `ended`. So every message comes one way or the
 // other, and the successor takes one that comes both ways once (publications.ts).
 //
+// Source and target may be one bus: then a consumer gives its messages and its place to the successor in one step,
+// and no peer notices.
+//
 // A hand-off has a token: messages in its stream are addressed to it. Its two ends are outgoing-hand-off.ts
 // and incoming-hand-off.ts; the third party, which sends, is here.
 // Not here: the unit and its state, and the decision to move it (units/).
 
 import { randomUUID } from 'node:crypto';
 import type { Consumer } from '../delivery/consumer.js';
-import type { Delivery } from '../delivery/message.js';
+import type { Delivery, Waiter } from '../delivery/message.js';
 import type { Receivers } from '../delivery/receivers.js';
 import type { TurnQueue } from '../delivery/turn-queue.js';
 import type { HandOffNote } from '../protocol.js';
@@ -53,6 +56,9 @@ export class HandOffs {
   /** Hand-offs by which consumers move to this loop. */
   readonly incoming: ReadonlyMap<string, unknown> = this.#incoming;
   readonly #moves = new Map<string, Move>();
+  /** Requests that went to successors at other buses, and have no reply yet. */
+  readonly #forwarded = new Set<Waiter>();
+  readonly #whenLeft: (() => void)[] = [];
 
   constructor(parts: HandOffsParts) {
     this.#parts = parts;
@@ -91,9 +97,9 @@ export class HandOffs {
     return undefined;
   }
 
-  /** True: the bus with this name is a peer. */
-  isPeer(name: string): boolean {
-    return this.#peerNamed(name) !== undefined;
+  /** True: the bus with this name is a peer, or this one. */
+  isThere(name: string): boolean {
+    return name === this.name || this.#peerNamed(name) !== undefined;
   }
 
   /** Adds a successor, which is not announced to peers before its consumer arrives, or before `activate`. */
@@ -121,6 +127,7 @@ export class HandOffs {
 
   /** Sets the source bus of these successors; if it is gone, they become ordinary consumers. */
   expect(consumers: ReadonlySet<Consumer>, from: string): void {
+    if (from === this.name) return; // they replace others in one step
     const isThere = this.#peerNamed(from) !== undefined;
     for (const each of this.#incomingOf(consumers)) each.expect(isThere ? from : undefined);
   }
@@ -132,9 +139,10 @@ export class HandOffs {
 
   /**
    * Hands off a consumer to its successor at the bus `to`; held messages are forwarded first. Returns false,
-   * and does nothing, when that bus is no peer.
+   * and does nothing, when that bus is no peer and not this one.
    */
   handOff(consumer: Consumer, isLocal: boolean, { to, token }: HandOffRoute): boolean {
+    if (to === this.name) return this.#handOffHere(consumer, isLocal, token);
     const peer = this.#peerNamed(to);
     if (peer === undefined) return false;
     const outgoing: OutgoingHandOff = new OutgoingHandOff({
@@ -144,15 +152,74 @@ export class HandOffs {
       to: { peer, name: to },
       ownName: this.name,
       ...this.#parts,
-      onEnded: () => this.#outgoing.delete(token),
+      follow: (waiter) => this.#follow(waiter),
+      onEnded: () => {
+        this.#outgoing.delete(token);
+        this.#checkLeft();
+      },
     });
     this.#outgoing.set(token, outgoing);
     outgoing.begin();
     return true;
   }
 
+  #follow(waiter: Waiter): Waiter {
+    this.#forwarded.add(waiter);
+    const over = (): void => {
+      this.#forwarded.delete(waiter);
+      this.#checkLeft();
+    };
+    return {
+      settle: (outcome) => {
+        waiter.settle(outcome);
+        over();
+      },
+      whenGivenUp: (callback) =>
+        waiter.whenGivenUp(() => {
+          over();
+          callback();
+        }),
+    };
+  }
+
+  /** Resolves when nothing goes through this bus to a successor any more, and what went there has its replies. */
+  async left(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#whenLeft.push(resolve);
+      this.#checkLeft();
+    });
+  }
+
+  #checkLeft(): void {
+    if (this.#outgoing.size > 0 || this.#forwarded.size > 0) return;
+    for (const resolve of this.#whenLeft.splice(0)) resolve();
+  }
+
+  #handOffHere(consumer: Consumer, isLocal: boolean, token: string): boolean {
+    const incoming = this.#incoming.get(token);
+    if (incoming === undefined) {
+      consumer.close(); // its successor was closed
+      return true;
+    }
+    incoming.openHere(); // the address is never without a consumer
+    this.#parts.receivers.leave(consumer, isLocal);
+    const successor = incoming.consumer;
+    consumer.divert((delivery) => {
+      if (!successor.take(delivery)) this.#parts.local.passOn(delivery);
+    });
+    return true;
+  }
+
   /** Makes a successor at the bus `to` that has no predecessor an ordinary consumer. */
   activate(to: string, token: string): void {
+    if (to === this.name) {
+      const incoming = this.#incoming.get(token);
+      incoming?.openHere();
+      if (incoming?.successor.isLocal === false) {
+        this.#parts.receivers.announceToAll(incoming.consumer.address);
+      }
+      return;
+    }
     this.#peerNamed(to)?.note({ type: 'ended', token });
   }
 

@@ -176,6 +176,18 @@ export class IncomingHandOff {
     this.#open();
   }
 
+  /** Makes it an ordinary consumer in the place of one on this bus; announces nothing. */
+  openHere(): void {
+    const { consumer, isLocal, receivers, onOpen } = this.#parts;
+    onOpen();
+    consumer.guard(undefined);
+    if (!consumer.isClosed) {
+      receivers.setHere(consumer, 1);
+      if (!isLocal) receivers.setOpen(consumer, 1);
+    }
+    this.#opened.resolve();
+  }
+
   /** Makes it an ordinary consumer. */
   #open(): void {
     const { consumer, isLocal, receivers, onOpen } = this.#parts;

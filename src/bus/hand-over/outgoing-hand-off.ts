@@ -3,7 +3,7 @@
 
 import { type Consumer, maxHeldMessages } from '../delivery/consumer.js';
 import { Fifo } from '../delivery/fifo.js';
-import type { Delivery } from '../delivery/message.js';
+import type { Delivery, Waiter } from '../delivery/message.js';
 import type { Receivers } from '../delivery/receivers.js';
 import type { TurnQueue } from '../delivery/turn-queue.js';
 import { writeHandedOn } from '../protocol.js';
@@ -27,6 +27,8 @@ export interface OutgoingParts {
   readonly receivers: Receivers;
   readonly queue: TurnQueue;
   readonly local: LocalTransport;
+  /** Follows a request that goes to the successor, whose reply comes back through this bus. */
+  readonly follow: (waiter: Waiter) => Waiter;
   readonly onEnded: () => void;
 }
 
@@ -136,7 +138,9 @@ export class OutgoingHandOff {
   #wrapped({ headers, waiter, ...content }: Delivery): Delivery {
     const { body, isPublished, origin } = content;
     const wrapped = writeHandedOn({ body, isPublished, origin });
-    return { address: this.#parts.token, body: wrapped, headers, waiter, isPublished: false };
+    const { token, follow } = this.#parts;
+    const followed = waiter && follow(waiter);
+    return { address: token, body: wrapped, headers, waiter: followed, isPublished: false };
   }
 
   #end(): void {

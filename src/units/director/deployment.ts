@@ -14,6 +14,8 @@ export interface Placed {
   loop: number | undefined;
   pid: number | undefined;
   state: InstanceState;
+  /** That of its code, once it runs; `undefined` for one that came as a value. */
+  version: string | undefined;
   /** True: it starts again after a loss. */
   isRestarting: boolean;
 }
@@ -32,6 +34,8 @@ export interface DeploymentParts {
   readonly stop: (placed: readonly Placed[]) => Promise<void>;
   /** Moves one; it is on that loop then, or still where it was. */
   readonly move: (placed: Placed, loop: number) => Promise<void>;
+  /** Replaces all by the code that their file has now, or none. */
+  readonly redeploy: () => Promise<void>;
   readonly health: (timeoutMs: number) => Promise<InstanceHealth[]>;
   readonly onEnded: () => void;
 }
@@ -41,7 +45,8 @@ type State = 'running' | 'ending' | 'ended';
 export class DirectedDeployment implements Deployment {
   readonly id: number;
   readonly name: string;
-  readonly source: UnitSource;
+  /** A module has the version of the last deployment. */
+  source: UnitSource;
   readonly options: FilledDeployOptions;
   readonly config: unknown;
   readonly parent: InstanceId | undefined;
@@ -102,7 +107,8 @@ export class DirectedDeployment implements Deployment {
     const places = this.#parts.place(numbers.length);
     const added = numbers.map((instance, at): Placed => {
       const place = { loop: places[at]?.loop, pid: places[at]?.pid };
-      return { deployment: this.id, instance, ...place, state: 'starting', isRestarting: false };
+      const state = { state: 'starting', version: undefined, isRestarting: false } as const;
+      return { deployment: this.id, instance, ...place, ...state };
     });
     this.#placed = inOrder([...kept, ...added]);
     try {
@@ -137,7 +143,13 @@ export class DirectedDeployment implements Deployment {
   }
 
   async status(): Promise<readonly InstanceStatus[]> {
-    return this.#placed.map(({ instance, loop, pid, state }) => ({ instance, loop, pid, state }));
+    return this.#placed.map(({ instance, loop, pid, state, version }) => ({
+      instance,
+      loop,
+      pid,
+      state,
+      version,
+    }));
   }
 
   async health({ timeoutMs = healthTimeoutMs } = {}): Promise<readonly InstanceHealth[]> {
@@ -162,6 +174,10 @@ export class DirectedDeployment implements Deployment {
       }
       if (placed.loop !== loop) await this.#parts.move(placed, loop);
     });
+  }
+
+  async redeploy(): Promise<void> {
+    await this.#inTurn(() => this.#parts.redeploy());
   }
 
   async #remove(some: readonly Placed[]): Promise<void> {

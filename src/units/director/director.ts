@@ -17,12 +17,14 @@ import {
   type InstanceId,
   loopAddress,
   parseHealth,
+  parseVersion,
   type ToDirector,
 } from '../protocol.js';
 import type { Deployment, DeployOptions, InstanceHealth } from '../types.js';
 import { byLoop, DirectedDeployment, type Placed } from './deployment.js';
 import type { LoopEntry } from './loop-entry.js';
 import { moveInstance, startMessage } from './move.js';
+import { announceVersion, redeploy } from './redeploy.js';
 import { Restarts } from './restarts.js';
 
 /** The processes under the loops. */
@@ -93,6 +95,8 @@ export class Director {
         return await this.#find(message.deployment).scale(message.instances);
       case 'move':
         return await this.#find(message.deployment).move(message.instance, message.loop);
+      case 'redeploy':
+        return await this.#find(message.deployment).redeploy();
       case 'undeploy':
         return await this.#deployments.get(message.deployment)?.undeploy();
       case 'status':
@@ -132,6 +136,7 @@ export class Director {
       start: (placed) => this.#start(made, placed),
       stop: (placed) => this.#stop(made, placed),
       move: (placed, loop) => this.#move(made, placed, loop),
+      redeploy: () => this.#redeploy(made),
       health: (timeoutMs) => this.#health(made, timeoutMs),
       onEnded: () => {
         this.#deployments.delete(made.id);
@@ -208,19 +213,38 @@ export class Director {
     });
   }
 
+  async #redeploy(deployment: DirectedDeployment): Promise<void> {
+    await redeploy(deployment, {
+      bus: this.#bus,
+      childrenOf: (placed) => new Set(this.#childrenOf(deployment.id, [placed])),
+      lose: (placed) => {
+        void this.#endChildren(deployment.id, [placed]);
+        this.#restarts.again([placed]);
+      },
+    });
+  }
+
   /** Starts all or none; rejects with the first failure. */
   async #start(deployment: DirectedDeployment, placed: readonly Placed[]): Promise<void> {
     const { startTimeoutMs } = deployment.options;
     const { name } = deployment;
     const onLoop = async ([loop, some]: readonly [number, readonly Placed[]]): Promise<void> => {
       const instances = some.map(({ instance }) => instance);
-      const request = startMessage(deployment, instances);
+      const isStrict = !some.some(({ isRestarting }) => isRestarting); // a lost one has to start, edited or not
+      const request = startMessage(deployment, instances, { isStrict });
+      let version: string | undefined;
       try {
-        await ask(this.#bus, loopAddress(loop), request, 2 * startTimeoutMs);
+        version = parseVersion(
+          await ask(this.#bus, loopAddress(loop), request, 2 * startTimeoutMs),
+        );
       } catch (error) {
         throw startFailed(name, silentLoop(loop, error, 'startTimeoutMs', startTimeoutMs));
       }
-      for (const each of some) if (each.loop === loop) each.state = 'running';
+      for (const each of some) {
+        each.version = version;
+        if (each.loop === loop) each.state = 'running';
+      }
+      announceVersion(deployment, some);
     };
     const started = await Promise.allSettled([...byLoop(placed)].map(onLoop));
     const failed = started.find((each) => each.status === 'rejected');
@@ -253,12 +277,16 @@ export class Director {
 
   /** Undeploys the children that these instances deployed on `loop`; `undefined`: on any. */
   async #endChildren(id: number, placed: readonly Placed[], loop?: number): Promise<void> {
-    const ending = new Set(placed.map(({ instance }) => instance));
-    const children = [...this.#deployments.values()].filter(({ parent }) => {
-      if (parent?.deployment !== id || !ending.has(parent.instance)) return false;
+    const children = this.#childrenOf(id, placed, loop);
+    await Promise.allSettled(children.map((child) => child.undeploy()));
+  }
+
+  #childrenOf(id: number, placed: readonly Placed[], loop?: number): DirectedDeployment[] {
+    const parents = new Set(placed.map(({ instance }) => instance));
+    return [...this.#deployments.values()].filter(({ parent }) => {
+      if (parent?.deployment !== id || !parents.has(parent.instance)) return false;
       return loop === undefined || parent.loop === loop;
     });
-    await Promise.allSettled(children.map((child) => child.undeploy()));
   }
 
   async #health(deployment: DirectedDeployment, timeoutMs: number): Promise<InstanceHealth[]> {

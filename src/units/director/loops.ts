@@ -29,6 +29,7 @@ import { fillDeployOptions, sourceOf } from '../options.js';
 import { directorAddress, parseBlocked, parseToDirector } from '../protocol.js';
 import type { Deployment, DeployOptions, UnitLike } from '../types.js';
 import { Director } from './director.js';
+import { redeployAll } from './redeploy.js';
 
 /** A subset of the options of `serve`. */
 export interface LoopsOptions {
@@ -242,6 +243,7 @@ export class Loops implements AsyncDisposable {
       title,
       restarts: processRestarts,
       onLost: (lost) => this.#director.processLost(lost),
+      reloadCode: () => this.redeploy(),
     });
     return this.#served;
   }
@@ -260,6 +262,14 @@ export class Loops implements AsyncDisposable {
     const given = options && { ...options, config: this.#copy(options.config) };
     await this.#running();
     return await this.#director.deploy(unit, given, undefined);
+  }
+
+  /**
+   * Redeploys all units that were deployed as files, one after the other. Rejects with the first error of
+   * `Deployment.redeploy`, when the others are done.
+   */
+  async redeploy(): Promise<void> {
+    await redeployAll(this.deployments);
   }
 
   /** All deployments, children of units among them. */

@@ -10,7 +10,7 @@ import { CodedError } from '../../errors.js';
 import { messageOf } from '../../lib/index.js';
 import { ask } from '../ask.js';
 import { stopFailed } from '../errors.js';
-import { loopAddress, type ToUnits } from '../protocol.js';
+import { loopAddress, parseVersion, type ToUnits } from '../protocol.js';
 import type { DirectedDeployment, Placed } from './deployment.js';
 
 export interface MoveParts {
@@ -23,13 +23,14 @@ export interface MoveParts {
   readonly lose: () => void;
 }
 
+/** `isStrict`: fails when the file has another version by now. */
 export function startMessage(
   { id, name, source, config, options }: DirectedDeployment,
   instances: readonly number[],
-  isIncoming = false,
-): ToUnits {
+  { isIncoming = false, isStrict = true } = {},
+): Extract<ToUnits, { type: 'start' }> {
   const { on, blockingThreads, startTimeoutMs } = options;
-  const what = { deployment: id, name, source, config, instances, on, isIncoming };
+  const what = { deployment: id, name, source, config, instances, on, isIncoming, isStrict };
   return { type: 'start', ...what, blockingThreads, startTimeoutMs };
 }
 
@@ -80,8 +81,8 @@ async function goTo(
   const { startTimeoutMs, stopTimeoutMs } = deployment.options;
   const { instance } = placed;
   const address = loopAddress(target.loop);
-  const start = startMessage(deployment, [instance], true);
-  await ask(bus, address, start, 2 * startTimeoutMs);
+  const start = startMessage(deployment, [instance], { isIncoming: true });
+  placed.version = parseVersion(await ask(bus, address, start, 2 * startTimeoutMs));
   const own = { deployment: deployment.id, instance };
   const timeouts = { saveTimeoutMs: stopTimeoutMs, restoreTimeoutMs: startTimeoutMs };
   const handOff: ToUnits = { type: 'handOff', ...own, to: target.loop, ...timeouts };

@@ -64,6 +64,10 @@ class RemoteDeployment implements Deployment {
     await this.#ask({ type: 'move', deployment: this.id, instance, loop });
   }
 
+  async redeploy(): Promise<void> {
+    await this.#ask({ type: 'redeploy', deployment: this.id });
+  }
+
   async undeploy(): Promise<void> {
     await this.#ask({ type: 'undeploy', deployment: this.id });
   }

@@ -8,13 +8,13 @@ import { remoteDeploy } from '../director/remote.js';
 import { loopAddress, parseHandOffTarget, type ToUnits } from '../protocol.js';
 import type { InstanceHealth } from '../types.js';
 import { Instance, type InstanceOptions } from '../unit/instance.js';
-import { unitMaker } from '../unit/make-unit.js';
+import { type UnitCode, unitMaker } from '../unit/make-unit.js';
 import { BlockingThreads } from './blocking.js';
 
 type Start = Extract<ToUnits, { type: 'start' }>;
+type Replace = Extract<ToUnits, { type: 'replace' }>;
 type HandOff = Extract<ToUnits, { type: 'handOff' }>;
 type Restore = Extract<ToUnits, { type: 'restore' }>;
-type AskRestored = Extract<ToUnits, { type: 'askRestored' }>;
 type Stop = Extract<ToUnits, { type: 'stop' }>;
 
 export class LoopUnits {
@@ -25,8 +25,8 @@ export class LoopUnits {
   readonly #quiet: InstanceOptions['quiet'];
   /** By deployment, then by number. */
   readonly #instances = new Map<number, Map<number, Instance>>();
-  /** By deployment. */
-  readonly #threads = new Map<number, BlockingThreads>();
+  /** By deployment, then by version: functions of an old version have modules that are old, too. */
+  readonly #threads = new Map<number, Map<string | undefined, BlockingThreads>>();
 
   constructor(
     loop: number,
@@ -51,6 +51,8 @@ export class LoopUnits {
     switch (message.type) {
       case 'start':
         return await this.#start(message);
+      case 'replace':
+        return await this.#replace(message);
       case 'handOff':
         return await this.#handOff(message);
       case 'restore':
@@ -67,19 +69,22 @@ export class LoopUnits {
     }
   }
 
-  /** Starts all or none. */
-  async #start(start: Start): Promise<void> {
+  /** Makes instances, which have not started. Rejects with `UNIT_INVALID`, `UNIT_VERSION_CHANGED`. */
+  async #make(start: Start): Promise<{ readonly made: Instance[]; readonly code: UnitCode }> {
     const { deployment, name, source, config, instances, blockingThreads } = start;
-    const { startTimeoutMs, isIncoming } = start;
+    const { isIncoming, isStrict } = start;
     const loop = this.#loop;
-    const make = await unitMaker(source, this.#copy);
-    const threads = this.#threads.get(deployment) ?? new BlockingThreads(blockingThreads);
-    this.#threads.set(deployment, threads);
+    const code = await unitMaker(source, isStrict, this.#copy);
+    const ofDeployment =
+      this.#threads.get(deployment) ?? new Map<string | undefined, BlockingThreads>();
+    const threads = ofDeployment.get(code.version) ?? new BlockingThreads(blockingThreads);
+    this.#threads.set(deployment, ofDeployment.set(code.version, threads));
     const made = instances.map(
       (instance) =>
         new Instance({
           id: { deployment, instance, loop },
           name,
+          version: code.version,
           config: this.#copy(config),
           isIncoming,
           bus: this.#bus,
@@ -88,17 +93,63 @@ export class LoopUnits {
           deploy: remoteDeploy(this.#bus, { deployment, instance, loop }),
         }),
     );
+    return { made, code };
+  }
+
+  /** Starts all or none; resolves with the version of their code. */
+  async #start(start: Start): Promise<string | undefined> {
+    const { deployment, instances, startTimeoutMs } = start;
+    const { made, code } = await this.#make(start);
     const ofDeployment = this.#instances.get(deployment) ?? new Map<number, Instance>();
     this.#instances.set(deployment, ofDeployment);
     for (const each of made) ofDeployment.set(each.id.instance, each);
-    const started = await Promise.allSettled(made.map((each) => each.start(make, startTimeoutMs)));
+    const starting = made.map((each) => each.start(code.make, startTimeoutMs));
+    const started = await Promise.allSettled(starting);
     const failed = started.find((each) => each.status === 'rejected');
-    if (failed === undefined) return;
+    if (failed === undefined) return code.version;
     await this.#end(deployment, instances, startTimeoutMs).catch(() => {}); // the first error counts
     throw failed.reason;
   }
 
-  #find({ deployment, instance }: HandOff | Restore | AskRestored): Instance {
+  /** Resolves with the version of the new one. After any failure but that of its `stop()` the old one goes on. */
+  async #replace(replace: Replace): Promise<string | undefined> {
+    const { deployment, instance, start, stopTimeoutMs } = replace;
+    const old = this.#find({ deployment, instance });
+    const { made, code } = await this.#make(start);
+    const [next] = made;
+    if (next === undefined) throw new Error('there is nothing to start');
+    const { startTimeoutMs } = start;
+    try {
+      await next.start(code.make, startTimeoutMs);
+      const state = this.#copy(await old.save(stopTimeoutMs));
+      old.handOff(await next.restore(state, old.busName, startTimeoutMs));
+    } catch (error) {
+      old.cancelMove();
+      await next.stop(stopTimeoutMs).catch(() => {}); // the first error counts
+      await this.#endThreads(deployment);
+      throw error;
+    }
+    this.#instances.get(deployment)?.set(instance, next);
+    try {
+      await old.stop(stopTimeoutMs);
+    } finally {
+      await this.#endThreads(deployment);
+    }
+    return code.version;
+  }
+
+  /** Ends the threads of versions that have no instance here any more. */
+  async #endThreads(deployment: number): Promise<void> {
+    const here = [...(this.#instances.get(deployment)?.values() ?? [])];
+    const versions = new Set(here.map(({ version }) => version));
+    for (const [version, threads] of this.#threads.get(deployment) ?? []) {
+      if (versions.has(version)) continue;
+      this.#threads.get(deployment)?.delete(version);
+      await threads.close();
+    }
+  }
+
+  #find({ deployment, instance }: Pick<HandOff, 'deployment' | 'instance'>): Instance {
     const found = this.#instances.get(deployment)?.get(instance);
     if (found === undefined) throw new Error(`instance ${instance} is not here any more`);
     return found;
@@ -147,10 +198,10 @@ export class LoopUnits {
 
   /** Forgets a deployment that has no instances here any more. */
   async #forget(deployment: number): Promise<void> {
-    const threads = this.#threads.get(deployment);
+    const threads = [...(this.#threads.get(deployment)?.values() ?? [])];
     this.#threads.delete(deployment);
     this.#instances.delete(deployment);
-    await threads?.close();
+    await Promise.all(threads.map((each) => each.close()));
   }
 
   /** Stops all of them, because the loop ends. Never rejects. */

@@ -8,7 +8,13 @@ import { CodedError, hasCode } from '../../errors.js';
 import { beforeDeadline, defer, errorOf, messageOf } from '../../lib/index.js';
 import type { SideThread } from '../../serve/index.js';
 import { ask } from '../ask.js';
-import { directorAddress, loopAddress, parseHealth, type ToUnits } from '../protocol.js';
+import {
+  directorAddress,
+  loopAddress,
+  parseHealth,
+  parseVersion,
+  type ToUnits,
+} from '../protocol.js';
 import type { InstanceHealth } from '../types.js';
 
 type Message<Type extends ToUnits['type']> = Extract<ToUnits, { type: Type }>;
@@ -22,6 +28,8 @@ interface Side {
   readonly thread: SideThread;
   readonly deployment: number;
   readonly instance: number;
+  /** That of its code, once it has started. */
+  version: string | undefined;
   /** The number of the thread in the mesh, once it has joined. */
   member: number | undefined;
   /** True: it runs with all that were started with it, and was not asked to end. */
@@ -60,6 +68,8 @@ export class SideUnits {
         return this.#awaited.get(message.thread)?.(message.member);
       case 'start':
         return await this.#start(message);
+      case 'replace':
+        return await this.#replace(message);
       case 'stop':
         return await this.#stopAll(message);
       case 'health':
@@ -101,8 +111,8 @@ export class SideUnits {
     return await ask(this.#parts.bus, loopAddress(member), message, Infinity);
   }
 
-  /** Starts all or none. */
-  async #start(start: Message<'start'>): Promise<void> {
+  /** Starts all or none; resolves with the version of their code. */
+  async #start(start: Message<'start'>): Promise<string | undefined> {
     const { deployment, instances, startTimeoutMs } = start;
     const starting = instances.map((instance) => this.#startOne(start, instance));
     const started = await Promise.allSettled(starting);
@@ -110,7 +120,7 @@ export class SideUnits {
     const failed = started.find((each) => each.status === 'rejected');
     if (failed === undefined && sides.every((each) => this.#sides.has(each))) {
       for (const each of sides) each.isRunning = true;
-      return;
+      return sides[0]?.version;
     }
     const stop = { type: 'stop', deployment, instances, stopTimeoutMs: startTimeoutMs } as const;
     await this.#stopAll(stop).catch(() => {}); // the first error counts
@@ -123,7 +133,8 @@ export class SideUnits {
     this.#lastThread += 1;
     const number = this.#lastThread;
     const thread = this.#parts.startThread(number);
-    const side: Side = { thread, deployment, instance, member: undefined, isRunning: false };
+    const own = { member: undefined, version: undefined, isRunning: false };
+    const side: Side = { thread, deployment, instance, ...own };
     this.#sides.add(side);
     this.#awaited.set(number, here.resolve);
     const died = thread.ended.then((error): never => {
@@ -133,7 +144,8 @@ export class SideUnits {
     died.catch(() => {}); // without a waiter it must not be unhandled
     const begin = async (): Promise<void> => {
       side.member = await here.promise;
-      await this.#askOf(side, { ...start, instances: [instance], on: 'loop' });
+      const request: ToUnits = { ...start, instances: [instance], on: 'loop' };
+      side.version = parseVersion(await this.#askOf(side, request));
     };
     const onDeadline = (): Error =>
       new Error(`it has not started within ${startTimeoutMs} ms in a thread of its own`);
@@ -148,6 +160,31 @@ export class SideUnits {
     } finally {
       this.#awaited.delete(number);
     }
+  }
+
+  /** The old thread hands off to a new one, as when the instance moves. Resolves with the version of that. */
+  async #replace(replace: Message<'replace'>): Promise<string | undefined> {
+    const { deployment, instance, start, stopTimeoutMs } = replace;
+    const old = this.#find(deployment, instance);
+    const next = await this.#startOne(start, instance);
+    const stop: Message<'stop'> = {
+      type: 'stop',
+      deployment,
+      instances: [instance],
+      stopTimeoutMs,
+    };
+    try {
+      const { member = 0 } = next;
+      const own = { deployment, instance, to: member };
+      const timeouts = { saveTimeoutMs: stopTimeoutMs, restoreTimeoutMs: start.startTimeoutMs };
+      await this.#relay(old, { type: 'handOff', ...own, ...timeouts });
+    } catch (error) {
+      await this.#stop(next, stop).catch(() => {}); // the first error counts
+      throw error;
+    }
+    next.isRunning = true;
+    await this.#stop(old, stop);
+    return next.version;
   }
 
   #ended(side: Side, name: string, why: string): void {
@@ -187,20 +224,22 @@ export class SideUnits {
       return await gone;
     }
     const asked = this.#askOf(side, { ...stop, instances: [instance] });
+    let leaveMs = exitMs;
     try {
       await beforeDeadline(Promise.race([asked, gone]), { deadlineMs, onDeadline });
+      leaveMs = Math.max(exitMs, stopTimeoutMs); // it answers, and may have to pass on replies
     } finally {
-      await this.#exit(side).catch(() => {});
+      await this.#exit(side, leaveMs).catch(() => {});
       thread.end();
       await gone;
     }
   }
 
   /** Peers read what it has sent before its thread ends. */
-  async #exit(side: Side): Promise<void> {
+  async #exit(side: Side, deadlineMs: number): Promise<void> {
     const exiting = this.#askOf(side, { type: 'exit', deployment: side.deployment });
     const exited = Promise.race([exiting.then(() => side.thread.ended), side.thread.ended]);
-    await beforeDeadline(exited, { deadlineMs: exitMs, onDeadline: () => new Error('it stays') });
+    await beforeDeadline(exited, { deadlineMs, onDeadline: () => new Error('it stays') });
   }
 
   async #health({ deployment, timeoutMs }: Message<'health'>): Promise<InstanceHealth[]> {

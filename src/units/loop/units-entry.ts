@@ -53,7 +53,8 @@ try {
   answer(bus, loopAddress(number), async (message) => {
     const request = parseToUnits(message);
     const answered = await (sides.isFor(request) ? sides : units).handle(request);
-    if (request.type === 'start') await far.flush(); // other machines have its subscriptions
+    const hasStarted = request.type === 'start' || request.type === 'replace';
+    if (hasStarted) await far.flush(); // other machines have its subscriptions
     return answered;
   });
   const { index } = loop;

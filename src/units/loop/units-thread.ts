@@ -56,8 +56,9 @@ await awaitPeers(links.values());
 await far.join();
 await ask(bus, loopAddress(loop), { type: 'threadHere', thread, member }, Infinity);
 
-/** Exits when everything that was sent is on its way. */
+/** Exits when everything that was sent is on its way, also through this thread to a successor of its instance. */
 async function exit(): Promise<void> {
+  await bus.parts.handOffs.left();
   await bus.drained();
   await far.close();
   for (const link of links.values()) link.close();

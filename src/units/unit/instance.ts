@@ -21,8 +21,10 @@ export interface InstanceOptions {
   readonly id: InstanceId;
   /** The name of the deployment. */
   readonly name: string;
+  /** That of its code. */
+  readonly version: string | undefined;
   readonly config: unknown;
-  /** True: it comes from another loop. */
+  /** True: it comes from another loop, or replaces another instance. */
   readonly isIncoming: boolean;
   /** The bus of the loop. */
   readonly bus: EventBus;
@@ -39,6 +41,7 @@ export type MakeUnit = (context: UnitContext) => UnitObject | Promise<UnitObject
 export class Instance {
   readonly id: InstanceId;
   readonly name: string;
+  readonly version: string | undefined;
   readonly #scope: Scope;
   readonly #context: UnitContext;
   readonly #abort = new AbortController();
@@ -52,8 +55,10 @@ export class Instance {
   /** For one that comes from another loop: settles when it has its state, or never will. */
   #restored: Promise<unknown> = Promise.resolve();
 
-  constructor({ id, name, config, isIncoming, bus, threads, quiet, deploy }: InstanceOptions) {
+  constructor(options: InstanceOptions) {
+    const { id, name, version, config, isIncoming, bus, threads, quiet, deploy } = options;
     this.id = id;
+    this.version = version;
     this.#quiet = quiet;
     this.name = name;
     this.#isIncoming = isIncoming;

@@ -1,34 +1,32 @@
-// Makes instances in a loop: of a module that it loads, or of a unit that came as a value.
+// Makes instances in a loop: of a module (unit-module.ts), or of a unit that came as a value.
 
-import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { CodedError } from '../../errors.js';
-import { messageOf } from '../../lib/index.js';
 import { checkUnit, unitOf } from '../options.js';
 import type { UnitSource } from '../protocol.js';
 import type { UnitObject } from '../types.js';
 import type { MakeUnit } from './instance.js';
+import { loadUnit } from './unit-module.js';
 
-/** `copy` makes an object of its own for each instance. Rejects with `UNIT_INVALID`. */
-export async function unitMaker(
-  source: UnitSource,
-  copy: (value: unknown) => unknown,
-): Promise<MakeUnit> {
-  if (source.kind === 'value') return makerOf(source.value, copy);
-  const path = fileURLToPath(source.url);
-  const unit = unitOf(await load(source.url, path));
-  checkUnit(unit, `the export of ${path}`);
-  return makerOf(unit, (value) => value); // an exported object is one for the whole loop
+/** The code of instances, with its version; `undefined`: the unit came as a value. */
+export interface UnitCode {
+  readonly make: MakeUnit;
+  readonly version: string | undefined;
 }
 
-async function load(url: string, path: string): Promise<unknown> {
-  try {
-    return path.endsWith('.cjs') ? createRequire(url)(path) : await import(url);
-  } catch (cause) {
-    throw new CodedError('UNIT_INVALID', `${path} cannot be loaded: ${messageOf(cause)}`, {
-      cause,
-    });
-  }
+/**
+ * `copy` makes an object of its own for each instance. `isStrict`: a module must have the version of `source`.
+ * Rejects with `UNIT_INVALID`, `UNIT_VERSION_CHANGED`.
+ */
+export async function unitMaker(
+  source: UnitSource,
+  isStrict: boolean,
+  copy: (value: unknown) => unknown,
+): Promise<UnitCode> {
+  if (source.kind === 'value') return { make: makerOf(source.value, copy), version: undefined };
+  const { exports, version } = await loadUnit(source.url, source.version, isStrict);
+  const unit = unitOf(exports);
+  checkUnit(unit, `the export of ${fileURLToPath(source.url)}`);
+  return { make: makerOf(unit, (value) => value), version }; // an exported object is one for the whole loop
 }
 
 function makerOf(unit: unknown, copy: (value: unknown) => unknown): MakeUnit {

@@ -1,5 +1,6 @@
 // `manycore run` with units: a file with a flag of units, several by `--unit`, or those of a file (unit-list.ts),
-// on event loops of their own, in the foreground. TERM and INT undeploy them; a second signal ends all at once.
+// on event loops of their own, in the foreground. TERM and INT undeploy them; a second signal ends all at once. HUP
+// redeploys them, as `manycore reload` does.
 
 import { resolve } from 'node:path';
 import type { ClusterOptions } from '../../../cluster/index.js';
@@ -207,4 +208,18 @@ function installSignalHandlers(loops: Loops): void {
   };
   process.on('SIGTERM', end);
   process.on('SIGINT', end);
+  process.on('SIGHUP', () => {
+    if (!isEnding) void reload(loops);
+  });
+}
+
+/** Redeploys all units; those that cannot be redeployed go on as they were. */
+async function reload(loops: Loops): Promise<void> {
+  try {
+    await loops.redeploy();
+    console.log('reloaded');
+  } catch (error) {
+    const code = error instanceof CodedError ? ` (${error.code})` : '';
+    console.error(`manycore: ${messageOf(error)}${code}`);
+  }
 }

@@ -1,0 +1,150 @@
+// Redeployment, on the director's side: each instance is replaced on its loop, or in its thread, by one of the
+// edited file, one after the other. The loop starts the new one, which takes over consumers and state as in a
+// move, and ends the old one (loop/loop-units.ts). All instances have the new version in the end, or all the old
+// one: those that were replaced before a failure are replaced once more, by the old version, which their loops
+// still have.
+// Not here: restarts of instances whose loop is lost meanwhile (restarts.ts).
+
+import type { Bus } from '../../bus/index.js';
+import { CodedError, hasCode } from '../../errors.js';
+import { announcements, messageOf } from '../../lib/index.js';
+import { ask } from '../ask.js';
+import { sourceOf } from '../options.js';
+import { loopAddress, type ToUnits } from '../protocol.js';
+import type { Deployment } from '../types.js';
+import { DirectedDeployment, type Placed } from './deployment.js';
+import { startMessage } from './move.js';
+
+export interface RedeployParts {
+  readonly bus: Bus;
+  /** Returns the units that the instance has deployed until now. */
+  readonly childrenOf: (placed: Placed) => ReadonlySet<Child>;
+  /** Called when the instance has no loop any more. */
+  readonly lose: (placed: Placed) => void;
+}
+
+interface Child {
+  undeploy(): Promise<void>;
+}
+
+/**
+ * Resolves when all instances have the version that the file has now; does nothing if they have it already.
+ * Rejects with `UNIT_REDEPLOY_FAILED` when all go on as they were, with `UNIT_STOP_FAILED` when all are replaced
+ * and an old one did not stop well, and with `UNIT_INVALID`.
+ */
+export async function redeploy(
+  deployment: DirectedDeployment,
+  parts: RedeployParts,
+): Promise<void> {
+  const { source: before, name } = deployment;
+  if (before.kind === 'value') {
+    const text = `${name} was deployed as a value, and only a file can be edited`;
+    throw new CodedError('UNIT_INVALID', `${text}: deploy the new value, and undeploy this one`);
+  }
+  const source = sourceOf(new URL(before.url));
+  if (source.kind === 'value') return;
+  deployment.source = source; // from now on for lost instances, too
+  const replaced: Placed[] = [];
+  let stopFailure: unknown;
+  for (const placed of deployment.placed) {
+    if (placed.state !== 'running' || placed.version === source.version) continue;
+    try {
+      if (!(await replace(deployment, placed, parts))) continue;
+    } catch (cause) {
+      if (!hasCode(cause, 'UNIT_STOP_FAILED')) {
+        deployment.source = before;
+        throw redeployFailed(name, cause, await takeBack(deployment, replaced, parts));
+      }
+      stopFailure ??= cause;
+    }
+    replaced.push(placed);
+  }
+  if (stopFailure !== undefined) throw stopFailure;
+}
+
+/** Replaces instances by the version that the deployment has again; returns the numbers of those that failed. */
+async function takeBack(
+  deployment: DirectedDeployment,
+  replaced: readonly Placed[],
+  parts: RedeployParts,
+): Promise<readonly number[]> {
+  const failed: number[] = [];
+  for (const placed of replaced) {
+    if (placed.state !== 'running') continue;
+    await replace(deployment, placed, parts).catch((error: unknown) => {
+      if (!hasCode(error, 'UNIT_STOP_FAILED')) failed.push(placed.instance);
+    });
+  }
+  return failed;
+}
+
+function redeployFailed(name: string, cause: unknown, kept: readonly number[]): CodedError {
+  const then =
+    kept.length === 0
+      ? 'all instances go on as they were'
+      : `the others go on as they were, but instances ${kept.join(', ')} keep the new version`;
+  const text = `${name} was not redeployed, ${then}: ${messageOf(cause)}`;
+  return new CodedError('UNIT_REDEPLOY_FAILED', text, { cause });
+}
+
+/**
+ * Resolves with false when its loop is lost: it starts again with the new version. Rejects with the reason why the
+ * instance was not replaced, or with `UNIT_STOP_FAILED` once it is.
+ */
+async function replace(
+  deployment: DirectedDeployment,
+  placed: Placed,
+  { bus, childrenOf, lose }: RedeployParts,
+): Promise<boolean> {
+  const { loop, instance } = placed;
+  const { id, source, options } = deployment;
+  if (loop === undefined || source.kind === 'value') return false;
+  const old = childrenOf(placed);
+  const { stopTimeoutMs } = options;
+  const start = startMessage(deployment, [instance], { isIncoming: true });
+  const message: ToUnits = { type: 'replace', deployment: id, instance, start, stopTimeoutMs };
+  placed.state = 'moving';
+  let failure: unknown;
+  try {
+    await ask(bus, loopAddress(loop), message, Infinity); // it has deadlines of its own
+  } catch (error) {
+    failure = error;
+    await new Promise((resolve) => setImmediate(resolve)); // by then the loss of a loop has been reported
+  }
+  if (placed.loop === undefined) {
+    placed.state = 'lost';
+    lose(placed);
+    return false;
+  }
+  placed.state = 'running';
+  const isReplaced = failure === undefined || hasCode(failure, 'UNIT_STOP_FAILED');
+  if (isReplaced) placed.version = source.version;
+  const now = [...childrenOf(placed)];
+  const ended = isReplaced ? [...old] : now.filter((each) => !old.has(each));
+  await Promise.allSettled(ended.map((child) => child.undeploy()));
+  if (failure !== undefined) throw failure;
+  return true;
+}
+
+/** Redeploys all that came as files; rejects with the first failure at the end. */
+export async function redeployAll(deployments: readonly Deployment[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const each of deployments) {
+    if (each instanceof DirectedDeployment && each.source.kind === 'value') continue;
+    await each.redeploy().catch((error: unknown) => failures.push(error));
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+/** Announces instances of another version than the deployment has. */
+export function announceVersion(
+  { id, name, source }: DirectedDeployment,
+  placed: readonly Placed[],
+): void {
+  if (source.kind === 'value') return;
+  for (const { instance, version } of placed) {
+    if (version === undefined || version === source.version) continue;
+    const own = { unit: name, deployment: id, instance };
+    announcements.unitVersionChanged.publish({ ...own, deployed: source.version, version });
+  }
+}
