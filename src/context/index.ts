@@ -4,7 +4,13 @@
 export { type CaptureStats, captureStats, watchCaptures } from './closures/captures.js';
 export { closureReaderProblem } from './closures/closure-reader.js';
 export { fingerprint } from './encode/fingerprint.js';
-export { codeVersion, codeVersions } from './modules/code-version.js';
+export {
+  codeVersion,
+  codeVersions,
+  importVersion,
+  LoadedVersions,
+  type ModuleVersion,
+} from './modules/code-version.js';
 export { isProgramPreload } from './modules/preloads.js';
 export { bareUrl } from './modules/resolve-module.js';
 export * from './receiving.js';

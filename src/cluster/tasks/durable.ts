@@ -5,12 +5,19 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { ByteReader } from '../../channels/index.js';
-import { type AnyFunction, taskTarget } from '../../context/index.js';
+import {
+  type AnyFunction,
+  importVersion,
+  type ModuleVersion,
+  moduleIn,
+  type TaskTarget,
+  taskTarget,
+} from '../../context/index.js';
 import { CodedError, hasCode } from '../../errors.js';
 import { abortError, type Deferred, defer, unwatchAbort, watchAbort } from '../../lib/index.js';
 import type { DurableOptions } from '../../worker/index.js';
 import { verified } from '../bus/signature.js';
-import { ClusterValues } from '../bus/values.js';
+import { ClusterValues, type EncodedValue } from '../bus/values.js';
 import { clusterClosed, notDurable } from '../errors.js';
 import { follow, guarded, listen } from '../nats/listen.js';
 import type { NatsConnection, NatsMessage } from '../nats/nats.js';
@@ -73,9 +80,10 @@ export class DurableTasks {
       target,
     };
     const value = this.#values.encode(target === null ? [fn, args] : args);
+    const code = codeOf(target, value);
     const frame = (): Buffer => {
       const tailBytes = signer === undefined ? 0 : signatureBytes;
-      const bytes = writeTask({ ...order, time: Date.now() }, value, tailBytes);
+      const bytes = writeTask({ ...order, code, time: Date.now() }, value, tailBytes);
       signer?.sign(bytes, subjects.task);
       return bytes;
     };
@@ -187,6 +195,16 @@ export class DurableTasks {
     if (hasThrown) throw value;
     return value;
   }
+}
+
+/** Returns the modules that a task imports by name, with their versions here; those of Node have none. */
+function codeOf(target: TaskTarget | null, { definitions }: EncodedValue): ModuleVersion[] {
+  const ofTarget = target === null ? [] : [{ specifier: target.url, parent: '' }];
+  const imports = definitions.flatMap(({ bytes }) => moduleIn(bytes) ?? []);
+  return [...ofTarget, ...imports].flatMap(({ specifier, parent }) => {
+    const version = importVersion(specifier, parent);
+    return version === undefined ? [] : [{ specifier, parent, version }];
+  });
 }
 
 /** Throws `BUS_TOO_LARGE`. */

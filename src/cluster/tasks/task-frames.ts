@@ -3,7 +3,7 @@
 // order and never the values, which only its worker reads. Not here: storage (jetstream.ts).
 
 import { ByteReader, ByteWriter } from '../../channels/index.js';
-import type { TaskTarget } from '../../context/index.js';
+import type { ModuleVersion, TaskTarget } from '../../context/index.js';
 import type { EncodedValue } from '../bus/values.js';
 import {
   corrupt,
@@ -25,6 +25,8 @@ export interface TaskOrder {
   readonly retry: number;
   /** An export, instead of a function that travels. */
   readonly target: TaskTarget | null;
+  /** The modules that it imports, by their names. */
+  readonly code: readonly ModuleVersion[];
 }
 
 /** Writes the order as JSON behind its size (u32), then definitions and value, with room for a signature. */
@@ -64,7 +66,18 @@ function isOrder(value: unknown): value is TaskOrder {
     Number.isFinite(field('time')) &&
     (field('timeoutMs') === null || Number.isFinite(field('timeoutMs'))) &&
     Number.isSafeInteger(field('retry')) &&
-    (field('target') === null || (typeof url === 'string' && typeof exportName === 'string'))
+    (field('target') === null || (typeof url === 'string' && typeof exportName === 'string')) &&
+    isCode(field('code'))
+  );
+}
+
+function isCode(value: unknown): value is readonly ModuleVersion[] {
+  return (
+    Array.isArray(value) &&
+    value.every((each: unknown) => {
+      const { specifier, parent, version } = Object(each);
+      return [specifier, parent, version].every((text) => typeof text === 'string');
+    })
   );
 }
 

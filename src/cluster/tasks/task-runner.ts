@@ -3,7 +3,7 @@
 // gets the task. Not here: lending workers to pools (worker-lending.ts), the worker's side (task-entry.ts).
 
 import { setTimeout as wait } from 'node:timers/promises';
-import { task } from '../../context/index.js';
+import { importVersion, LoadedVersions, type ModuleVersion, task } from '../../context/index.js';
 import { CodedError, hasCode } from '../../errors.js';
 import { announcements, messageOf } from '../../lib/index.js';
 import { Pool } from '../../pool/index.js';
@@ -27,6 +27,8 @@ const retryMs = 1000;
 const maxPauseMs = 60_000;
 /** Delay before a returned task is given to a node again, in ms. */
 const giveBackMs = 1000;
+/** The longest delay of a task that needs another version of its code, in ms. */
+const maxVersionDelayMs = 600_000;
 /** Deliveries after which an unfinished task fails: it probably kills its nodes. */
 const maxDeliveries = 20;
 
@@ -46,7 +48,11 @@ export interface TaskRunnerOptions {
 
 export class TaskRunner {
   readonly #options: TaskRunnerOptions;
-  readonly #pool: Pool;
+  #pool: Pool;
+  /** Of the workers of that pool. */
+  #loaded = new LoadedVersions();
+  /** Pools whose workers have older code, and run their last tasks. */
+  readonly #oldPools = new Set<Pool>();
   readonly #values: ClusterValues;
   readonly #running = new Set<Promise<void>>();
   /** Subjects of the tasks that this node has. */
@@ -165,6 +171,11 @@ export class TaskRunner {
       const hasResult = await this.#withStore((store) => this.#hasResult(store, result));
       if (hasResult === undefined) continue;
       if (!hasResult) this.#refuseOld(given, task);
+      const why = hasResult ? undefined : otherVersion(task);
+      if (why !== undefined) {
+        announcements.clusterRefused.publish({ why });
+        return given.nak(versionDelayMs(info.deliveryCount));
+      }
       const outcome = hasResult
         ? undefined
         : info.deliveryCount > maxDeliveries
@@ -201,7 +212,7 @@ export class TaskRunner {
   #refuseOld(given: GivenTask, task: Buffer): void {
     if (this.#options.cluster.signer === undefined) return;
     const storedMs = given.info.timestampNanos / nsPerMs;
-    const seconds = Math.round((storedMs - (timeOf(task) ?? storedMs)) / 1000);
+    const seconds = Math.round((storedMs - (orderOf(task)?.time ?? storedMs)) / 1000);
     const isStale = Math.abs(seconds) * 1000 > maxAgeMs;
     if (!isStale && !this.#done.has(signatureOf(given))) return;
     given.term();
@@ -233,6 +244,18 @@ export class TaskRunner {
     }
   }
 
+  /** Returns the pool for a task of this code. Workers that have loaded an older version end after their tasks. */
+  #poolFor(code: readonly ModuleVersion[]): Pool {
+    if (this.#loaded.add(code)) return this.#pool;
+    const old = this.#pool;
+    this.#oldPools.add(old);
+    void old.close().finally(() => this.#oldPools.delete(old));
+    this.#pool = new Pool({ size: { min: 0, max: this.#options.slots.count } });
+    this.#loaded = new LoadedVersions();
+    this.#loaded.add(code);
+    return this.#pool;
+  }
+
   /** Resolves with `undefined` when no worker could start the task here and now. */
   async #run(task: Buffer): Promise<Buffer | undefined> {
     const { cluster, modules } = this.#options;
@@ -240,9 +263,9 @@ export class TaskRunner {
     try {
       const { order, call } = readTask(task);
       check(order, signer === undefined ? modules : undefined);
-      const { name, timeoutMs, retry, target } = order;
+      const { name, timeoutMs, retry, target, code } = order;
       const options = { timeoutMs: timeoutMs ?? Infinity, retry };
-      const bytes = await this.#pool
+      const bytes = await this.#poolFor(code)
         .with(options)
         .run(inWorker(name), call, target, signer !== undefined);
       this.#pauseMs = 0;
@@ -291,10 +314,14 @@ export class TaskRunner {
     const late = async (): Promise<void> => {
       await wait(drainTimeoutMs, undefined, { ref: false });
       this.#isLate = true;
-      await this.#pool.destroy();
+      await this.#destroyPools();
     };
     await Promise.race([Promise.all(this.#running), late()]);
-    await this.#pool.destroy();
+    await this.#destroyPools();
+  }
+
+  async #destroyPools(): Promise<void> {
+    await Promise.all([this.#pool, ...this.#oldPools].map((each) => each.destroy()));
   }
 }
 
@@ -307,10 +334,29 @@ function check({ time, target }: TaskOrder, modules: ReadonlySet<string> | undef
   throw new CodedError('CLUSTER_UNSIGNED', `a node may not run ${what}: ${wayOut}`);
 }
 
+/** Returns the reason why the code of this node is not that of the caller; `undefined` where it is. */
+function otherVersion(task: Buffer): string | undefined {
+  const order = orderOf(task);
+  for (const { specifier, parent, version } of order?.code ?? []) {
+    const own = importVersion(specifier, parent);
+    if (own === undefined || own === version) continue; // a missing file fails in the worker
+    const from = parent === '' ? '' : ` (imported by ${parent})`;
+    const text = `the durable task ${order?.name} needs ${specifier}${from} in version ${version}`;
+    const way = 'it waits for a node with that version, so put the same files on all nodes';
+    return `${text}, and here it is ${own}: ${way}`;
+  }
+  return undefined;
+}
+
+/** Grows with each delivery, which brings the task nearer to its limit: some node may get the right files. */
+function versionDelayMs(deliveries: number): number {
+  return Math.min(giveBackMs * 2 ** (deliveries - 1), maxVersionDelayMs);
+}
+
 /** Returns `undefined` for bytes that are no task: its run reports that to the caller. */
-function timeOf(task: Buffer): number | undefined {
+function orderOf(task: Buffer): TaskOrder | undefined {
   try {
-    return readTask(task).order.time;
+    return readTask(task).order;
   } catch {
     return undefined;
   }

@@ -97,6 +97,12 @@ export function moduleDefinition(exporter: Exporter, id: number): ModuleDefiniti
   }
 }
 
+/** The module that these bytes of a definition load; `undefined`: it is none. */
+export function moduleIn(bytes: Uint8Array): ModuleDefinition | undefined {
+  const definition = parseDefinition(read(bytes, undefined).value);
+  return definition.kind === 'module' ? definition : undefined;
+}
+
 /** The specifier of that module. */
 export function moduleOf(exporter: Exporter, id: number): string | undefined {
   return moduleDefinition(exporter, id)?.specifier;

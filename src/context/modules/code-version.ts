@@ -7,8 +7,8 @@
 import { readFileSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { nodeCrypto } from '../../lib/index.js';
-import { packageTextAround } from './package-text.js';
-import { bareUrl, isOwn, urlOfMentioned } from './resolve-module.js';
+import { packageTextAround, packageTextIn } from './package-text.js';
+import { bareUrl, isOwn, urlOfMentioned, urlOfModule } from './resolve-module.js';
 
 /** Characters of a version, of 4 bits each. */
 const versionLength = 12;
@@ -95,11 +95,55 @@ export function codeVersion(url: string): string | undefined {
   return bare.startsWith('file:') ? versionOf(bare, filesOf(bare, fileAt).values()) : undefined;
 }
 
+/**
+ * Returns the version of the module that `specifier` names for the one at `parent` ('' for an absolute one);
+ * `undefined`: it is one of Node, or not found.
+ */
+export function importVersion(specifier: string, parent: string): string | undefined {
+  const url = urlOfModule(specifier, parent);
+  if (url !== undefined) return codeVersion(url);
+  if (specifier.startsWith('file:')) return codeVersion(specifier);
+  const [name] = /^(?:@[\w.-]+\/)?[\w.-]+(?=$|\/)/.exec(specifier) ?? [];
+  if (name === undefined || !parent.startsWith('file:')) return undefined;
+  for (let folder = new URL('.', bareUrl(parent)); ; folder = new URL('..', folder)) {
+    const text = packageTextIn(fileURLToPath(new URL(`node_modules/${name}/`, folder)));
+    if (text !== undefined) return nameAndVersion(text);
+    if (folder.pathname === '/' || folder.href === new URL('..', folder).href) return undefined;
+  }
+}
+
 function nameAndVersion(text: string | undefined): string | undefined {
   try {
     const { name, version }: { name?: unknown; version?: unknown } = JSON.parse(text ?? '');
     return typeof name === 'string' ? `${name}@${String(version ?? '0')}` : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** A module as the code of a task names it, with the version that its sender has. */
+export interface ModuleVersion {
+  readonly specifier: string;
+  /** URL of the importing module; '' when `specifier` is absolute. */
+  readonly parent: string;
+  readonly version: string;
+}
+
+/** Versions of the files that a group of workers has loaded, which keep them until they end. */
+export class LoadedVersions {
+  readonly #files = new Map<string, string>();
+
+  /** Notes that these modules are loaded now. Returns false where another version of a file is loaded already. */
+  add(modules: readonly ModuleVersion[]): boolean {
+    const found = new Map<string, string>();
+    for (const { specifier, parent } of modules) {
+      const url = urlOfModule(specifier, parent);
+      for (const [file, version] of url === undefined ? [] : codeVersions(url)) {
+        if ((this.#files.get(file) ?? version) !== version) return false;
+        found.set(file, version);
+      }
+    }
+    for (const [file, version] of found) this.#files.set(file, version);
+    return true;
   }
 }
