@@ -22,6 +22,7 @@ declare const errorCodes: {
     readonly TRANSFER_UNSUPPORTED: "a captured value, argument or result cannot travel to another process";
     readonly TRANSFER_UNREADABLE: "a value that the function captured cannot be read here";
     readonly TRANSFER_SHARED_VARIABLE: "two functions share a variable that one of them changes";
+    readonly TRANSFER_VERSION_DIFFERS: "a module that the function imports has another version in the worker";
     readonly TRANSFER_IMPORT_FAILED: "a module that the function imports cannot be imported in the worker";
     readonly TRANSFER_CORRUPT: "the bytes of a value are damaged";
     readonly WORKER_EXITED: "the worker ended while it ran the task";

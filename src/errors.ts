@@ -29,6 +29,7 @@ export const errorCodes = {
   TRANSFER_UNSUPPORTED: 'a captured value, argument or result cannot travel to another process',
   TRANSFER_UNREADABLE: 'a value that the function captured cannot be read here',
   TRANSFER_SHARED_VARIABLE: 'two functions share a variable that one of them changes',
+  TRANSFER_VERSION_DIFFERS: 'a module that the function imports has another version in the worker',
   TRANSFER_IMPORT_FAILED: 'a module that the function imports cannot be imported in the worker',
   TRANSFER_CORRUPT: 'the bytes of a value are damaged',
   // workers

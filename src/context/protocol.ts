@@ -124,6 +124,8 @@ export interface ModuleDefinition {
   readonly isRequired: boolean;
   /** The import attribute `type`, or ''. */
   readonly importType: string;
+  /** That of the sender, for a peer on another machine; `undefined`: any will do. */
+  readonly version?: string | undefined;
 }
 
 export interface ClosureDefinition {
@@ -194,6 +196,7 @@ export function parseDefinition(value: unknown): Definition {
         parent: fields.string('parent'),
         isRequired: fields.boolean('isRequired'),
         importType: fields.string('importType'),
+        version: fields.optionalString('version'),
       };
     case 'closure':
       return { kind: 'closure', bytes: fields.bytes('bytes') };

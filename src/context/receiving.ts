@@ -2,7 +2,13 @@
 
 export { createDataImporter } from './decode/data-only.js';
 export { createImporter, type ImporterOptions } from './decode/importer.js';
-export { moduleDefinition, moduleIn, moduleOf, setImportRemedy } from './decode/modules.js';
+export {
+  moduleDefinition,
+  moduleIn,
+  moduleOf,
+  setImportRemedy,
+  withVersion,
+} from './decode/modules.js';
 export { exportError, reduceError } from './encode/error.js';
 export { loadSendingHalf } from './late.js';
 export { createLateExporter } from './late-exporter.js';

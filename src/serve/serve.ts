@@ -190,7 +190,7 @@ interface ProgramExtras extends ServingExtras {
   readonly onLost?: SupervisorExtras['onLost'];
   /** Name of the program in the status. */
   readonly title?: string;
-  /** What `manycore reload` does, in place of replacing the processes. */
+  /** Called by `manycore reload`, in place of replacing the processes. */
   readonly reloadCode?: () => Promise<void>;
 }
 

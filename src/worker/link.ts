@@ -19,7 +19,12 @@ import type {
   SendOutcome,
 } from '../channels/index.js';
 import { ByteReader, Codec } from '../channels/index.js';
-import type { Exporter, Importer, ValueSnapshot } from '../context/receiving.js';
+import {
+  type Exporter,
+  type Importer,
+  type ValueSnapshot,
+  withVersion,
+} from '../context/receiving.js';
 import { CodedError } from '../errors.js';
 import { messageOf, type Parcel } from '../lib/index.js';
 import { readBlock, writeBlock } from './both/block-frames.js';
@@ -51,6 +56,8 @@ export interface LinkOptions {
   readonly parcels?: Parcels | undefined;
   /** Frames that a peer which is not trusted may send: another one ends the channel. Default: all. */
   readonly frames: ReadonlySet<number> | undefined;
+  /** True: the peer is on another machine, and may have other files. */
+  readonly isFar?: boolean;
   /** Prefix of the path in errors about values sent from here: "an argument", "the result". */
   readonly what: string;
   readonly events: LinkEvents;
@@ -86,6 +93,7 @@ export class Link {
   readonly #end: ChannelEnd;
   readonly importer: Importer;
   readonly #exporter: Exporter;
+  readonly #isFar: boolean;
   readonly #parcels: Parcels | undefined;
   readonly #frames: ReadonlySet<number> | undefined;
   readonly #known = new Set<number>();
@@ -101,7 +109,9 @@ export class Link {
   readonly #writePacked: BodyWriter<Packed>;
   readonly #writeCall: BodyWriter<Call>;
 
-  constructor({ end, exporter, importer, parcels, frames, what, events }: LinkOptions) {
+  constructor(options: LinkOptions) {
+    const { end, exporter, importer, parcels, frames, isFar = false, what, events } = options;
+    this.#isFar = isFar;
     this.#parcels = parcels;
     this.#frames = frames;
     this.#end = end;
@@ -286,7 +296,8 @@ export class Link {
     for (const id of definitions) {
       if (this.#known.has(id)) continue;
       this.#known.add(id);
-      const bytes = this.#exporter.definition(id);
+      const own = this.#exporter.definition(id);
+      const bytes = this.#isFar ? withVersion(own) : own;
       this.#events.onDefine?.();
       this.#enqueue(() => this.#channel.trySend(frame.define, 0, id, writeRaw, bytes));
     }

@@ -9,6 +9,7 @@ import {
   type Exporter,
   type Importer,
   reduceError,
+  withVersion,
 } from '../../context/index.js';
 import { CodedError } from '../../errors.js';
 import { announcements, beforeDeadline, messageOf } from '../../lib/index.js';
@@ -54,6 +55,8 @@ function codeRefused(what: string): CodedError {
 
 export class ClusterValues {
   readonly #exporter: Exporter;
+  /** Bytes by id. */
+  readonly #definitions = new Map<number, Uint8Array>();
   readonly #codec: Codec;
   /** True: code may be sent and accepted. */
   readonly #hasSecret: boolean;
@@ -74,8 +77,15 @@ export class ClusterValues {
     if (definitions.length > 0 && !this.#hasSecret) throw codeRefused('the message');
     return {
       bytes,
-      definitions: definitions.map((id) => ({ id, bytes: this.#exporter.definition(id) })),
+      definitions: definitions.map((id) => ({ id, bytes: this.#definition(id) })),
     };
+  }
+
+  /** Returns the bytes of a definition, with the version that a module had when it was sent first. */
+  #definition(id: number): Uint8Array {
+    const bytes = this.#definitions.get(id) ?? withVersion(this.#exporter.definition(id));
+    this.#definitions.set(id, bytes);
+    return bytes;
   }
 
   /** Encodes a thrown error, as much of it as can travel. */

@@ -199,12 +199,12 @@ export class DurableTasks {
 
 /** Returns the modules that a task imports by name, with their versions here; those of Node have none. */
 function codeOf(target: TaskTarget | null, { definitions }: EncodedValue): ModuleVersion[] {
-  const ofTarget = target === null ? [] : [{ specifier: target.url, parent: '' }];
+  const url = target?.url ?? '';
+  const ofTarget = { specifier: url, parent: '', version: importVersion(url, '') };
   const imports = definitions.flatMap(({ bytes }) => moduleIn(bytes) ?? []);
-  return [...ofTarget, ...imports].flatMap(({ specifier, parent }) => {
-    const version = importVersion(specifier, parent);
-    return version === undefined ? [] : [{ specifier, parent, version }];
-  });
+  return [ofTarget, ...imports].flatMap(({ specifier, parent, version }) =>
+    version === undefined ? [] : [{ specifier, parent, version }],
+  );
 }
 
 /** Throws `BUS_TOO_LARGE`. */

@@ -49,7 +49,7 @@ export interface TaskRunnerOptions {
 export class TaskRunner {
   readonly #options: TaskRunnerOptions;
   #pool: Pool;
-  /** Of the workers of that pool. */
+  /** Code that the workers of that pool have. */
   #loaded = new LoadedVersions();
   /** Pools whose workers have older code, and run their last tasks. */
   readonly #oldPools = new Set<Pool>();

@@ -4,10 +4,11 @@
 import { createRequire, isBuiltin } from 'node:module';
 import { CodedError } from '../../errors.js';
 import { messageOf } from '../../lib/index.js';
+import { importVersion, LoadedVersions } from '../modules/code-version.js';
 import { type ModuleDefinition, namespaceType, parseDefinition } from '../protocol.js';
 import type { Exporter } from '../types.js';
 import { loadNodeModule } from '../values/intrinsics.js';
-import { read } from '../wire.js';
+import { format, read, write } from '../wire.js';
 import { importerFor } from './recreate.js';
 
 /** Gives an export of a loaded module; `*`: the module itself. */
@@ -18,6 +19,7 @@ const require = createRequire(import.meta.url);
 /** Loads a module; a promise when that takes time. Fails with `TRANSFER_IMPORT_FAILED`. */
 export function loadModule(definition: ModuleDefinition): Exports | Promise<Exports> {
   const { specifier, parent, isRequired, importType } = definition;
+  checkVersion(definition);
   try {
     if (isBuiltin(specifier)) {
       const name = specifier.startsWith('node:') ? specifier : `node:${specifier}`;
@@ -33,6 +35,35 @@ export function loadModule(definition: ModuleDefinition): Exports | Promise<Expo
   } catch (cause) {
     throw failed(definition, cause);
   }
+}
+
+/** Versions of modules that were sent to other machines, by specifier and parent. */
+const sent = new Map<string, string | undefined>();
+const loaded = new LoadedVersions();
+
+/** Throws `TRANSFER_VERSION_DIFFERS` before code runs that its sender does not have. */
+function checkVersion({ specifier, parent, version }: ModuleDefinition): void {
+  if (version === undefined) return;
+  const own = importVersion(specifier, parent) ?? version; // a missing file fails when it is imported
+  const isSame = own === version;
+  if (isSame && loaded.add([{ specifier, parent, version }])) return;
+  const from = parent === '' ? '' : ` (imported by ${parent})`;
+  const here = isSame ? 'this worker has loaded an older one' : `here it is ${own}`;
+  const way = isSame ? 'start the worker again' : 'put the same files on both machines';
+  const text = `${specifier}${from} has version ${version} where the function comes from, and ${here}: ${way}`;
+  throw new CodedError('TRANSFER_VERSION_DIFFERS', text);
+}
+
+/** Returns the bytes of a definition for a peer on another machine: modules have their versions. */
+export function withVersion(bytes: Uint8Array): Uint8Array {
+  const definition = moduleIn(bytes);
+  if (definition === undefined) return bytes;
+  const { specifier, parent } = definition;
+  const key = `${specifier} ${parent}`;
+  // The version that this program has loaded, also when the file is edited later.
+  if (!sent.has(key)) sent.set(key, importVersion(specifier, parent));
+  const version = sent.get(key);
+  return write(format.definition, { ...definition, version }, undefined).bytes;
 }
 
 function exportsOf(namespace: unknown): Exports {

@@ -241,6 +241,7 @@ export class Worker<C extends Call> implements EndingWorker {
           : createDataImporter(),
       parcels: this.#parcels,
       frames: settings.partition && framesOfPartition,
+      isFar: settings.remote !== undefined,
       what: 'the arguments',
       events: {
         onFrame: (kind, slot, target, body) => this.#receive(kind, slot, target, body),

@@ -2,26 +2,29 @@
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { announcements } from '../../../src/lib/index.js';
 import { task } from '../../../src/public.js';
 import { waitFor } from '../../support/index.js';
 import { joinBus, skip } from '../server.js';
-import { notesFile, openPool, secret, startDurable } from './durables.js';
+import { notesFile, openPool, secret, startDurable, startNode } from './durables.js';
+
+/** Writes a module and its import; returns the URL of the one, and a function that edits the other. */
+function program(t: TestContext) {
+  const folder = new URL('./', pathToFileURL(notesFile(t)));
+  const outer = new URL('outer.mjs', folder);
+  writeFileSync(outer, `import { inner } from './inner.mjs'; export const version = () => inner;`);
+  const edit = (version: number): void =>
+    writeFileSync(new URL('inner.mjs', folder), `export const inner = ${version};`);
+  edit(1);
+  return { outer, edit };
+}
 
 test('a durable task runs in the version of its caller, or waits', { skip }, async (t) => {
   const server = await startDurable(t);
-  const folder = new URL('./', pathToFileURL(notesFile(t)));
-  const put = (name: string, text: string): URL => {
-    const url = new URL(name, folder);
-    writeFileSync(url, text);
-    return url;
-  };
-  const inner = (version: number) => put('inner.mjs', `export const inner = ${version};`);
-  inner(1);
-  const text = `import { inner } from './inner.mjs'; export const version = () => inner;`;
-  const version = task<() => number>(put('outer.mjs', text), 'version');
+  const { outer, edit } = program(t);
+  const version = task<() => number>(outer, 'version');
   const pool = (await openPool(t, server)).with({ durable: true });
   const refusals: string[] = [];
   const note = (message: unknown): void => void refusals.push(Object(message).why);
@@ -33,14 +36,37 @@ test('a durable task runs in the version of its caller, or waits', { skip }, asy
   t.after(() => node.destroy());
   assert.equal(await first, 1);
   // The files of the node change after the call.
-  inner(2);
+  edit(2);
   const second = pool.run(version);
-  inner(3);
+  edit(3);
   const [why = ''] = await waitFor(() => (refusals.length > 0 ? refusals : undefined));
   assert.match(
     why,
     /^the durable task version needs file:.*outer\.mjs in version \w{12}, and here it is \w{12}:/,
   );
-  inner(2);
+  edit(2);
   assert.equal(await second, 2, 'by a worker that has not loaded version 1');
+  await node.destroy();
+});
+
+test('a worker of another version refuses a function before it runs', { skip }, async (t) => {
+  const server = await startDurable(t);
+  const { outer, edit } = program(t);
+  const { version }: { version: () => number } = await import(outer.href);
+  await startNode(t, server, { workers: 3 });
+  const before = await openPool(t, server);
+  assert.equal(await before.run(() => version()), 1);
+  edit(2);
+  const after = await openPool(t, server);
+  await assert.rejects(
+    after.run(() => version()),
+    {
+      code: 'TRANSFER_VERSION_DIFFERS',
+      message: /outer\.mjs.* has version \w{12} .*, and here it is \w{12}: put/,
+    },
+  );
+  assert.equal(await before.run(() => version()), 1, 'its worker has loaded it before');
+  edit(1);
+  const restored = await openPool(t, server);
+  assert.equal(await restored.run(() => version()), 1);
 });
