@@ -132,7 +132,10 @@ export default class {
       message.reply(${version});
     });
   }
-  save() { return count; }
+  async save() {
+    await new Promise((resolve) => setTimeout(resolve, 30)); // messages wait meanwhile
+    return count;
+  }
   restore(state) { count = state; }
 }`;
 
