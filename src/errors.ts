@@ -71,11 +71,16 @@ export const errorCodes = {
   CLUSTER_CLIENT_MISSING: 'the client of NATS, which a cluster needs, is not installed',
   CLUSTER_CLOSED: 'the connection to the cluster is closed',
   CLUSTER_WORKER_LOST: 'the machine of a worker in the cluster, or the network to it, is gone',
-  CLUSTER_NOT_DURABLE: 'durable tasks need JetStream, which no NATS server offers here',
+  CLUSTER_NOT_DURABLE:
+    'durable tasks and shared data need JetStream, which no NATS server offers here',
   CLUSTER_NO_WORKER: 'the tasks of a pool on a cluster wait: no node has a worker for it',
   CLUSTER_REFUSED: 'a NATS server, or another node of the cluster, has refused this one',
   CLUSTER_UNREACHABLE: 'no NATS server answers',
   CLUSTER_UNSIGNED: 'functions and classes travel in a cluster only with a secret',
+  // shared data
+  SHARED_DATA_TIMED_OUT: 'a call on shared data, or the wait for a lock, took too long',
+  SHARED_DATA_TOO_LARGE: 'a value, key or name of shared data exceeds its limit',
+  SHARED_LOCK_LOST: 'the lease of a lock could not be renewed in time, or was taken',
   // transactional memory
   STM_ASYNC: 'the function of a transaction returned a promise',
   STM_CROWDED: 'too many threads take part in the transactional memory',
@@ -138,6 +143,7 @@ const namesOfKind: Partial<Record<ErrorCode, string>> = {
   TASK_TIMED_OUT: 'TimeoutError',
   TASK_WAITED_TOO_LONG: 'TimeoutError',
   BUS_TIMEOUT: 'TimeoutError',
+  SHARED_DATA_TIMED_OUT: 'TimeoutError',
   STM_TIMED_OUT: 'TimeoutError',
 };
 

@@ -104,6 +104,17 @@ export {
   type WorkerStats,
   warm,
 } from './pool/index.js';
+export type {
+  AcquireOptions,
+  Lease,
+  SharedCounter,
+  SharedDataOptions,
+  SharedLock,
+  SharedMap,
+  SharedMapChange,
+  SharedMapEntry,
+  SharedMapWatchOptions,
+} from './shared-data/index.js';
 export {
   afterCommit,
   atomically,
@@ -145,6 +156,9 @@ export {
   Loops,
   type LoopsOptions,
   type RestartsOption,
+  sharedCounter,
+  sharedLock,
+  sharedMap,
   type Unit,
   type UnitContext,
   type UnitLike,

@@ -7,10 +7,19 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { EventBus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import { integer, invalid } from '../lib/index.js';
+import type {
+  DataSpace,
+  SharedCounter,
+  SharedDataOptions,
+  SharedLock,
+  SharedMap,
+} from '../shared-data/index.js';
 import { grantedCores, type RemoteWorkers } from '../worker/index.js';
 import { type ClusterNode, type NodeEvents, Nodes } from './bus/nodes.js';
 import { ClusterPeer } from './bus/peer.js';
 import { Signer } from './bus/signature.js';
+import { clusterData } from './data/cluster-data.js';
+import { KvLink } from './data/kv-link.js';
 import { clusterClosed, connectError } from './errors.js';
 import { LocalMember } from './local/member.js';
 import { connectNats } from './nats/nats.js';
@@ -82,6 +91,8 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   readonly #member: ClusterMember;
   readonly #nodes: NodeList;
   readonly #tasks: TaskOptions | undefined;
+  /** Missing on a cluster without a server. @internal */
+  readonly data: DataSpace | undefined;
   readonly #providers = new Set<WorkerProvider>();
   #remote: RemoteWorkers | undefined;
   #refusal: CodedError | undefined;
@@ -91,6 +102,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   constructor({ ticket, member, nodes, tasks }: ClusterParts) {
     super();
     this.#tasks = tasks;
+    this.data = tasks && clusterData(ticket.options, Promise.resolve(new KvLink(tasks)));
     this.ticket = ticket;
     this.#member = member;
     this.#nodes = nodes;
@@ -121,6 +133,24 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   get workers(): unknown {
     this.#remote ??= new ClusterWorkers(this.#requireTasks('a pool gets workers of a cluster'));
     return this.#remote;
+  }
+
+  /**
+   * Returns the map of this name, which all programs of the cluster share. It is stored in the bucket
+   * `NAME-map-…` of NATS KV. Throws `OPTION_INVALID`, `SHARED_DATA_TOO_LARGE`, as do `lock` and `counter`.
+   */
+  map<Value = unknown>(name: string, options?: SharedDataOptions): SharedMap<Value> {
+    return this.#requireData().map<Value>(name, options);
+  }
+
+  /** Returns the lock of this name, in the bucket `NAME-shared-locks`. */
+  lock(name: string, options?: SharedDataOptions): SharedLock {
+    return this.#requireData().lock(name, options);
+  }
+
+  /** Returns the counter of this name, in the bucket `NAME-shared-counters`. */
+  counter(name: string, options?: SharedDataOptions): SharedCounter {
+    return this.#requireData().counter(name, options);
   }
 
   /**
@@ -171,9 +201,13 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   }
 
   #requireTasks(what: string): TaskOptions {
-    if (this.#tasks !== undefined) return this.#tasks;
-    const message = `${what} over NATS only, and this cluster has no server: give cluster({ nats })`;
-    throw new CodedError('OPTION_INVALID', message);
+    if (this.#tasks === undefined) throw noServer(what);
+    return this.#tasks;
+  }
+
+  #requireData(): DataSpace {
+    if (this.data === undefined) throw noServer('programs share data');
+    return this.data;
   }
 
   #checkOpen(cluster: TaskOptions): void {
@@ -230,9 +264,21 @@ async function joinLocal(bus: EventBus, options: FilledClusterOptions): Promise<
   return new Cluster({ ticket, member, nodes: member });
 }
 
+function noServer(what: string): CodedError {
+  const message = `${what} over NATS only, and this cluster has no server: give cluster({ nats })`;
+  return new CodedError('OPTION_INVALID', message);
+}
+
 /** Returns the coded error for a connection that ended or could not be made. */
 function codedError({ options }: ClusterTicket, error: unknown): CodedError {
   return error instanceof CodedError ? error : connectError(serversOf(options), error);
+}
+
+/** The part of a loop in the cluster of its program. */
+export interface LoopPeer {
+  readonly peer: ClusterMember;
+  /** For `clusterData`; missing on a cluster without a server. */
+  readonly link: KvLink | undefined;
 }
 
 /** Connects a loop and its bus, in the same way as the program. Rejects as `joinCluster`. */
@@ -240,12 +286,15 @@ export async function joinLoop(
   bus: EventBus,
   ticket: ClusterTicket,
   member: number,
-): Promise<ClusterMember> {
+): Promise<LoopPeer> {
   const { options, node } = ticket;
   if (options.transport === 'local') {
-    return await LocalMember.join(bus, { name: options.name, node, member });
+    const peer = await LocalMember.join(bus, { name: options.name, node, member });
+    return { peer, link: undefined };
   }
-  return (await connectPeer(bus, ticket, member)).peer;
+  const { connected, peer, signer } = await connectPeer(bus, ticket, member);
+  const { connection } = connected;
+  return { peer, link: new KvLink({ connection, name: options.name, signer }) };
 }
 
 async function connectPeer(bus: EventBus, { options, node }: ClusterTicket, member: number) {

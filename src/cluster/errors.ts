@@ -39,10 +39,10 @@ export function connectError(servers: string, cause: unknown): CodedError {
   return new CodedError('CLUSTER_UNREACHABLE', `${why}: start it, or correct its URL`, { cause });
 }
 
-/** Returns the error for durable tasks that cannot be used. */
-export function notDurable(cause: unknown): CodedError {
+/** Returns the error for durable tasks, or other stored data (`what`), that cannot be used. */
+export function notDurable(cause: unknown, what = 'durable tasks'): CodedError {
   if (cause instanceof CodedError && cause.code === 'CLUSTER_NOT_DURABLE') return cause;
   const wayOut = 'start nats-server with -js, and allow $JS.API.> and $JS.ACK.>';
-  const message = `durable tasks need JetStream: ${messageOf(cause)}: ${wayOut}`;
+  const message = `${what} need JetStream: ${messageOf(cause)}: ${wayOut}`;
   return new CodedError('CLUSTER_NOT_DURABLE', message, { cause });
 }

@@ -6,7 +6,9 @@ export {
   type ClusterTicket,
   joinCluster,
   joinLoop,
+  type LoopPeer,
 } from './cluster.js';
+export { clusterData } from './data/cluster-data.js';
 export {
   type ClusterOptions,
   type FilledClusterOptions,

@@ -12,6 +12,7 @@
 import { type ByteReader, ByteWriter } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import type { ClusterTicket } from './cluster.js';
+import type { KvClient } from './data/kv.js';
 import type { NatsClient } from './nats/nats.js';
 import type { JetStreamClient } from './tasks/jetstream.js';
 
@@ -208,6 +209,13 @@ export function parseJetStreamClient(client: unknown): JetStreamClient {
   const missing = functions.find((name) => typeof Reflect.get(Object(client), name) !== 'function');
   if (missing === undefined) return client as JetStreamClient;
   const message = `the client of JetStream that is installed has no ${missing}: install one from 3.0 on`;
+  throw new CodedError('CLUSTER_CLIENT_MISSING', message);
+}
+
+/** Checks the loaded client of KV. Throws `CLUSTER_CLIENT_MISSING` for one without its class. */
+export function parseKvClient(client: unknown): KvClient {
+  if (typeof Reflect.get(Object(client), 'Kvm') === 'function') return client as KvClient;
+  const message = 'the client of NATS KV that is installed has no Kvm: install one from 3.0 on';
   throw new CodedError('CLUSTER_CLIENT_MISSING', message);
 }
 

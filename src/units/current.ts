@@ -3,6 +3,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type Bus, type EventBus, Scope, type ScopedBus } from '../bus/index.js';
+import type { DataSpace } from '../shared-data/index.js';
 import type { Instance } from './unit/instance.js';
 
 const running = new AsyncLocalStorage<Instance>();
@@ -33,4 +34,15 @@ export function loopBus(): Bus | undefined {
 /** Returns the bus for programs in a loop: that of the unit whose code is running, else the loop's. */
 export function programBus(): ScopedBus | undefined {
   return running.getStore()?.bus ?? shared?.bus;
+}
+
+let sharedData: DataSpace | undefined;
+
+export function setLoopData(data: DataSpace): void {
+  sharedData = data;
+}
+
+/** Returns the shared data of the cluster that this loop is in; `undefined`: it is in none. */
+export function loopData(): DataSpace | undefined {
+  return sharedData;
 }

@@ -41,5 +41,10 @@ export async function cluster(options: ClusterOptions): Promise<Cluster> {
   throw new CodedError('OPTION_INVALID', message);
 }
 
+/** Returns the cluster that this program has joined by `cluster()`. */
+export function programCluster(): Cluster | undefined {
+  return shared?.cluster;
+}
+
 /** The bus of the unit whose code calls it, of the loop, or of the program around the loops. */
 export const bus: Bus = forwardingBus(() => programBus() ?? defaultLoops().bus);

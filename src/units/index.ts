@@ -1,5 +1,6 @@
 export { bus, cluster, deploy } from './default.js';
 export { type LoopNumber, Loops, type LoopsOptions } from './director/loops.js';
+export { sharedCounter, sharedLock, sharedMap } from './shared-data.js';
 export type {
   BlockingOptions,
   Deployment,

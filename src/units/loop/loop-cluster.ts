@@ -4,14 +4,16 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { EventBus } from '../../bus/index.js';
 import {
-  type ClusterMember,
   type ClusterTicket,
+  clusterData,
   joinLoop,
+  type LoopPeer,
   parseTicket,
 } from '../../cluster/index.js';
 import { hasCode } from '../../errors.js';
-import { announcements, beforeDeadline, messageOf } from '../../lib/index.js';
+import { announcements, beforeDeadline, defer, messageOf } from '../../lib/index.js';
 import { ask } from '../ask.js';
+import { setLoopData } from '../current.js';
 import { directorAddress, farewellAddress } from '../protocol.js';
 
 const retryMs = 2000;
@@ -21,7 +23,8 @@ const flushMs = 5000;
 export class Far {
   readonly #bus: EventBus;
   readonly #member: number;
-  #peer: ClusterMember | undefined;
+  readonly #link = defer<NonNullable<LoopPeer['link']>>();
+  #peer: LoopPeer['peer'] | undefined;
   #isOver = false;
 
   /** `member`: the number of the loop or thread among all of its program. */
@@ -38,8 +41,11 @@ export class Far {
     if (ticket === null) return;
     this.#bus.consumer(farewellAddress, () => void this.close());
     const parsed = parseTicket(ticket);
+    if (parsed.options.transport !== 'local') {
+      setLoopData(clusterData(parsed.options, this.#link.promise));
+    }
     try {
-      this.#peer = await joinLoop(this.#bus, parsed, this.#member);
+      this.#joined(await joinLoop(this.#bus, parsed, this.#member));
     } catch (error) {
       if (!hasCode(error, 'CLUSTER_UNREACHABLE')) throw error;
       announcements.clusterRefused.publish({ why: messageOf(error) });
@@ -47,10 +53,18 @@ export class Far {
     }
   }
 
+  #joined({ peer, link }: LoopPeer): void {
+    this.#peer = peer;
+    if (link !== undefined) this.#link.resolve(link);
+  }
+
   async #joinLater(ticket: ClusterTicket): Promise<void> {
     while (!this.#isOver && this.#peer === undefined) {
       await wait(retryMs, undefined, { ref: false });
-      this.#peer = await joinLoop(this.#bus, ticket, this.#member).catch(() => undefined);
+      await joinLoop(this.#bus, ticket, this.#member).then(
+        (joined) => this.#joined(joined),
+        () => {},
+      );
     }
     if (this.#isOver) await this.#peer?.close();
   }

@@ -1,0 +1,166 @@
+// Calls on the buckets of one connection, each with a deadline. What the server surely has not done is tried again
+// until then: it starts, elects a leader, or has lost a bucket. A write without an answer is not repeated, because
+// another write may have followed it.
+
+import { setTimeout as wait } from 'node:timers/promises';
+import { CodedError } from '../../errors.js';
+import { beforeDeadline, type Deferred, defer, messageOf, nowMs } from '../../lib/index.js';
+import { timedOut } from '../../shared-data/index.js';
+import type { Signer } from '../bus/signature.js';
+import { clusterClosed, notDurable, refused } from '../errors.js';
+import { follow } from '../nats/listen.js';
+import type { NatsConnection } from '../nats/nats.js';
+import { type Bucket, openBucket } from './kv.js';
+
+export interface KvLinkOptions {
+  readonly connection: NatsConnection;
+  /** Name of the cluster. */
+  readonly name: string;
+  readonly signer: Signer | undefined;
+}
+
+export interface KvCall<Result> {
+  readonly bucket: string;
+  /** The call in errors. */
+  readonly what: string;
+  readonly timeoutMs: number;
+  /** True: it changes something. */
+  readonly isWrite: boolean;
+  /** `leftMs`: time until the deadline. */
+  readonly work: (bucket: Bucket, leftMs: number) => Promise<Result>;
+}
+
+const retryMs = 200;
+/** Refusals of a server with JetStream before giving up. It refuses for a moment while it starts. */
+const maxRefusals = 5;
+
+/** Error codes of the JetStream API (nats-server, server/errors.json). */
+const wrongLastSequence: readonly unknown[] = [10071, 10164];
+const streamNotFound = 10059;
+
+export class KvLink {
+  readonly name: string;
+  readonly signer: Signer | undefined;
+  readonly #connection: NatsConnection;
+  readonly #buckets = new Map<string, Promise<Bucket>>();
+  /** Resolves when there is a connection; set while there is none. */
+  #connected: Deferred<void> | undefined;
+  readonly #reconnects = new Set<() => void>();
+  /** Rejects when the connection has ended for good. */
+  readonly #ended: Promise<never>;
+
+  constructor({ connection, name, signer }: KvLinkOptions) {
+    this.#connection = connection;
+    this.name = name;
+    this.signer = signer;
+    this.#ended = connection.closed().then(() => {
+      throw clusterClosed();
+    });
+    this.#ended.catch(() => {});
+    follow(connection, ({ type }) => {
+      if (type === 'disconnect') this.#connected ??= defer<void>();
+      if (type !== 'reconnect') return;
+      this.#connected?.resolve();
+      this.#connected = undefined;
+      for (const listener of this.#reconnects) listener();
+    });
+  }
+
+  /** Largest message that the server takes, in bytes; `undefined` while that is unknown. */
+  get maxPayload(): number | undefined {
+    return this.#connection.info?.max_payload;
+  }
+
+  /** Calls `listener` after each reconnection and at the end, until the returned function is called. */
+  watchReconnects(listener: () => void): () => void {
+    this.#reconnects.add(listener);
+    this.#ended.catch(listener);
+    return () => this.#reconnects.delete(listener);
+  }
+
+  /**
+   * Rejects with `SHARED_DATA_TIMED_OUT`, `CLUSTER_CLOSED`, `CLUSTER_NOT_DURABLE`, `CLUSTER_CLIENT_MISSING`,
+   * `CLUSTER_REFUSED`, and with `wrongLastSequence` errors of the client.
+   */
+  async call<Result>(call: KvCall<Result>): Promise<Result> {
+    const { what, timeoutMs, isWrite } = call;
+    const over = new AbortController();
+    const hint = isWrite
+      ? 'the NATS server is away or slow, and may have done it'
+      : 'the NATS server is away or slow';
+    const onDeadline = (): Error => timedOut(what, timeoutMs, hint);
+    const work = Promise.race([this.#attempts(call, over.signal), this.#ended]);
+    try {
+      return await beforeDeadline(work, { deadlineMs: timeoutMs, onDeadline });
+    } catch (error) {
+      throw isTimeout(error) ? onDeadline() : error;
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** Repeats the call until it succeeds or nobody waits any more. */
+  async #attempts<Result>(call: KvCall<Result>, over: AbortSignal): Promise<Result> {
+    const until = nowMs() + call.timeoutMs;
+    for (let refusals = 0; ; ) {
+      if (this.#connection.isClosed() || this.#connection.isDraining()) throw clusterClosed();
+      await this.#connected?.promise;
+      if (over.aborted) throw clusterClosed(); // nobody gets it
+      let isSent = false;
+      try {
+        const bucket = await this.#open(call.bucket);
+        if (over.aborted) throw clusterClosed();
+        isSent = true;
+        return await call.work(bucket, Math.max(1, until - nowMs()));
+      } catch (error) {
+        const { info } = this.#connection;
+        if (isNotThere(error)) {
+          this.#buckets.delete(call.bucket);
+          refusals += info?.jetstream === false ? maxRefusals : 1;
+          if (info !== undefined && refusals >= maxRefusals) throw notDurable(error, 'shared data');
+        } else if (!isTimeout(error) || (isSent && call.isWrite)) {
+          throw this.#translated(error, call.what);
+        }
+      }
+      await wait(retryMs, undefined, { ref: false });
+    }
+  }
+
+  #translated(error: unknown, what: string): unknown {
+    if (error instanceof CodedError || isTimeout(error) || isConflict(error)) return error;
+    if (this.#connection.isClosed() || this.#connection.isDraining()) return clusterClosed();
+    return refused(`the NATS server refuses ${what}: ${messageOf(error)}`, error);
+  }
+
+  #open(name: string): Promise<Bucket> {
+    const known = this.#buckets.get(name);
+    if (known !== undefined) return known;
+    const opened = openBucket(this.#connection, name);
+    this.#buckets.set(name, opened);
+    opened.catch(() => this.#buckets.delete(name));
+    return opened;
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return Reflect.get(Object(error), 'code');
+}
+
+/** Returns true when the entry had another revision. */
+export function isConflict(error: unknown): boolean {
+  return wrongLastSequence.includes(codeOf(error));
+}
+
+/** Returns true when the stream of the bucket, or JetStream, does not exist now: nothing was done. */
+function isNotThere(error: unknown): boolean {
+  if (codeOf(error) === streamNotFound) return true;
+  const name = error instanceof Error ? error.name : '';
+  return /^(JetStreamNotEnabled|NoResponders|StreamNotFoundError)/.test(name);
+}
+
+/** Returns true when no answer came in time, or the connection was lost meanwhile. */
+function isTimeout(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof CodedError) return false;
+  if (error.name === 'TimeoutError') return true;
+  return error.name === 'RequestError' && isTimeout(error.cause);
+}
