@@ -5,6 +5,7 @@
 // Not here: why a token is needed all the same (docs/design/shared-data.md).
 
 import { randomUUID } from 'node:crypto';
+import { hasCode } from '../errors.js';
 import {
   abortError,
   beforeDeadline,
@@ -12,6 +13,7 @@ import {
   nowMs,
   refuseInTransaction,
   setTimeout,
+  watchAbort,
 } from '../lib/index.js';
 import { timedOut } from './errors.js';
 import { HeldLease, type Lease } from './lease.js';
@@ -32,6 +34,9 @@ export interface SharedLock {
 
 /** Period in which a waiter checks that the owner's process lives, in ms. */
 const checkOwnerMs = 50;
+/** Longest time without a look at the entry, in ms: with a watch, and where it failed. */
+const watchedMs = 10_000;
+const unwatchedMs = 250;
 
 /** A revision of the entry, and since when it is known here. */
 interface Seen {
@@ -71,19 +76,26 @@ export class StoredLock implements SharedLock {
 
   /** `over` is aborted when nobody waits any more: a lock that comes later is given back. */
   async #acquire(leaseMs: number, timeoutMs: number, over: AbortSignal): Promise<Lease> {
-    const store = this.#store;
-    const wakeUps = new WakeUps(store, this.name, over);
+    const wakeUps = new WakeUps(this.#store, this.name, over);
+    const attempt = new Attempt(this.name, this.#store, leaseMs);
     let seen: Seen = { revision: absent, since: 0 };
     for (;;) {
-      const entry = await store.get(this.name);
-      if (over.aborted) throw abortError(over);
-      const revision = entry?.revision ?? absent;
-      if (seen.revision !== revision) seen = { revision, since: nowMs() };
-      const freeAt = entry === undefined ? 0 : this.#freeAt(entry, seen);
-      if (nowMs() >= freeAt) {
-        const lease = await this.#take(leaseMs, seen.revision);
-        if (lease !== undefined && over.aborted) await lease.release();
-        else if (lease !== undefined) return lease;
+      let freeAt = Infinity;
+      try {
+        const entry = await this.#store.get(this.name);
+        if (over.aborted) throw abortError(over);
+        const revision = entry?.revision ?? absent;
+        if (seen.revision !== revision) seen = { revision, since: nowMs() };
+        freeAt = entry === undefined ? 0 : this.#freeAt(entry, seen);
+        const isFree = nowMs() >= freeAt;
+        const lease = attempt.leaseOf(entry) ?? (isFree ? await attempt.take(revision) : undefined);
+        if (lease !== undefined && !over.aborted) return lease;
+        await lease?.release();
+      } catch (error) {
+        // The limit of one call is not that of the wait.
+        if (timeoutMs === 0 || over.aborted || !hasCode(error, 'SHARED_DATA_TIMED_OUT'))
+          throw error;
+        freeAt = 0;
       }
       if (timeoutMs === 0) throw this.#timedOut(0);
       await wakeUps.next(Math.max(0, freeAt - nowMs()), seen.revision);
@@ -96,15 +108,54 @@ export class StoredLock implements SharedLock {
     const holder = parseHolder(bytes, this.name);
     return this.#store.hasEnded?.(holder.owner) === true ? 0 : since + holder.leaseMs;
   }
+}
 
-  async #take(leaseMs: number, revision: number): Promise<HeldLease | undefined> {
-    const store = this.#store;
-    const id = randomUUID();
-    const bytes = writeHolder({ id, owner: store.owner, leaseMs });
-    const sentAt = nowMs();
-    const token = await store.putIf(this.name, bytes, revision);
-    if (token === undefined) return undefined;
-    return new HeldLease({ name: this.name, store, id, bytes, leaseMs, token, sentAt });
+/** Puts the entry of a new lease, perhaps several times. */
+class Attempt {
+  readonly #name: string;
+  readonly #store: Store;
+  readonly #leaseMs: number;
+  #id = '';
+  /** Time before the last entry was sent. */
+  #sentAt = 0;
+
+  constructor(name: string, store: Store, leaseMs: number) {
+    this.#name = name;
+    this.#store = store;
+    this.#leaseMs = leaseMs;
+  }
+
+  /** Resolves with `undefined` if the entry has another revision. */
+  async take(revision: number): Promise<HeldLease | undefined> {
+    this.#id = randomUUID();
+    this.#sentAt = nowMs();
+    const token = await this.#store.putIf(this.#name, this.#bytes, revision);
+    return token === undefined ? undefined : this.#lease(token);
+  }
+
+  /** Returns the lease if `entry` is of the last attempt, whose answer was lost. */
+  leaseOf(entry: StoredEntry | undefined): HeldLease | undefined {
+    if (entry === undefined || parseHolder(entry.bytes, this.#name).id !== this.#id) {
+      return undefined;
+    }
+    return this.#lease(entry.revision);
+  }
+
+  get #bytes(): Buffer {
+    const { owner } = this.#store;
+    return writeHolder({ id: this.#id, owner, leaseMs: this.#leaseMs });
+  }
+
+  #lease(token: number): HeldLease {
+    return new HeldLease({
+      name: this.#name,
+      store: this.#store,
+      id: this.#id,
+      bytes: this.#bytes,
+      leaseMs: this.#leaseMs,
+      token,
+      sentAt: this.#sentAt,
+    });
   }
 }
 
@@ -114,6 +165,7 @@ class WakeUps {
   readonly #name: string;
   readonly #over: AbortSignal;
   #isWatching = false;
+  #hasFailed = false;
   #known = absent;
   /** A change came that nobody has waited for. */
   #hasChanged = false;
@@ -130,9 +182,10 @@ class WakeUps {
     this.#known = known;
     if (!this.#isWatching) void this.#watch();
     if (!this.#hasChanged && !this.#over.aborted) {
-      const checkMs = this.#store.hasEnded === undefined ? Infinity : checkOwnerMs;
+      const checkMs = this.#store.hasEnded === undefined ? watchedMs : checkOwnerMs;
+      const mostMs = this.#hasFailed ? Math.min(checkMs, unwatchedMs) : checkMs;
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, Math.min(ms, checkMs, this.#store.timeoutMs));
+        const timer = setTimeout(resolve, Math.min(ms, mostMs));
         this.#wake = () => {
           clearTimeout(timer);
           resolve();
@@ -149,13 +202,15 @@ class WakeUps {
       this.#hasChanged = true;
       this.#wake?.();
     };
-    this.#over.addEventListener('abort', wake, { once: true });
+    watchAbort(this.#over, wake);
     try {
       for await (const { revision } of this.#store.watch(this.#name, this.#over)) {
         if (revision > this.#known) wake();
       }
     } catch {
-      this.#isWatching = false; // the next read has the reason, or the wait is over
+      this.#isWatching = false;
+      if (!this.#hasFailed) wake(); // the next read has the reason
+      this.#hasFailed = true;
     }
   }
 }

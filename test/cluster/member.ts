@@ -56,7 +56,10 @@ export class Member {
 }
 
 /** Starts a program in the cluster, on this machine. */
-export async function startMember(machine: Machine, options: ClusterOptions): Promise<Member> {
+export async function startMember(
+  machine: Pick<Machine, 'start'>,
+  options: ClusterOptions,
+): Promise<Member> {
   const command = [process.execPath, program, JSON.stringify(options)];
   const child = machine.start(command, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   const waiting = new Map<

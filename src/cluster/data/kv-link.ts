@@ -46,6 +46,8 @@ export class KvLink {
   /** Resolves when there is a connection; set while there is none. */
   #connected: Deferred<void> | undefined;
   readonly #reconnects = new Set<() => void>();
+  /** Rejects with `lost` when the present connection is lost. */
+  #lost = defer<never>();
   /** Rejects when the connection has ended for good. */
   readonly #ended: Promise<never>;
 
@@ -56,14 +58,25 @@ export class KvLink {
     this.#ended = connection.closed().then(() => {
       throw clusterClosed();
     });
-    this.#ended.catch(() => {});
+    this.#ended.catch(() => this.#resume());
+    this.#lost.promise.catch(() => {});
     follow(connection, ({ type }) => {
-      if (type === 'disconnect') this.#connected ??= defer<void>();
-      if (type !== 'reconnect') return;
-      this.#connected?.resolve();
-      this.#connected = undefined;
-      for (const listener of this.#reconnects) listener();
+      if (type === 'disconnect') this.#pause();
+      else if (type === 'reconnect') this.#resume();
     });
+  }
+
+  #pause(): void {
+    this.#connected ??= defer<void>();
+    this.#lost.reject(lost);
+    this.#lost = defer<never>();
+    this.#lost.promise.catch(() => {});
+  }
+
+  #resume(): void {
+    this.#connected?.resolve();
+    this.#connected = undefined;
+    for (const listener of this.#reconnects) listener();
   }
 
   /** Largest message that the server takes, in bytes; `undefined` while that is unknown. */
@@ -74,7 +87,6 @@ export class KvLink {
   /** Calls `listener` after each reconnection and at the end, until the returned function is called. */
   watchReconnects(listener: () => void): () => void {
     this.#reconnects.add(listener);
-    this.#ended.catch(listener);
     return () => this.#reconnects.delete(listener);
   }
 
@@ -85,14 +97,17 @@ export class KvLink {
   async call<Result>(call: KvCall<Result>): Promise<Result> {
     const { what, timeoutMs, isWrite } = call;
     const over = new AbortController();
-    const hint = isWrite
-      ? 'the NATS server is away or slow, and may have done it'
-      : 'the NATS server is away or slow';
-    const onDeadline = (): Error => timedOut(what, timeoutMs, hint);
+    const startedAt = nowMs();
+    const onDeadline = (): Error => {
+      const ms = Math.min(timeoutMs, Math.floor(nowMs() - startedAt));
+      const hint = 'the NATS server is away or slow';
+      return timedOut(what, ms, isWrite ? `${hint}, and may have done it` : hint);
+    };
     const work = Promise.race([this.#attempts(call, over.signal), this.#ended]);
     try {
       return await beforeDeadline(work, { deadlineMs: timeoutMs, onDeadline });
     } catch (error) {
+      if (error === lost) throw unanswered(what);
       throw isTimeout(error) ? onDeadline() : error;
     } finally {
       over.abort();
@@ -111,13 +126,14 @@ export class KvLink {
         const bucket = await this.#open(call.bucket);
         if (over.aborted) throw clusterClosed();
         isSent = true;
-        return await call.work(bucket, Math.max(1, until - nowMs()));
+        const work = call.work(bucket, Math.max(1, until - nowMs()));
+        return await Promise.race([work, this.#lost.promise]);
       } catch (error) {
         const { info } = this.#connection;
         if (isNotThere(error)) {
           this.#buckets.delete(call.bucket);
-          refusals += info?.jetstream === false ? maxRefusals : 1;
-          if (info !== undefined && refusals >= maxRefusals) throw notDurable(error, 'shared data');
+          if (info !== undefined) refusals += info.jetstream === true ? 1 : maxRefusals;
+          if (refusals >= maxRefusals) throw notDurable(error, 'shared data');
         } else if (!isTimeout(error) || (isSent && call.isWrite)) {
           throw this.#translated(error, call.what);
         }
@@ -142,6 +158,15 @@ export class KvLink {
   }
 }
 
+/** Stands for an answer that cannot come any more. */
+const lost = new Error('the connection was lost');
+
+function unanswered(what: string): CodedError {
+  const why = `${what} got no answer, because the connection to the NATS server was lost`;
+  const wayOut = 'the server may have done it: read before you write again';
+  return new CodedError('SHARED_DATA_TIMED_OUT', `${why}: ${wayOut}`);
+}
+
 function codeOf(error: unknown): unknown {
   return Reflect.get(Object(error), 'code');
 }
@@ -161,6 +186,6 @@ function isNotThere(error: unknown): boolean {
 /** Returns true when no answer came in time, or the connection was lost meanwhile. */
 function isTimeout(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof CodedError) return false;
-  if (error.name === 'TimeoutError') return true;
+  if (error === lost || error.name === 'TimeoutError') return true;
   return error.name === 'RequestError' && isTimeout(error.cause);
 }
