@@ -34,7 +34,7 @@ export interface SharedLock {
 
 /** Period in which a waiter checks that the owner's process lives, in ms. */
 const checkOwnerMs = 50;
-/** Longest time without a look at the entry, in ms: with a watch, and where it failed. */
+/** Longest time without a read of the entry, in ms: with a watch, and where it failed. */
 const watchedMs = 10_000;
 const unwatchedMs = 250;
 
@@ -159,7 +159,7 @@ class Attempt {
   }
 }
 
-/** Changes of the entry, a time, and where owners can be seen the next look at them. */
+/** Wakes a waiter: at a change of the entry, after a time, and to check the owner's process. */
 class WakeUps {
   readonly #store: Store;
   readonly #name: string;

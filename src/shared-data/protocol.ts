@@ -1,4 +1,4 @@
-// What a taken lock has in its entry, in JSON.
+// The entry of a taken lock, in JSON.
 
 import { CodedError } from '../errors.js';
 

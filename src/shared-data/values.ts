@@ -1,5 +1,5 @@
-// Values of shared data as bytes. Nobody knows who reads them and when, so each has all definitions of functions
-// and classes that it needs:
+// Values of shared data as bytes. Their readers are unknown, so each has all definitions of functions and classes
+// that it needs:
 //
 //   version u8 | definitions u32, each: id i32, size u32, bytes | value
 //

@@ -35,6 +35,11 @@ const programs: readonly Program[] = [
     args: ['0.5', '2'],
     prints: /^instances .*\n +2 +[1-9]\d* +[1-9]\d*\n$/,
   },
+  {
+    folder: 'shared-data',
+    name: 'main',
+    prints: /^(\w+ is written\n){3}3 reports, 3 days\n$/,
+  },
   { name: 'keys', prints: /^[0-9a-f]{32}\n\[\n( {2}'[0-9a-f]{32}',?\n){4}\]\n$/ },
   { name: 'run', prints: /^[0-9a-f]{64}\n$/ },
   { name: 'parallel', prints: /^(true primes below \d+: \d+\n){4}$/ },
