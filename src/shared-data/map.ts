@@ -50,7 +50,7 @@ export interface SharedMap<Value = unknown> {
   compareAndSet(key: string, revision: number, value: Value): Promise<number | undefined>;
   /** Resolves with false if there was no such key. */
   delete(key: string): Promise<boolean>;
-  /** Deletes entry after entry. */
+  /** Deletes the entries that `keys` finds, each by itself. */
   clear(): Promise<void>;
   /** Reads the whole map. */
   size(): Promise<number>;
@@ -63,6 +63,9 @@ export interface SharedMap<Value = unknown> {
    */
   watch(options?: SharedMapWatchOptions): AsyncIterable<SharedMapChange<Value>>;
 }
+
+/** Deletions on their way at one time. */
+const maxTogether = 100;
 
 /** Values are typed by those who set them. */
 function typed<T>(value: unknown): T;
@@ -123,7 +126,12 @@ export class StoredMap<Value> implements SharedMap<Value> {
   }
 
   async clear(): Promise<void> {
-    for await (const key of this.keys()) await this.delete(key);
+    const keys: string[] = [];
+    for await (const key of this.keys()) keys.push(key);
+    for (let at = 0; at < keys.length; at += maxTogether) {
+      const together = keys.slice(at, at + maxTogether);
+      await Promise.all(together.map((key) => this.delete(key)));
+    }
   }
 
   async size(): Promise<number> {

@@ -82,6 +82,15 @@ test('a watch has the last value after its server was away', { skip }, async (t)
     await (round === 2 ? other.delete('b') : other.set('b', round));
     await waitFor(() => copy.get('a') === round && copy.get('b') === (round === 2 ? undefined : 3));
   }
+  // Somebody deletes the bucket: the watch goes on in the one that takes its place.
+  copy.clear();
+  const connection = await stranger(t, server.url);
+  const subject = '$JS.API.STREAM.DELETE.KV_manycore-map-m';
+  connection.publish(subject, new Uint8Array());
+  await connection.flush();
+  await waitFor(async () => (await map.get('a')) === undefined);
+  await map.set('new', 1);
+  await waitFor(() => copy.get('new') === 1);
   over.abort();
   await watching;
 });

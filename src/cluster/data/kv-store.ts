@@ -6,7 +6,9 @@ import { hasCode } from '../../errors.js';
 import {
   abortError,
   beforeDeadline,
+  clearInterval,
   clearTimeout,
+  setInterval,
   startTimer,
   unwatchAbort,
   watchAbort,
@@ -29,6 +31,8 @@ import { isConflict, type KvCall, type KvLink } from './kv-link.js';
 
 /** Room for the headers of a message beside its value, in bytes. */
 const headerBytes = 256;
+/** Period in which a watch checks that its bucket is the same, in ms. */
+const checkBucketMs = 5000;
 
 export interface KvStoreOptions {
   /** Resolves when the cluster is joined. */
@@ -118,20 +122,25 @@ export class KvStore implements Store {
   async *#entries(link: KvLink, reading: ReadingOptions): AsyncGenerator<ReadEntry, void> {
     const { isList, signal } = reading;
     let last = absent;
-    let initialSeq: number | undefined;
+    let initialSeq = absent;
+    let created = '';
     let stop = (): void => {};
+    let checking: NodeJS.Timeout | undefined;
     const onStop = (): void => stop();
     if (signal !== undefined) watchAbort(signal, onStop);
     const unwatch = link.watchReconnects(onStop);
     try {
       for (;;) {
         if (signal?.aborted) throw abortError(signal);
-        const opened = await this.#openWatch(link, reading, last);
+        const opened = await this.#openWatch(link, reading, { last, created });
         if (opened === undefined) continue;
-        const { watch, state } = opened;
+        const { watch, info } = opened;
         stop = () => watch.stop();
-        initialSeq ??= state.last_seq;
-        if (isList && state.messages === 0) return;
+        if (created !== info.created) initialSeq = info.state.last_seq;
+        created = info.created;
+        if (isList && info.state.messages === 0) return;
+        clearInterval(checking);
+        if (!isList) checking = this.#checkBucket(link, created, stop);
         const late = new Late(isList ? this.timeoutMs : Infinity, stop);
         for await (const entry of watch) {
           late.end();
@@ -146,23 +155,28 @@ export class KvStore implements Store {
       }
     } finally {
       stop();
+      clearInterval(checking);
       unwatch();
       if (signal !== undefined) unwatchAbort(signal, onStop);
     }
   }
 
   /** Returns `undefined` when a watch that has begun has to try again. */
-  async #openWatch(link: KvLink, { key, isList, signal }: ReadingOptions, last: number) {
+  async #openWatch(
+    link: KvLink,
+    { key, isList, signal }: ReadingOptions,
+    { last, created }: Place,
+  ) {
     let isWanted = true;
     const open = async (bucket: Bucket) => {
-      const { state } = (await bucket.status()).streamInfo;
-      const isResumed = last !== absent && state.last_seq >= last; // else it is another bucket now
+      const info = (await bucket.status()).streamInfo;
+      const isResumed = last !== absent && info.created === created; // else it is another bucket
       const watch = await bucket.watch({
         ...(key !== undefined && { key: encodeKey(key) }),
         ...(isResumed && { resumeFromRevision: last + 1 }),
       });
       if (!isWanted) watch.stop();
-      return { watch, state };
+      return { watch, info };
     };
     const what = this.#what(isList ? 'a list' : 'a watch');
     const { timeoutMs } = this;
@@ -178,9 +192,25 @@ export class KvStore implements Store {
       return await beforeDeadline(call, { deadlineMs: Infinity, onDeadline, signal });
     } catch (error) {
       isWanted = false;
-      if (last === absent || isList || !hasCode(error, 'SHARED_DATA_TIMED_OUT')) throw error;
+      if (created === '' || isList || !hasCode(error, 'SHARED_DATA_TIMED_OUT')) throw error;
       return undefined;
     }
+  }
+
+  /** Calls `onOther` when the bucket was deleted: the client does not report it. */
+  #checkBucket(link: KvLink, created: string, onOther: () => void): NodeJS.Timeout {
+    const check = async (): Promise<void> => {
+      const { streamInfo } = await link.call({
+        bucket: this.#bucket,
+        what: this.#what('a watch'),
+        timeoutMs: checkBucketMs,
+        isWrite: false,
+        work: (bucket) => bucket.status(),
+      });
+      if (streamInfo.created !== created) onOther();
+    };
+    const checking = (): void => void check().catch(() => {}); // the next check may succeed
+    return setInterval(checking, checkBucketMs).unref();
   }
 
   /** Returns the entry with its key and value; refused ones are announced, and `undefined` is returned. */
@@ -254,6 +284,14 @@ interface ReadingOptions {
   /** True: ends with the last entry that is there. */
   readonly isList: boolean;
   readonly signal?: AbortSignal | undefined;
+}
+
+/** How far a watch has come. */
+interface Place {
+  /** Revision of the last entry. */
+  readonly last: number;
+  /** Creation of its bucket; empty before the first one. */
+  readonly created: string;
 }
 
 interface ReadEntry {

@@ -27,11 +27,11 @@ interface KvWatchOptions {
   readonly resumeFromRevision?: number;
 }
 
-export interface BucketState {
-  /** Number of entries, with the marks of deleted ones. */
-  readonly messages: number;
-  /** Revision of the last change. */
-  readonly last_seq: number;
+export interface BucketInfo {
+  /** Time of its creation by the clock of the server, as text. */
+  readonly created: string;
+  /** `messages`: number of entries, with the marks of deleted ones. `last_seq`: revision of the last change. */
+  readonly state: { readonly messages: number; readonly last_seq: number };
 }
 
 export interface Bucket {
@@ -44,7 +44,7 @@ export interface Bucket {
   ): Promise<number>;
   delete(key: string, options: { readonly previousSeq: number }): Promise<void>;
   watch(options: KvWatchOptions): Promise<KvWatch>;
-  status(): Promise<{ readonly streamInfo: { readonly state: BucketState } }>;
+  status(): Promise<{ readonly streamInfo: BucketInfo }>;
 }
 
 interface BucketOptions {
