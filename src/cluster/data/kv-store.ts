@@ -286,7 +286,7 @@ interface ReadingOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How far a watch has come. */
+/** Progress of a watch. */
 interface Place {
   /** Revision of the last entry. */
   readonly last: number;
