@@ -29,6 +29,8 @@ import type { BusParts } from './event-bus.js';
 import type { BusCodec, Registration } from './filters/codecs.js';
 import type { Interceptors } from './filters/interceptors.js';
 import { messageTrace, tracedHeaders } from './filters/trace.js';
+import { followerOf } from './monitors/targets.js';
+import type { ConsumerEnd, InstanceEnd, MonitoredDeployment } from './monitors/types.js';
 import { busOptions } from './options.js';
 import { reservedPrefix } from './reserved.js';
 import type { Scope } from './scope.js';
@@ -100,7 +102,7 @@ export class ScopedBus implements Bus {
       unit: scope?.unit,
       onPromise: scope && ((promise) => scope.follow(promise)),
       onClose: (closed, held) => {
-        receivers.delete(closed, isLocal);
+        receivers.closed(closed, isLocal);
         handOffs.successorClosed(closed);
         for (const message of held) local.passOn(message);
       },
@@ -253,6 +255,25 @@ export class ScopedBus implements Bus {
   /** The ends of streams have addresses of manycore's own. */
   get #streams(): StreamParts {
     return { bus: new ScopedBus(this.#parts), receivers: this.#parts.receivers };
+  }
+
+  monitor(target: string, listener: (end: ConsumerEnd) => unknown): Registration;
+  monitor(target: MonitoredDeployment, listener: (end: InstanceEnd) => unknown): Registration;
+  monitor(target: unknown, listener: (end: never) => unknown): Registration {
+    const { monitors } = this.#parts;
+    const unit = this.#scope?.unit;
+    const follow = followerOf(target);
+    this.#scope?.checkLive();
+    checkFunction('listener', listener);
+    const call = (end: unknown): unknown => Reflect.apply(listener, undefined, [end]);
+    if (follow !== undefined) {
+      const what = String(Reflect.get(Object(target), 'name'));
+      return this.#added(monitors.follow(follow, { call, what, unit }));
+    }
+    const wanted = 'an address, or a deployment that deploy() returned';
+    const address = string('target', target, wanted);
+    this.#check(address);
+    return this.#added(monitors.add(address, call, unit));
   }
 
   intercept(interceptors: Interceptors): Registration {

@@ -12,6 +12,7 @@ import { busClosed } from './errors.js';
 import { Filters } from './filters/filters.js';
 import { HandOffs } from './hand-over/hand-offs.js';
 import { AdvertisedServices } from './services/micro.js';
+import { Monitors } from './monitors/monitors.js';
 import { LocalTransport } from './transports/local.js';
 import type {
   Attached,
@@ -36,6 +37,7 @@ export interface BusParts {
   readonly local: LocalTransport;
   readonly handOffs: HandOffs;
   readonly services: AdvertisedServices;
+  readonly monitors: Monitors;
 }
 
 function makeParts({ copy }: BusOptions): BusParts {
@@ -43,11 +45,12 @@ function makeParts({ copy }: BusOptions): BusParts {
   const filters = new Filters(state);
   const requests = new Requests(filters, state);
   const queue: TurnQueue = new TurnQueue(() => receivers.noteDrained());
-  const receivers = new Receivers(queue);
+  const receivers: Receivers = new Receivers(queue, (...end) => monitors.ended(...end));
+  const monitors = new Monitors(receivers, state);
   const local = new LocalTransport({ copy, queue, receivers, state });
   const handOffs = new HandOffs({ receivers, queue, local });
   const services = new AdvertisedServices();
-  return { state, filters, requests, queue, receivers, local, handOffs, services };
+  return { state, filters, requests, queue, receivers, local, handOffs, services, monitors };
 }
 
 export class EventBus extends ScopedBus implements Disposable {
@@ -69,7 +72,7 @@ export class EventBus extends ScopedBus implements Disposable {
     handOffs.peerAdded(peer);
     return {
       receive: (message) => this.#receive(peer, message),
-      interest: (address, consumers) => receivers.setPeer(peer, address, consumers),
+      interest: (address, consumers) => receivers.announced(peer, address, consumers),
       noted: (note) => handOffs.receive(peer, note),
       blocked: (isBlocked) => receivers.setBlocked(peer, isBlocked),
       drained: () => {
@@ -89,9 +92,10 @@ export class EventBus extends ScopedBus implements Disposable {
    * Throws `OPTION_INVALID` if a consumer's address is not valid for it.
    */
   attachUplink(uplink: Uplink, locality: Locality): AttachedUplink {
-    const { receivers, state, services } = this.parts;
+    const { receivers, state, services, monitors } = this.parts;
     receivers.setUplink(uplink, locality);
     services.setUplink(uplink);
+    monitors.lookAgain();
     return {
       receive: (message) => this.#receive(uplink, message),
       undelivered: () => {

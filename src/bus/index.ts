@@ -29,6 +29,8 @@ export type {
 } from './filters/interceptors.js';
 export { type HandledMessage, type MessageTrace, traceMessages } from './filters/trace.js';
 export type { Successor } from './hand-over/incoming-hand-off.js';
+export { type FollowEnds, setFollower } from './monitors/targets.js';
+export type { ConsumerEnd, InstanceEnd, MonitoredDeployment } from './monitors/types.js';
 export { parseFailure, parseMessage, postFailure } from './protocol.js';
 export { reservedPrefix, streamPrefix } from './reserved.js';
 export { type HandOffTarget, Scope } from './scope.js';
@@ -38,5 +40,5 @@ export type { ProxyOptions } from './services/proxy.js';
 export type { ServiceOptions } from './services/service.js';
 export type { StreamHandler, StreamOptions } from './streams/streams.js';
 export { BusLink } from './transports/link.js';
-export type { AttachedUplink, Uplink } from './transports/transport.js';
+export type { AttachedUplink, Found, Uplink } from './transports/transport.js';
 export type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';

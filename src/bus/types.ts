@@ -12,6 +12,7 @@ import type { Interceptors } from './filters/interceptors.js';
 import type { ServiceProxy } from './services/methods.js';
 import type { ProxyOptions } from './services/proxy.js';
 import type { ServiceOptions } from './services/service.js';
+import type { ConsumerEnd, InstanceEnd, MonitoredDeployment } from './monitors/types.js';
 import type { StreamHandler, StreamOptions } from './streams/streams.js';
 
 export interface SendOptions {
@@ -101,6 +102,18 @@ export interface Bus {
   openStream(address: string, options?: StreamOptions): Promise<Duplex>;
   /** Calls `handler` with each stream that is opened to `address`. Throws as `consumer`. */
   acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer;
+  /**
+   * Calls `listener` each time that a consumer of an address ends, anywhere in the program, until the monitor is
+   * closed: `closed` by its owner or `lost` with its loop. Where there is none at first it gets `none`, once. On
+   * other machines of a cluster it gets one `lost` when no consumer is left, and only while the program has none.
+   * A move is no end. Throws `OPTION_INVALID`, `BUS_CLOSED`.
+   */
+  monitor(target: string, listener: (end: ConsumerEnd) => unknown): Registration;
+  /**
+   * Calls `listener` each time that an instance of the deployment ends, until the monitor is closed. A deployment
+   * that has ended gives `none`, once. Throws `OPTION_INVALID` for what `deploy` did not return here, `BUS_CLOSED`.
+   */
+  monitor(target: MonitoredDeployment, listener: (end: InstanceEnd) => unknown): Registration;
   /**
    * Adds functions that see every message that is sent in this loop (`outbound`), and that comes to a handler
    * in it (`inbound`), and replies in both directions (`outboundReply`, `inboundReply`), until the registration

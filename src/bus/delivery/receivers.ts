@@ -23,6 +23,17 @@ export interface View {
   readonly isAnnouncedTo: (to: RemoteTransport) => boolean;
 }
 
+/** A consumer of a peer that is not in its count. */
+interface Extra {
+  readonly peer: Peer;
+  readonly address: string;
+  /** True: it has come to the peer, and ends with it; false: it leaves the peer. */
+  readonly hasCome: boolean;
+}
+
+/** Called when so many consumers of an address have ended. */
+export type OnEnd = (address: string, reason: 'closed' | 'lost', count: number) => void;
+
 export class Receivers {
   /** True: addresses are to be checked. */
   hasUplink = false;
@@ -37,10 +48,11 @@ export class Receivers {
   /** By consumers that are between two loops. */
   readonly #views = new Map<Consumer, View>();
   /** Consumers of peers that are not in their counts yet, or no more, by token of the hand-off. */
-  readonly #extras = new Map<string, { readonly peer: Peer; readonly address: string }>();
+  readonly #extras = new Map<string, Extra>();
   /** Called when an address has no receivers any more, by address. */
   readonly #watchers = new Map<string, Set<() => void>>();
   readonly #queue: TurnQueue;
+  readonly #onEnd: OnEnd;
   readonly #whenDrained: (() => void)[] = [];
   #uplink: Uplink | undefined;
   /** For messages without an option of their own, where there is an uplink. */
@@ -49,8 +61,9 @@ export class Receivers {
   readonly #near = new Routes<Consumer | Uplink>();
 
   /** `queue`: messages for consumers here wait in it. */
-  constructor(queue: TurnQueue) {
+  constructor(queue: TurnQueue, onEnd: OnEnd = () => {}) {
     this.#queue = queue;
+    this.#onEnd = onEnd;
   }
 
   /** The consumers that are here, each once. */
@@ -106,6 +119,19 @@ export class Receivers {
     if (!isLocal) this.setOpen(consumer, 0);
   }
 
+  /** As `delete`, for one that its owner has closed. */
+  closed(consumer: Consumer, isLocal: boolean): void {
+    const { address } = consumer;
+    const wasHere = this.#consumers.weightOf(address, consumer) > 0;
+    this.delete(consumer, isLocal);
+    if (wasHere) this.#onEnd(address, 'closed', 1);
+  }
+
+  /** True: the program has a consumer of this address. */
+  has(address: string): boolean {
+    return this.#all.has(address);
+  }
+
   #set(consumer: Consumer, isLocal: boolean, weight: 0 | 1): void {
     this.setHere(consumer, weight);
     if (isLocal) return;
@@ -156,9 +182,9 @@ export class Receivers {
   }
 
   /** Counts one consumer more for a peer than it has announced, until `endExtra`; a token has one at most. */
-  addExtra(token: string, peer: Peer, address: string): void {
+  addExtra(token: string, peer: Peer, address: string, hasCome: boolean): void {
     const before = this.#extras.get(token);
-    this.#extras.set(token, { peer, address });
+    this.#extras.set(token, { peer, address, hasCome });
     this.#addWeight(address, peer, 1);
     if (before !== undefined) this.#addWeight(before.address, before.peer, -1);
   }
@@ -186,6 +212,12 @@ export class Receivers {
       if (each.peer === peer && each.address === address) count += 1;
     }
     return count;
+  }
+
+  /** Returns the number of consumers that go on elsewhere when the peer is gone. */
+  #leaving(peer: Peer, address: string): number {
+    const extras = [...this.#extras.values()].filter((each) => each.peer === peer && !each.hasCome);
+    return extras.filter((each) => each.address === address).length;
   }
 
   addPeer(peer: Peer): void {
@@ -233,6 +265,14 @@ export class Receivers {
     return isOurs ? undefined : this.#uplink;
   }
 
+  /** The peer has announced its number of consumers: those that are missing have ended. */
+  announced(peer: Peer, address: string, consumers: number): void {
+    const before = this.#all.weightOf(address, peer);
+    this.setPeer(peer, address, consumers);
+    const ended = before - this.#all.weightOf(address, peer);
+    if (ended > 0) this.#onEnd(address, 'closed', ended);
+  }
+
   /** Sets a peer's number of consumers. */
   setPeer(peer: Peer, address: string, consumers: number): void {
     if (!this.#peers.has(peer)) return;
@@ -249,10 +289,16 @@ export class Receivers {
   deletePeer(peer: Peer): void {
     this.#peers.delete(peer);
     this.#blocked.delete(peer);
+    const lost = this.#all.addresses().map((address) => {
+      return { address, count: this.#all.weightOf(address, peer) - this.#leaving(peer, address) };
+    });
     for (const [token, extra] of this.#extras) {
       if (extra.peer === peer) this.#extras.delete(token);
     }
-    for (const address of this.#all.addresses()) this.#setAll(address, peer, 0);
+    for (const { address, count } of lost) {
+      this.#setAll(address, peer, 0);
+      if (count > 0) this.#onEnd(address, 'lost', count);
+    }
   }
 
   #setAll(address: string, receiver: Consumer | Peer, weight: number): void {
@@ -269,7 +315,7 @@ export class Receivers {
   watch(address: string, onGone: () => void): () => void {
     const isKnown = this.#all.has(address);
     const uplink = isKnown ? undefined : this.uplinkFor(address);
-    if (uplink !== undefined) return uplink.watch(address, onGone);
+    if (uplink !== undefined) return uplink.watch(address, () => onGone());
     const watchers = this.#watchers.get(address) ?? new Set();
     watchers.add(onGone);
     if (isKnown) this.#watchers.set(address, watchers);

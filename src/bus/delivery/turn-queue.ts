@@ -14,6 +14,11 @@ const roomyQueuedWorks = 10_000;
 /** Calls a function outside of every context of the program. */
 const outside = AsyncLocalStorage.snapshot();
 
+/** Calls `work` in the next turn of the event loop, outside of every context. */
+export function inNextTurn(work: () => void): void {
+  outside(setImmediate, work);
+}
+
 export class TurnQueue {
   /** The number of entries of each address, which later messages must not overtake. */
   readonly waiting: ReadonlyMap<string, number>;

@@ -275,7 +275,7 @@ export class HandOffs {
     { token, address, consumers, to }: Extract<HandOffNote, { type: 'moved' }>,
   ): void {
     const { receivers } = this.#parts;
-    receivers.addExtra(token, from, address);
+    receivers.addExtra(token, from, address, false);
     receivers.setPeer(from, address, consumers);
     this.#moves.set(token, { address, from, to });
     if (to === this.name || this.#peerNamed(to) !== undefined) this.#plan(token);
@@ -300,7 +300,7 @@ export class HandOffs {
       this.#incoming.get(token)?.enter(undefined, this.name);
       receivers.endExtra(token);
     } else {
-      receivers.addExtra(token, peer, address);
+      receivers.addExtra(token, peer, address, true);
       peer.note(note);
     }
   }

@@ -88,7 +88,7 @@ export class OutgoingHandOff {
     const { token, consumer, isLocal, to, ownName, receivers } = this.#parts;
     const { address } = consumer;
     if (!isLocal) {
-      receivers.addExtra(token, to.peer, address);
+      receivers.addExtra(token, to.peer, address, true);
       to.peer.note({ type: 'switched', token, address, by: ownName });
     }
     receivers.setHere(consumer, 0);

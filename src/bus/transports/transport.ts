@@ -39,12 +39,18 @@ export interface Peer extends RemoteTransport {
   note(note: HandOffNote): void;
 }
 
+/**
+ * Result of a watch. `gone`: a consumer was there, and is no more. `absent`: none was there. `unknown`: the
+ * connection was lost.
+ */
+export type Found = 'gone' | 'absent' | 'unknown';
+
 /** The way to other machines, as a bus uses it: it takes every message, whatever is connected there. */
 export interface Uplink extends RemoteTransport, Advertiser {
   /** Throws `OPTION_INVALID` for an address that cannot go this way. */
   check(address: string): void;
   /** Calls `onGone` when no consumer of `address` is left there; returns a function that stops watching. */
-  watch(address: string, onGone: () => void): () => void;
+  watch(address: string, onGone: (found: Found) => void): () => void;
   /** Resolves when sent messages are on their way, and the servers have the consumers here. */
   flush(): Promise<void>;
   /** Resolves as `flush`, and once everything has arrived that was on its way here then. */

@@ -10,6 +10,7 @@ import {
   type AttachedUplink,
   type Delivery,
   type EventBus,
+  type Found,
   type Locality,
   noHandlers,
   noHeaders,
@@ -311,7 +312,7 @@ export class ClusterPeer implements Uplink {
     pending?.waiter.settle({ isDone: false, error: noHandlers(pending.address) });
   }
 
-  watch(address: string, onGone: () => void): () => void {
+  watch(address: string, onGone: (found: Found) => void): () => void {
     return this.#probes.watch(address, onGone);
   }
 

@@ -2,17 +2,22 @@
 // reports no subscriber (503) or no answer arrives for long: the server keeps a machine that was cut off
 // silently for minutes. Not here: the frames, and the consequences for a stream (peer.ts).
 
+import type { Found } from '../../bus/index.js';
+
 const probeMs = 2000;
 /** Reports of absence before an end is gone: a server that was away may be wrong once. */
 const maxMissed = 2;
 /** 20 seconds: the same as for the ends of a tunnel. */
 const maxUnanswered = 10;
 
+type OnGone = (found: Found) => void;
+
 interface Watched {
   readonly address: string;
   /** Number of the address for answers. */
   readonly number: number;
-  readonly watchers: Set<() => void>;
+  /** True: the consumer has answered since this watcher began. */
+  readonly watchers: Map<OnGone, boolean>;
   missed: number;
   unanswered: number;
 }
@@ -36,9 +41,9 @@ export class Probes {
   }
 
   /** Calls `onGone` once the consumer of `address` is gone; the returned function cancels that. */
-  watch(address: string, onGone: () => void): () => void {
+  watch(address: string, onGone: OnGone): () => void {
     const watched = this.#watched.get(address) ?? this.#add(address);
-    watched.watchers.add(onGone);
+    watched.watchers.set(onGone, false);
     this.#timer ??= setInterval(this.#probeAll, probeMs).unref();
     return () => {
       watched.watchers.delete(onGone);
@@ -48,7 +53,8 @@ export class Probes {
 
   #add(address: string): Watched {
     const number = this.#options.newNumber();
-    const watched = { address, number, watchers: new Set<() => void>(), missed: 0, unanswered: 0 };
+    const watchers = new Map<OnGone, boolean>();
+    const watched = { address, number, watchers, missed: 0, unanswered: 0 };
     this.#watched.set(address, watched);
     this.#byNumber.set(number, watched);
     return watched;
@@ -73,7 +79,9 @@ export class Probes {
   /** Records an answer. */
   answered(number: number): void {
     const watched = this.#byNumber.get(number);
-    if (watched !== undefined) Object.assign(watched, { missed: 0, unanswered: 0 });
+    if (watched === undefined) return;
+    Object.assign(watched, { missed: 0, unanswered: 0 });
+    for (const each of watched.watchers.keys()) watched.watchers.set(each, true);
   }
 
   /** Records the server's report of absence; returns false when `number` is no probe's. */
@@ -85,14 +93,16 @@ export class Probes {
     return true;
   }
 
-  #lose(watched: Watched): void {
+  #lose(watched: Watched, isUnknown = false): void {
     this.#forget(watched);
-    for (const onGone of watched.watchers) onGone();
+    for (const [onGone, wasThere] of watched.watchers) {
+      onGone(isUnknown ? 'unknown' : wasThere ? 'gone' : 'absent');
+    }
   }
 
   /** Ends all watches: the state of the other ends is unknown. */
   loseAll(): void {
-    for (const watched of [...this.#watched.values()]) this.#lose(watched);
+    for (const watched of [...this.#watched.values()]) this.#lose(watched, true);
   }
 
   close(): void {
