@@ -1,7 +1,7 @@
 // Messages between the loops and their director, over the bus, under addresses of manycore's own, and their
 // parsers.
 
-import { type HandOffTarget, reservedPrefix } from '../bus/index.js';
+import { type HandOffTarget, type InstanceEnd, reservedPrefix } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import type { ServerBlockedMessage } from '../lib/index.js';
 import type { DeployOptions, InstanceHealth, InstanceStatus, UnitPlacement } from './types.js';
@@ -148,7 +148,9 @@ export type ToDirector =
   | { readonly type: 'status'; readonly deployment: number }
   /** Answered as `Deployment.ended` settles. */
   | { readonly type: 'awaitEnd'; readonly deployment: number }
-  | { readonly type: 'askHealth'; readonly deployment: number; readonly timeoutMs: number };
+  | { readonly type: 'askHealth'; readonly deployment: number; readonly timeoutMs: number }
+  /** Sends each `InstanceEnd` to this address, while it has a consumer. Answered by false if the deployment has ended. */
+  | { readonly type: 'monitor'; readonly deployment: number; readonly to: string };
 
 function unknownMessage(): CodedError {
   return new CodedError(
@@ -181,6 +183,7 @@ const toDirector: ReadonlySet<unknown> = new Set([
   'status',
   'awaitEnd',
   'askHealth',
+  'monitor',
 ]);
 
 function hasType(value: unknown, types: ReadonlySet<unknown>): boolean {
@@ -205,6 +208,11 @@ export function parseBlockedNote(value: unknown): BlockedNote {
     const forMs = 'forMs' in value ? Number(value.forMs) : 0;
     if (typeof loop === 'number' && typeof turn === 'number') return { loop, turn, isBack, forMs };
   }
+  throw unknownMessage();
+}
+
+export function parseInstanceEnd(value: unknown): InstanceEnd {
+  if (typeof value === 'object' && value !== null && 'reason' in value) return value as InstanceEnd;
   throw unknownMessage();
 }
 

@@ -1,10 +1,12 @@
 // A deployment on the director's side: its instances, with their loops, and one change at a time.
 
+import { setFollower } from '../../bus/index.js';
 import { CodedError } from '../../errors.js';
 import { defer, invalid, Lifecycle } from '../../lib/index.js';
 import { checkInstances, type FilledDeployOptions, healthTimeoutMs } from '../options.js';
 import type { InstanceId, UnitSource } from '../protocol.js';
 import type { Deployment, InstanceHealth, InstanceState, InstanceStatus } from '../types.js';
+import { InstanceEnds } from './instance-ends.js';
 
 /** An instance on the director's side. */
 export interface Placed {
@@ -51,6 +53,7 @@ export class DirectedDeployment implements Deployment {
   readonly config: unknown;
   readonly parent: InstanceId | undefined;
   readonly ended: Promise<void>;
+  readonly ends: InstanceEnds;
   readonly #ended = defer<void>();
   readonly #parts: DeploymentParts;
   readonly #life: Lifecycle<State>;
@@ -66,6 +69,8 @@ export class DirectedDeployment implements Deployment {
     this.config = parts.options.config;
     this.parent = parts.parent;
     this.#parts = parts;
+    this.ends = new InstanceEnds(parts.id, parts.options.name);
+    setFollower(this, this.ends.follow);
     this.ended = this.#ended.promise;
     this.ended.catch(() => {}); // without a waiter it must not be unhandled
     this.#life = new Lifecycle(`deployment ${parts.id}`, 'running', {
@@ -122,7 +127,10 @@ export class DirectedDeployment implements Deployment {
 
   /** Gives instances up, which have no loop. */
   fail(placed: readonly Placed[], error: CodedError): void {
-    for (const each of placed) each.state = 'failed';
+    for (const each of placed) {
+      each.state = 'failed';
+      this.ends.report(each, 'failed', error.message);
+    }
     this.#ended.reject(error);
   }
 
@@ -134,6 +142,7 @@ export class DirectedDeployment implements Deployment {
   loopEnded(loop: number): readonly Placed[] {
     const left = this.#placed.filter((each) => each.loop === loop);
     for (const each of left) {
+      if (each.state === 'running') this.ends.add(each);
       // A pending start or move fails by itself, and a stop has done its work.
       if (each.state === 'running' || each.isRestarting) each.state = 'lost';
       each.loop = undefined;
@@ -181,10 +190,13 @@ export class DirectedDeployment implements Deployment {
   }
 
   async #remove(some: readonly Placed[]): Promise<void> {
+    const there = some.filter(({ state }) => state === 'running');
+    for (const each of some) this.ends.lost(each, 'its loop has ended');
     try {
       await this.#parts.stop(some);
     } finally {
       this.#placed = this.#placed.filter((each) => !some.includes(each));
+      for (const each of there) this.ends.report(each, 'undeployed', 'it was undeployed');
     }
   }
 
@@ -204,6 +216,7 @@ export class DirectedDeployment implements Deployment {
   #end(): void {
     this.#life.tryTransition('ending');
     this.#life.tryTransition('ended');
+    this.ends.close();
     this.#parts.onEnded();
     this.#ended.resolve();
   }

@@ -25,6 +25,7 @@ import { byLoop, DirectedDeployment, type Placed } from './deployment.js';
 import type { LoopEntry } from './loop-entry.js';
 import { moveInstance, startMessage } from './move.js';
 import { announceVersion, redeploy } from './redeploy.js';
+import { sendEnds } from './remote-ends.js';
 import { Restarts } from './restarts.js';
 
 /** The processes under the loops. */
@@ -103,6 +104,11 @@ export class Director {
         return await this.#find(message.deployment).status();
       case 'awaitEnd':
         return await this.#deployments.get(message.deployment)?.ended;
+      case 'monitor': {
+        const ends = this.#deployments.get(message.deployment)?.ends;
+        if (ends !== undefined) sendEnds(this.#bus, ends.follow, message.to);
+        return ends !== undefined;
+      }
       case 'askHealth':
         return await this.#find(message.deployment).health({ timeoutMs: message.timeoutMs });
     }
@@ -207,6 +213,7 @@ export class Director {
       isThere: (loop) => this.#loops.has(loop),
       endChildren: (loop) => this.#endChildren(deployment.id, [placed], loop),
       lose: () => {
+        deployment.ends.report(placed, 'lost', 'its loop or thread has ended during a move');
         void this.#endChildren(deployment.id, [placed]);
         this.#restarts.again([placed]);
       },
@@ -349,6 +356,8 @@ export class Director {
     Object.assign(placed, { loop: undefined, pid: undefined });
     if (placed.state === 'moving') return; // the pending move fails by itself
     placed.state = 'lost';
+    deployment?.ends.add(placed);
+    deployment?.ends.lost(placed, lost.why);
     void this.#endChildren(placed.deployment, [placed]);
     this.#restarts.failed([placed], lost.why);
   }

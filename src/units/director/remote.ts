@@ -1,6 +1,6 @@
 // Deployments on the side of a loop: requests to the director over the bus.
 
-import type { Bus } from '../../bus/index.js';
+import { type Bus, setFollower } from '../../bus/index.js';
 import { ask } from '../ask.js';
 import { fillDeployOptions, healthTimeoutMs, sourceOf } from '../options.js';
 import {
@@ -12,6 +12,7 @@ import {
   type ToDirector,
 } from '../protocol.js';
 import type { Deployment, InstanceHealth, InstanceStatus, UnitContext } from '../types.js';
+import { remoteEnds } from './remote-ends.js';
 
 /** Ending has deadlines of its own, in the loops. */
 const noLimitMs = Infinity;
@@ -38,6 +39,7 @@ class RemoteDeployment implements Deployment {
     this.id = id;
     this.name = name;
     this.#bus = bus;
+    setFollower(this, remoteEnds(bus, this));
   }
 
   get ended(): Promise<void> {

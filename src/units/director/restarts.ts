@@ -70,8 +70,10 @@ export class Restarts {
   loopLost({ pid, index, isLeaving }: LoopEntry, lost: readonly Placed[]): void {
     if (lost.length === 0) return;
     const group = this.#unjudged.get(pid);
-    if (isLeaving) void this.#settled(lost).then(() => this.again(lost));
-    else if (group !== undefined) group.push(lost);
+    if (isLeaving) {
+      this.#report(lost, 'its process has ended in order');
+      void this.#settled(lost).then(() => this.again(lost));
+    } else if (group !== undefined) group.push(lost);
     else {
       this.#unjudged.set(pid, [lost]);
       void this.#judge(pid, index);
@@ -84,10 +86,15 @@ export class Restarts {
     await new Promise<void>((resolve) => setImmediate(resolve)); // by then all its loops are lost
     const groups = this.#unjudged.get(pid) ?? [];
     this.#unjudged.delete(pid);
+    this.#report(groups.flat(), end.why);
     await this.#settled(groups.flat());
     const lost = groups.map((group) => group.filter((each) => this.#isLost(each)));
     if (!end.isFromOutside) this.#accuse(lost, end);
     else for (const group of lost) this.again(group);
+  }
+
+  #report(lost: readonly Placed[], why: string): void {
+    for (const each of lost) this.#parts.ownerOf(each)?.ends.lost(each, why);
   }
 
   /** Waits for pending restarts, which fail with their loop. */
