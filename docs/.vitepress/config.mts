@@ -106,6 +106,7 @@ export default defineConfig({
           design('The bus of a machine', 'local-bus'),
           design('Versions of code', 'code-versions'),
           design('Shared data', 'shared-data'),
+          design('Monitors and groups', 'groups'),
           design('Observing', 'observe'),
           design('Metrics', 'metrics'),
           design('top', 'top'),

@@ -6,8 +6,15 @@ import type { Cluster, ClusterOptions } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
 import { currentInstance, loopBus, programBus } from './current.js';
 import { Loops } from './director/loops.js';
-import { remoteDeploy } from './director/remote.js';
-import type { Deployment, DeployOptions, UnitLike } from './types.js';
+import { remoteDeploy, remoteDeployAll } from './director/remote.js';
+import type {
+  DeployAllOptions,
+  Deployment,
+  DeploymentGroup,
+  DeployOptions,
+  GroupMember,
+  UnitLike,
+} from './types.js';
 
 let shared: Loops | undefined;
 
@@ -27,6 +34,19 @@ export async function deploy<Config = unknown>(
   const ofLoop = loopBus();
   if (ofLoop === undefined) return await defaultLoops().deploy(unit, options);
   return await remoteDeploy(ofLoop, currentInstance()?.id)(unit, options);
+}
+
+/**
+ * Deploys units in order on the loops of this program, as `Loops.deployAll`. Called by an instance, they end with
+ * that instance.
+ */
+export async function deployAll(
+  units: readonly GroupMember[],
+  options?: DeployAllOptions,
+): Promise<DeploymentGroup> {
+  const ofLoop = loopBus();
+  if (ofLoop === undefined) return await defaultLoops().deployAll(units, options);
+  return await remoteDeployAll(ofLoop, currentInstance()?.id)(units, options);
 }
 
 /**

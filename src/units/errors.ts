@@ -19,6 +19,20 @@ export function unitFailed(name: string, instances: readonly number[], why: stri
   return new CodedError('UNIT_FAILED', `${text}; ${way}`);
 }
 
+/** `guilty`: names of the units whose failure was the last one. */
+export function groupFailed(
+  names: readonly string[],
+  guilty: readonly string[],
+  why: string,
+): CodedError {
+  const text = `the group of ${names.join(', ')} was given up after too many failures`;
+  const way = 'fix the cause, then deploy the group again';
+  return new CodedError(
+    'UNIT_FAILED',
+    `${text}, the last one of ${guilty.join(', ')}: ${why}; ${way}`,
+  );
+}
+
 export function stopFailed(name: string, cause: unknown): CodedError {
   if (cause instanceof CodedError && cause.code === 'UNIT_STOP_FAILED') return cause;
   return new CodedError('UNIT_STOP_FAILED', `${name} did not stop well: ${messageOf(cause)}`, {

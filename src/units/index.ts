@@ -1,13 +1,17 @@
-export { bus, cluster, deploy } from './default.js';
+export { bus, cluster, deploy, deployAll } from './default.js';
 export { type LoopNumber, Loops, type LoopsOptions } from './director/loops.js';
 export { sharedCounter, sharedLock, sharedMap } from './shared-data.js';
 export type {
   BlockingOptions,
+  DeployAllOptions,
   Deployment,
+  DeploymentGroup,
   DeployOptions,
+  GroupMember,
   InstanceHealth,
   InstanceState,
   InstanceStatus,
+  RestartStrategy,
   RestartsOption,
   Unit,
   UnitContext,

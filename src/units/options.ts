@@ -20,7 +20,13 @@ import {
 } from '../lib/index.js';
 import { grantedCores } from '../worker/index.js';
 import type { UnitSource } from './protocol.js';
-import type { DeployOptions, RestartsOption } from './types.js';
+import type {
+  DeployAllOptions,
+  DeployOptions,
+  GroupMember,
+  RestartStrategy,
+  RestartsOption,
+} from './types.js';
 
 const maxInstances = 1_000_000;
 const maxTimeoutMs = 2 ** 31 - 1;
@@ -55,6 +61,36 @@ export function fillDeployOptions(
   loops = 1,
 ): FilledDeployOptions {
   return readOptions('the options of deploy', options, deployReaders(source, loops));
+}
+
+/** The readers for a group. */
+const deployAllReaders = {
+  strategy: choiceOption<RestartStrategy>(['one-for-one', 'one-for-all', 'rest-for-one']),
+  restarts: (_, restarts) => restartsOf(restarts),
+} satisfies Readers<DeployAllOptions>;
+
+export interface FilledDeployAll extends Read<typeof deployAllReaders> {}
+
+/** Fills the options of a group, and checks those of its units. Throws `OPTION_INVALID`, `UNIT_INVALID`. */
+export function fillDeployAll(
+  units: readonly GroupMember[],
+  options: DeployAllOptions = {},
+): FilledDeployAll {
+  if (!Array.isArray(units) || units.length === 0) {
+    throw invalid('units', units, 'a list of at least one { unit, …options of deploy }');
+  }
+  for (const [at, member] of units.entries()) {
+    if (typeof member !== 'object' || member === null || !('unit' in member)) {
+      throw invalid(`units[${at}]`, member, 'an object { unit, …options of deploy }');
+    }
+    const { unit, ...own } = member;
+    if ('restarts' in own) {
+      const text = `units[${at}] has restarts, which are those of the group: give them in the second argument`;
+      throw new CodedError('OPTION_INVALID', text);
+    }
+    fillDeployOptions(sourceOf(unit), own);
+  }
+  return readOptions('the options of deployAll', options, deployAllReaders);
 }
 
 /** Throws `OPTION_INVALID`. */

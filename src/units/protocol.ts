@@ -4,7 +4,14 @@
 import { type HandOffTarget, type InstanceEnd, reservedPrefix } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import type { ServerBlockedMessage } from '../lib/index.js';
-import type { DeployOptions, InstanceHealth, InstanceStatus, UnitPlacement } from './types.js';
+import type {
+  DeployAllOptions,
+  DeployOptions,
+  GroupMember,
+  InstanceHealth,
+  InstanceStatus,
+  UnitPlacement,
+} from './types.js';
 
 /** The director's address; it lives in the process that started the loops. */
 export const directorAddress = `${reservedPrefix}director`;
@@ -136,6 +143,16 @@ export type ToDirector =
       readonly unit: unknown;
       readonly options: DeployOptions;
     }
+  /** Answered by the group's `id` and those of its deployments. */
+  | {
+      readonly type: 'deployAll';
+      readonly parent: InstanceId | undefined;
+      readonly units: readonly GroupMember[];
+      readonly options: DeployAllOptions;
+    }
+  | { readonly type: 'undeployGroup'; readonly group: number }
+  /** Answered as `DeploymentGroup.ended` settles. */
+  | { readonly type: 'awaitGroupEnd'; readonly group: number }
   | { readonly type: 'scale'; readonly deployment: number; readonly instances: number }
   | {
       readonly type: 'move';
@@ -176,6 +193,9 @@ const toDirector: ReadonlySet<unknown> = new Set([
   'leaving',
   'instanceLost',
   'deploy',
+  'deployAll',
+  'undeployGroup',
+  'awaitGroupEnd',
   'scale',
   'move',
   'redeploy',
@@ -237,6 +257,22 @@ export function parseDeployed(value: unknown): { readonly id: number; readonly n
 /** Parses the version of the code of instances that have started; `undefined`: they came as values. */
 export function parseVersion(value: unknown): string | undefined {
   if (value === undefined || typeof value === 'string') return value;
+  throw unknownMessage();
+}
+
+/** An answer to `deployAll`. */
+export interface GroupAnswer {
+  readonly id: number;
+  readonly deployments: readonly { readonly id: number; readonly name: string }[];
+}
+
+export function parseGroup(value: unknown): GroupAnswer {
+  if (typeof value === 'object' && value !== null && 'id' in value && 'deployments' in value) {
+    const { id, deployments } = value;
+    if (typeof id === 'number' && Array.isArray(deployments)) {
+      return { id, deployments: deployments.map(parseDeployed) };
+    }
+  }
   throw unknownMessage();
 }
 

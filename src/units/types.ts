@@ -151,6 +151,44 @@ export interface InstanceHealth {
   readonly detail: unknown;
 }
 
+/**
+ * Restarts of a group when an instance is lost or fails. `one-for-one`: it alone starts again. `one-for-all`: all
+ * instances of all units stop, the last unit first, and start in order. `rest-for-one`: it, and so all instances of
+ * the units that were deployed after its own.
+ */
+export type RestartStrategy = 'one-for-one' | 'one-for-all' | 'rest-for-one';
+
+/** A unit of a group, with the options of its deployment. Restarts are those of the group. */
+export interface GroupMember extends Omit<DeployOptions, 'restarts'> {
+  readonly unit: UnitLike<never>;
+}
+
+export interface DeployAllOptions {
+  /** Default: `one-for-one`. */
+  readonly strategy?: RestartStrategy | undefined;
+  /**
+   * The group is given up after more than `max` restarts within `withinMs`, whichever units they are of. Default: 5
+   * within 60,000.
+   */
+  readonly restarts?: RestartsOption | undefined;
+}
+
+/** Units that were deployed together. */
+export interface DeploymentGroup extends AsyncDisposable {
+  /** In order. */
+  readonly deployments: readonly Deployment[];
+  /**
+   * Resolves when all deployments have ended; rejects with `UNIT_FAILED` when the group was given up after too many
+   * restarts. Needs no handler.
+   */
+  readonly ended: Promise<void>;
+  /**
+   * Undeploys all, the last one first. Rejects with the first `UNIT_STOP_FAILED`; all are gone all the same. A
+   * second call does nothing.
+   */
+  undeploy(): Promise<void>;
+}
+
 /** A deployed unit, with all its instances. */
 export interface Deployment extends AsyncDisposable {
   /** Not given twice by the same loops. */

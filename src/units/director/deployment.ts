@@ -2,7 +2,7 @@
 
 import { setFollower } from '../../bus/index.js';
 import { CodedError } from '../../errors.js';
-import { defer, invalid, Lifecycle } from '../../lib/index.js';
+import { announcements, defer, invalid, Lifecycle, messageOf } from '../../lib/index.js';
 import { checkInstances, type FilledDeployOptions, healthTimeoutMs } from '../options.js';
 import type { InstanceId, UnitSource } from '../protocol.js';
 import type { Deployment, InstanceHealth, InstanceState, InstanceStatus } from '../types.js';
@@ -41,6 +41,9 @@ export interface DeploymentParts {
   readonly health: (timeoutMs: number) => Promise<InstanceHealth[]>;
   readonly onEnded: () => void;
 }
+
+/** The reason of an end by a restart of others. */
+const ofGroup = 'another instance of its group was lost or failed';
 
 type State = 'running' | 'ending' | 'ended';
 
@@ -132,6 +135,37 @@ export class DirectedDeployment implements Deployment {
       this.ends.report(each, 'failed', error.message);
     }
     this.#ended.reject(error);
+  }
+
+  /** Stops its instances, which are `lost` then. Rejects with `UNIT_UNDEPLOYED`. */
+  async stopToRestart(): Promise<void> {
+    await this.#inTurn(async () => {
+      const stopped = await this.#stopRunning('again');
+      for (const each of stopped) this.ends.report(each, 'restarted', ofGroup);
+    });
+  }
+
+  /** Stops its instances, and gives them up. Rejects with `UNIT_UNDEPLOYED`. */
+  async failAll(error: CodedError): Promise<void> {
+    await this.#inTurn(async () => {
+      await this.#stopRunning('never');
+      this.fail(this.#placed, error);
+      const instances = this.#placed.map(({ instance }) => instance);
+      const { name: unit, id: deployment } = this;
+      announcements.unitFailed.publish({ unit, deployment, instances, error });
+    });
+  }
+
+  /** Returns those that it has stopped. */
+  async #stopRunning(next: 'again' | 'never'): Promise<readonly Placed[]> {
+    const running = this.#placed.filter(({ state }) => state === 'running');
+    await this.#parts.stop(running).catch((error: unknown) => {
+      announcements.unitLost.publish({ why: messageOf(error), next });
+    });
+    for (const each of running) {
+      Object.assign(each, { loop: undefined, pid: undefined, state: 'lost' });
+    }
+    return running;
   }
 
   get hasFailed(): boolean {

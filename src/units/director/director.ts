@@ -20,11 +20,20 @@ import {
   parseVersion,
   type ToDirector,
 } from '../protocol.js';
-import type { Deployment, DeployOptions, InstanceHealth } from '../types.js';
+import type {
+  DeployAllOptions,
+  Deployment,
+  DeployOptions,
+  GroupMember,
+  InstanceHealth,
+} from '../types.js';
 import { byLoop, DirectedDeployment, type Placed } from './deployment.js';
+import type { DirectedGroup } from './group.js';
+import { Groups } from './groups.js';
 import type { LoopEntry } from './loop-entry.js';
 import { moveInstance, startMessage } from './move.js';
 import { announceVersion, redeploy } from './redeploy.js';
+import { spread } from './placement.js';
 import { sendEnds } from './remote-ends.js';
 import { Restarts } from './restarts.js';
 
@@ -44,6 +53,7 @@ export class Director {
   readonly #onIdle: () => void;
   readonly #loops = new Map<number, LoopEntry>();
   readonly #deployments = new Map<number, DirectedDeployment>();
+  readonly #groups = new Groups();
   readonly #restarts: Restarts;
   #lastId = 0;
 
@@ -57,6 +67,7 @@ export class Director {
       loops: () => this.loops,
       deployments: () => [...this.#deployments.values()],
       ownerOf: (placed) => this.#ownerOf(placed),
+      groupOf: ({ deployment }) => this.#groups.ruling(deployment),
       place: (deployment) => this.#place(deployment, 1)[0],
       start: (deployment, placed) => this.#start(deployment, [placed]),
     });
@@ -92,6 +103,14 @@ export class Director {
         const { id, name } = await this.deploy(message.unit, message.options, message.parent);
         return { id, name };
       }
+      case 'deployAll': {
+        const { units, options, parent } = message;
+        return (await this.deployAll(units, options, parent)).answer;
+      }
+      case 'undeployGroup':
+        return await this.#groups.find(message.group)?.undeploy();
+      case 'awaitGroupEnd':
+        return await this.#groups.find(message.group)?.ended;
       case 'scale':
         return await this.#find(message.deployment).scale(message.instances);
       case 'move':
@@ -125,6 +144,7 @@ export class Director {
     unit: unknown,
     given: DeployOptions | undefined,
     parent: InstanceId | undefined,
+    group?: DirectedGroup,
   ): Promise<Deployment> {
     const source = sourceOf(unit);
     const options = fillDeployOptions(source, given, this.#capacity.loops);
@@ -147,12 +167,27 @@ export class Director {
       onEnded: () => {
         this.#deployments.delete(made.id);
         this.#restarts.forget(made.id);
+        this.#groups.delete(made);
         if (this.#deployments.size === 0) this.#onIdle();
       },
     });
     this.#deployments.set(made.id, made);
+    if (group !== undefined) this.#groups.add(made, group);
     await made.begin();
     return made;
+  }
+
+  /** Deploys units as a group. Rejects as `deploy`, and with `UNIT_FAILED`. */
+  deployAll(
+    units: readonly GroupMember[],
+    options: DeployAllOptions | undefined,
+    parent: InstanceId | undefined,
+  ): Promise<DirectedGroup> {
+    return this.#groups.deployAll(units, options, {
+      newId: () => ++this.#lastId,
+      restarts: this.#restarts,
+      deploy: (unit, own, group) => this.deploy(unit, own, parent, group),
+    });
   }
 
   /** Chooses a loop for each of `count` more instances. */
@@ -164,16 +199,8 @@ export class Director {
         'no loop is there: all have ended, and are replaced',
       );
     }
-    const all = this.#countsOf([...this.#deployments.values()].flatMap((each) => each.placed));
-    const own = this.#countsOf(deployment.placed);
-    return Array.from({ length: count }, () => {
-      const rank = ({ loop }: LoopEntry): number =>
-        (own.get(loop) ?? 0) * rankFactor + (all.get(loop) ?? 0);
-      const best = loops.reduce((a, b) => (rank(b) < rank(a) ? b : a));
-      own.set(best.loop, (own.get(best.loop) ?? 0) + 1);
-      all.set(best.loop, (all.get(best.loop) ?? 0) + 1);
-      return best;
-    });
+    const all = [...this.#deployments.values()].flatMap((each) => each.placed);
+    return spread(count, loops, { own: deployment.placed, all });
   }
 
   /** Returns the loops of the processes it may use: those with instances of it, then the emptiest. */
@@ -191,14 +218,6 @@ export class Director {
     );
     const allowed = new Set(pids.slice(0, processes));
     return loops.filter(({ pid }) => allowed.has(pid));
-  }
-
-  #countsOf(placed: readonly Placed[]): Map<number, number> {
-    const counts = new Map<number, number>();
-    for (const { loop } of placed) {
-      if (loop !== undefined) counts.set(loop, (counts.get(loop) ?? 0) + 1);
-    }
-    return counts;
   }
 
   async #move(deployment: DirectedDeployment, placed: Placed, to: number): Promise<void> {
@@ -278,6 +297,7 @@ export class Director {
       }
     };
     const stopped = await Promise.allSettled([...byLoop(placed)].map(onLoop));
+    this.#groups.ruling(id)?.changed();
     const failed = stopped.find((each) => each.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
@@ -285,7 +305,7 @@ export class Director {
   /** Undeploys the children that these instances deployed on `loop`; `undefined`: on any. */
   async #endChildren(id: number, placed: readonly Placed[], loop?: number): Promise<void> {
     const children = this.#childrenOf(id, placed, loop);
-    await Promise.allSettled(children.map((child) => child.undeploy()));
+    await Promise.allSettled(this.#groups.together(children).map((each) => each.undeploy()));
   }
 
   #childrenOf(id: number, placed: readonly Placed[], loop?: number): DirectedDeployment[] {
@@ -387,13 +407,11 @@ export class Director {
   /** Undeploys all, the last one first; then rejects with the first failure. */
   async close(): Promise<void> {
     const roots = [...this.#deployments.values()].filter(({ parent }) => parent === undefined);
-    const ends = await Promise.allSettled(roots.reverse().map((each) => each.undeploy()));
+    const all = this.#groups.together(roots.reverse());
+    const ends = await Promise.allSettled(all.map((each) => each.undeploy()));
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 }
 
 /** Time in which a loop reports which of its threads have not answered, in ms. */
 const threadsMs = 1000;
-
-/** Larger than the number of instances on any loop. */
-const rankFactor = 2 ** 26;

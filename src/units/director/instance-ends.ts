@@ -49,7 +49,7 @@ export class InstanceEnds {
     for (const { call } of this.#listeners) call(end);
   }
 
-  /** Its loop or thread has ended; `lost` reports it. */
+  /** Notes that its loop or thread has ended; `lost` reports it. */
   add(placed: Numbered): void {
     this.#unreported.add(placed);
   }

@@ -25,9 +25,16 @@ import {
 } from '../../serve/index.js';
 import { answer } from '../ask.js';
 import { BlockedPeers } from '../blocked-peers.js';
-import { fillDeployOptions, sourceOf } from '../options.js';
+import { fillDeployAll, fillDeployOptions, sourceOf } from '../options.js';
 import { directorAddress, parseBlocked, parseToDirector } from '../protocol.js';
-import type { Deployment, DeployOptions, UnitLike } from '../types.js';
+import type {
+  DeployAllOptions,
+  Deployment,
+  DeploymentGroup,
+  DeployOptions,
+  GroupMember,
+  UnitLike,
+} from '../types.js';
 import { Director } from './director.js';
 import { redeployAll } from './redeploy.js';
 
@@ -270,6 +277,20 @@ export class Loops implements AsyncDisposable {
    */
   async redeploy(): Promise<void> {
     await redeployAll(this.deployments);
+  }
+
+  /**
+   * Deploys units in order, as `deploy`; from then on they restart together, by a strategy. When one cannot start
+   * those before it are undeployed. Rejects as `deploy`, and with `UNIT_FAILED` when units fail meanwhile.
+   */
+  async deployAll(
+    units: readonly GroupMember[],
+    options?: DeployAllOptions,
+  ): Promise<DeploymentGroup> {
+    fillDeployAll(units, options); // throws before anything starts
+    const given = units.map((each) => ({ ...each, config: this.#copy(each.config) }));
+    await this.#running();
+    return await this.#director.deployAll(given, options, undefined);
   }
 
   /** All deployments, children of units among them. */

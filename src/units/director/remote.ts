@@ -2,17 +2,32 @@
 
 import { type Bus, setFollower } from '../../bus/index.js';
 import { ask } from '../ask.js';
-import { fillDeployOptions, healthTimeoutMs, sourceOf } from '../options.js';
+import { fillDeployAll, fillDeployOptions, healthTimeoutMs, sourceOf } from '../options.js';
 import {
   directorAddress,
+  type GroupAnswer,
   type InstanceId,
   parseDeployed,
+  parseGroup,
   parseHealth,
   parseStatus,
   type ToDirector,
 } from '../protocol.js';
-import type { Deployment, InstanceHealth, InstanceStatus, UnitContext } from '../types.js';
+import type {
+  DeployAllOptions,
+  Deployment,
+  DeploymentGroup,
+  GroupMember,
+  InstanceHealth,
+  InstanceStatus,
+  UnitContext,
+} from '../types.js';
 import { remoteEnds } from './remote-ends.js';
+
+type DeployAll = (
+  units: readonly GroupMember[],
+  options?: DeployAllOptions,
+) => Promise<DeploymentGroup>;
 
 /** Ending has deadlines of its own, in the loops. */
 const noLimitMs = Infinity;
@@ -27,6 +42,50 @@ export function remoteDeploy(bus: Bus, parent: InstanceId | undefined): UnitCont
     const deployed = parseDeployed(await ask(bus, directorAddress, message, noLimitMs));
     return new RemoteDeployment(bus, deployed);
   };
+}
+
+/** Returns `deployAll` of an instance, or of a loop, as `remoteDeploy`. */
+export function remoteDeployAll(bus: Bus, parent: InstanceId | undefined): DeployAll {
+  return async (units, options = {}) => {
+    fillDeployAll(units, options);
+    const named = units.map(({ unit, ...own }) => {
+      const source = sourceOf(unit); // as in `remoteDeploy`
+      return { ...own, unit: source.kind === 'module' ? source.url : unit };
+    });
+    const message: ToDirector = { type: 'deployAll', parent, units: named, options };
+    return new RemoteGroup(bus, parseGroup(await ask(bus, directorAddress, message, noLimitMs)));
+  };
+}
+
+class RemoteGroup implements DeploymentGroup {
+  readonly deployments: readonly Deployment[];
+  readonly #id: number;
+  readonly #bus: Bus;
+  #ended: Promise<void> | undefined;
+
+  constructor(bus: Bus, { id, deployments }: GroupAnswer) {
+    this.#id = id;
+    this.#bus = bus;
+    this.deployments = deployments.map((each) => new RemoteDeployment(bus, each));
+  }
+
+  get ended(): Promise<void> {
+    if (this.#ended === undefined) {
+      const message = { type: 'awaitGroupEnd', group: this.#id } as const;
+      this.#ended = ask(this.#bus, directorAddress, message, noLimitMs).then(() => {});
+      this.#ended.catch(() => {}); // without a waiter it must not be unhandled
+    }
+    return this.#ended;
+  }
+
+  async undeploy(): Promise<void> {
+    const message = { type: 'undeployGroup', group: this.#id } as const;
+    await ask(this.#bus, directorAddress, message, noLimitMs);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.undeploy();
+  }
 }
 
 class RemoteDeployment implements Deployment {

@@ -18,16 +18,37 @@ import { Isolation } from './isolation.js';
 import type { LoopEntry } from './loop-entry.js';
 import { type ProcessEnd, ProcessEnds } from './process-ends.js';
 
+/** Deployments whose lost instances start again together (group.ts). */
+export interface RestartGroup {
+  /** Counts failures of all its instances. */
+  readonly intensity: RestartIntensity;
+  /** Starts lost instances again, with others, after a delay in ms. */
+  readonly lost: (placed: readonly Placed[], delayMs: number) => void;
+  /** Gives the whole group up. */
+  readonly giveUp: (placed: readonly Placed[], why: string) => void;
+  /** The start of an instance has ended, with or without success. */
+  readonly changed: () => void;
+}
+
 export interface RestartParts {
   readonly capacity: { readonly loops: number; readonly grow: () => Promise<void> };
   readonly loops: () => readonly LoopEntry[];
   readonly deployments: () => readonly DirectedDeployment[];
   /** Returns the deployment; `undefined`: the instance was scaled down or undeployed. */
   readonly ownerOf: (placed: Placed) => DirectedDeployment | undefined;
+  /** Returns the group whose instances restart with it. */
+  readonly groupOf: (placed: Placed) => RestartGroup | undefined;
   /** Chooses a loop. Throws `UNIT_START_FAILED`. */
   readonly place: (deployment: DirectedDeployment) => LoopEntry | undefined;
   /** Rejects with `UNIT_START_FAILED`. */
   readonly start: (deployment: DirectedDeployment, placed: Placed) => Promise<void>;
+}
+
+/** Instances whose loss is one failure. */
+interface Round {
+  readonly group: RestartGroup | undefined;
+  readonly some: readonly Placed[];
+  readonly intensity: RestartIntensity;
 }
 
 export class Restarts {
@@ -127,9 +148,9 @@ export class Restarts {
    */
   failed(lost: readonly Placed[], why: string, alone?: number): void {
     const nowMs = performance.now();
-    const rounds = lost.map((placed) => {
-      const intensity = this.#intensityOf(placed);
-      return { placed, delayMs: intensity.failed(nowMs), failures: intensity.failures };
+    const rounds = this.#rounds(lost).map((round) => {
+      const { group, some, intensity } = round;
+      return { group, some, delayMs: intensity.failed(nowMs), failures: intensity.failures };
     });
     const failures = Math.max(0, ...rounds.map((round) => round.failures));
     if (alone !== undefined && this.#isolation.noteAlone(alone, failures)) this.#isolate(alone);
@@ -138,11 +159,30 @@ export class Restarts {
       announcements.unitLost.publish({ why, next: over ? 'never' : 'again' });
     }
     const givenUp: Placed[] = [];
-    for (const { placed, delayMs } of rounds) {
-      if (delayMs === undefined) givenUp.push(placed);
-      else setTimeout(() => this.again([placed]), delayMs).unref();
+    for (const { group, some, delayMs } of rounds) {
+      if (group !== undefined && delayMs !== undefined) group.lost(some, delayMs);
+      else if (group !== undefined) group.giveUp(some, why);
+      else if (delayMs === undefined) givenUp.push(...some);
+      else setTimeout(() => this.begin(some), delayMs).unref();
     }
     this.#giveUp(givenUp, why);
+  }
+
+  /** Returns what counts as one failure: each instance by itself, or all of a group together. */
+  #rounds(lost: readonly Placed[]): Round[] {
+    return [...this.#byGroup(lost)].flatMap(([group, some]): Round[] => {
+      if (group !== undefined) return [{ group, some, intensity: group.intensity }];
+      return some.map((each) => ({ group, some: [each], intensity: this.#intensityOf(each) }));
+    });
+  }
+
+  #byGroup(lost: readonly Placed[]): Map<RestartGroup | undefined, Placed[]> {
+    const groups = new Map<RestartGroup | undefined, Placed[]>();
+    for (const each of lost) {
+      const group = this.#parts.groupOf(each);
+      groups.set(group, [...(groups.get(group) ?? []), each]);
+    }
+    return groups;
   }
 
   #intensityOf(placed: Placed): RestartIntensity {
@@ -179,7 +219,7 @@ export class Restarts {
       const waiting = this.#waiting.filter(({ deployment }) => deployment === id);
       if (!hasProcess) this.forget(id); // it stays among the others
       if (hasProcess) this.#assign();
-      else this.again(waiting);
+      else this.begin(waiting);
     };
     this.#growing.add(id);
     this.#parts.capacity.grow().then(
@@ -204,7 +244,7 @@ export class Restarts {
     }
     const ready = this.#waiting.filter(({ deployment }) => this.#hasProcess(deployment));
     this.#waiting = this.#waiting.filter((each) => !ready.includes(each));
-    this.again(ready);
+    this.begin(ready);
   }
 
   /** Returns the processes with loops in service. */
@@ -225,11 +265,33 @@ export class Restarts {
     for (const each of groups.flat()) this.#start(each, () => entry);
     this.#assign();
     const isComplete = this.#parts.loops().length >= this.#parts.capacity.loops;
-    if (isComplete) this.again(this.#orphaned.splice(0).flat()); // of each loop there may be several groups
+    if (isComplete) this.begin(this.#orphaned.splice(0).flat()); // of each loop there may be several groups
   }
 
-  /** Starts lost instances again, on loops that replace theirs. */
+  /** Starts lost instances again; those of groups as their strategies say. */
   again(lost: readonly Placed[]): void {
+    for (const [group, some] of this.#byGroup(lost)) {
+      if (group === undefined) this.begin(some);
+      else group.lost(some, 0);
+    }
+  }
+
+  /** True: its start is under way. */
+  isPending(placed: Placed): boolean {
+    return this.#pending.has(placed);
+  }
+
+  /** Resolves when no start of these is under way; those that have not begun never begin. */
+  async withdraw(placed: readonly Placed[]): Promise<void> {
+    const isOther = (each: Placed): boolean => !placed.includes(each);
+    this.#waiting = this.#waiting.filter(isOther);
+    const orphaned = this.#orphaned.splice(0).map((group) => group.filter(isOther));
+    this.#orphaned.push(...orphaned.filter(({ length }) => length > 0));
+    await this.#settled(placed);
+  }
+
+  /** Starts lost instances on loops that replace theirs. */
+  begin(lost: readonly Placed[]): void {
     const others = lost
       .filter((each) => this.#isLost(each))
       .filter((each) => !this.#startAlone(each));
@@ -253,6 +315,7 @@ export class Restarts {
   #start(placed: Placed, choose: (deployment: DirectedDeployment) => LoopEntry | undefined): void {
     const starting = this.#startOn(placed, choose).finally(() => {
       if (this.#pending.get(placed) === starting) this.#pending.delete(placed);
+      this.#parts.groupOf(placed)?.changed();
     });
     this.#pending.set(placed, starting);
   }
