@@ -283,6 +283,10 @@ test('a malformed list of units is one sentence with its file and key', async (t
     ['{ "units": [{ "file": "a.js", "on": "moon" }] }', /on is "moon"/],
     ['{ "units": [{ "file": "a.js" }], "loops": 0 }', /loops is 0/],
     ['{ "units": [{ "file": "a.js" }], "processes": 1.5 }', /processes is 1\.5/],
+    [
+      '{ "units": [{ "file": "a.js" }], "strategy": "all" }',
+      /strategy is "all": it must be "one-for-one" or "one-for-all" or "rest-for-one"/,
+    ],
     ['{ "units": [{ "file": "a.js" }], "loop": 1 }', /there is no "loop" in .*units\.json/],
   ];
   for (const [list, pattern] of lists) {
@@ -305,7 +309,10 @@ const asUnits: Readonly<
     ['-u', `${sleeper}:2`, '--unit', sleeper],
     [/^sleeper: 2 instances, on 1 loop /, /^sleeper: 1 instance, on 1 loop /],
   ],
-  'a list in a file': [[], [/^first: 2 instances, on 1 loop /, /^sleeper: 1 instance, on 1 loop /]],
+  'a list in a file, as a group': [
+    [],
+    [/^first: 2 instances, on 1 loop /, /^sleeper: 1 instance, on 1 loop /],
+  ],
 };
 
 for (const [name, [args, expected]] of Object.entries(asUnits)) {
@@ -314,7 +321,8 @@ for (const [name, [args, expected]] of Object.entries(asUnits)) {
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     const list = join(folder, 'units.json');
     const first = { file: relative(folder, sleeper), instances: 2, name: 'first', config: {} };
-    writeFileSync(list, JSON.stringify({ units: [first, { file: sleeper }], processes: 1 }));
+    const units = [first, { file: sleeper }];
+    writeFileSync(list, JSON.stringify({ units, strategy: 'one-for-all', processes: 1 }));
     const all = args.length > 0 ? ['--processes', '1', ...args] : [list];
     const child = spawn(process.execPath, [command, 'run', '--loops', '1', ...all], {
       stdio: ['ignore', 'pipe', 'inherit'],

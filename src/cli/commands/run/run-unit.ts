@@ -7,7 +7,12 @@ import type { ClusterOptions } from '../../../cluster/index.js';
 import { CodedError } from '../../../errors.js';
 import { announcements, messageOf } from '../../../lib/index.js';
 import { addressText } from '../../../serve/index.js';
-import { type Deployment, Loops, type UnitPlacement } from '../../../units/index.js';
+import {
+  type Deployment,
+  Loops,
+  type RestartStrategy,
+  type UnitPlacement,
+} from '../../../units/index.js';
 import {
   type ClusterFlags,
   clusterFields,
@@ -113,7 +118,7 @@ export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
 
 /** Runs several units, as `runUnits`. Rejects with `OPTION_INVALID`, for flags of one unit too. */
 export async function runSeveral(
-  { shown, units, size }: UnitList,
+  { shown, units, strategy, size }: UnitList,
   flags: UnitFlags,
 ): Promise<void> {
   for (const name of ['instances', 'name', 'config', 'on'] as const) {
@@ -121,17 +126,18 @@ export async function runSeveral(
     const way = 'several units have theirs in a file: manycore run units.json';
     throw new CodedError('OPTION_INVALID', `--${name} is for one unit: ${way}`);
   }
-  await runUnits(shown, units, { ...size, ...flags });
+  await runUnits(shown, units, { ...size, ...flags }, strategy);
 }
 
 /**
- * Deploys units one after the other, on the same loops; resolves when all instances run. `shown` is the program in
+ * Deploys units one after the other, on the same loops, as a group where there is a strategy; resolves when all instances run. `shown` is the program in
  * `manycore status` and `manycore top`. Rejects with the errors of `Loops` and `deploy`.
  */
 async function runUnits(
   shown: string,
   units: readonly UnitEntry[],
   flags: UnitFlags,
+  strategy?: RestartStrategy,
 ): Promise<void> {
   const { processes, loops: loopsPerProcess } = flags;
   const cluster = clusterOf(flags);
@@ -149,14 +155,21 @@ async function runUnits(
     if (hasDeployed) void endIfAllFailed(loops, deployments);
   });
   try {
-    for (const { file, ...options } of units) {
-      const deployment = await loops.deploy(file, options);
-      const { name } = deployment;
+    const note = async (deployment: Deployment, instances = 1): Promise<void> => {
       deployments.push(deployment);
       const status = await loops.status();
       const pids = new Set(status.map(({ pid }) => pid)).size;
       const where = `${plural(status.length, 'loop')} in ${plural(pids, 'process')}`;
-      console.log(`${name}: ${plural(options.instances ?? 1, 'instance')}, on ${where}`);
+      console.log(`${deployment.name}: ${plural(instances, 'instance')}, on ${where}`);
+    };
+    if (strategy === undefined) {
+      for (const { file, ...options } of units) {
+        await note(await loops.deploy(file, options), options.instances);
+      }
+    } else {
+      const members = units.map(({ file, ...options }) => ({ ...options, unit: file }));
+      const group = await loops.deployAll(members, { strategy });
+      for (const [at, each] of group.deployments.entries()) await note(each, units[at]?.instances);
     }
     for (const address of await loops.addresses()) {
       console.log(`listening on ${addressText(address)}`);

@@ -8,10 +8,11 @@ import {
   integer,
   invalid,
   messageOf,
+  oneOf,
   readOptions,
   string,
 } from '../../../lib/index.js';
-import type { UnitPlacement } from '../../../units/index.js';
+import type { RestartStrategy, UnitPlacement } from '../../../units/index.js';
 
 export interface UnitEntry {
   readonly file: string;
@@ -25,6 +26,8 @@ export interface UnitList {
   /** The file that stands for all in `manycore status`. */
   readonly shown: string;
   readonly units: readonly UnitEntry[];
+  /** Undefined: each restarts by itself. */
+  readonly strategy?: RestartStrategy | undefined;
   /** The loops; flags win over it. */
   readonly size: { readonly processes?: number | undefined; readonly loops?: number | undefined };
 }
@@ -50,6 +53,9 @@ const listReaders = {
     if (Array.isArray(value) && value.length > 0) return value;
     throw invalid(name, value, 'a list of at least one unit');
   },
+  strategy: optional((name: string, strategy: RestartStrategy) =>
+    oneOf(name, strategy, ['one-for-one', 'one-for-all', 'rest-for-one']),
+  ),
   processes: optional((name: string, count: number) => integer(name, count, 1, most)),
   loops: optional((name: string, count: number) => integer(name, count, 1, most)),
 };
@@ -72,7 +78,8 @@ export function unitsOfFile(path: string): UnitList {
     const unit = readOptions(what, entry, entryReaders);
     return { ...unit, file: resolve(dirname(path), unit.file) };
   });
-  return { shown: path, units, size: { processes: list.processes, loops: list.loops } };
+  const { strategy, processes, loops } = list;
+  return { shown: path, units, strategy, size: { processes, loops } };
 }
 
 function contentOf(path: string): object {
