@@ -141,6 +141,20 @@ test('a loop that ends starts again alone, and the others of its process go on',
   assert.ok(lost.every((each) => each.loop !== undefined && each.pid === lost[0]?.pid));
 });
 
+test('a guilty unit that is alone in its process adds none', { timeout: longMs }, async (t) => {
+  const loops = startLoops(t);
+  const healthy = await loops.deploy(good);
+  const { body } = await loops.bus.request('good 0', 0);
+  const scaled: unknown[] = [];
+  const note = (message: unknown): void => void scaled.push(message);
+  subscribe('manycore:server:scaled', note);
+  t.after(() => unsubscribe('manycore:server:scaled', note));
+  await deployBad(loops, { restarts: { max: 3 } });
+  await waitFor(() => allRun(healthy));
+  assert.equal((await loops.bus.request('good 0', 0)).body, body);
+  assert.deepEqual(scaled, []);
+});
+
 test('all instances of a unit that one of them takes along start again', {
   timeout: longMs,
 }, async (t) => {

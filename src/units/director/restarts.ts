@@ -210,7 +210,7 @@ export class Restarts {
     const others = this.#parts.deployments().filter((each) => each.id !== id && !each.hasFailed);
     if (others.length === 0) return; // it is alone already
     this.#isolation.add(id);
-    this.#growFor(id);
+    this.#assign(); // at once, or when the lost process is replaced: it may be empty then
   }
 
   #growFor(id: number): void {
