@@ -197,7 +197,7 @@ export class DirectedGroup implements DeploymentGroup {
       const member = this.#members[at];
       if (member !== undefined && this.#left.has(member)) await this.#startMember(member);
     }
-    // What has not started yet starts with the restart that interrupts this one.
+    // The restart that interrupts this one starts the rest, too.
     if (this.#isInterrupted) this.#want({ ...wanted, stopFrom: Infinity, delayMs: 0 });
   }
 
