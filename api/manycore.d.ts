@@ -57,11 +57,14 @@ declare const errorCodes: {
     readonly CLUSTER_CLIENT_MISSING: "the client of NATS, which a cluster needs, is not installed";
     readonly CLUSTER_CLOSED: "the connection to the cluster is closed";
     readonly CLUSTER_WORKER_LOST: "the machine of a worker in the cluster, or the network to it, is gone";
-    readonly CLUSTER_NOT_DURABLE: "durable tasks need JetStream, which no NATS server offers here";
+    readonly CLUSTER_NOT_DURABLE: "durable tasks and shared data need JetStream, which no NATS server offers here";
     readonly CLUSTER_NO_WORKER: "the tasks of a pool on a cluster wait: no node has a worker for it";
     readonly CLUSTER_REFUSED: "a NATS server, or another node of the cluster, has refused this one";
     readonly CLUSTER_UNREACHABLE: "no NATS server answers";
     readonly CLUSTER_UNSIGNED: "functions and classes travel in a cluster only with a secret";
+    readonly SHARED_DATA_TIMED_OUT: "a call on shared data, or the wait for a lock, took too long";
+    readonly SHARED_DATA_TOO_LARGE: "a value, key or name of shared data exceeds its limit";
+    readonly SHARED_LOCK_LOST: "the lease of a lock could not be renewed in time, or was taken";
     readonly STM_ASYNC: "the function of a transaction returned a promise";
     readonly STM_CROWDED: "too many threads take part in the transactional memory";
     readonly STM_GONE: "the variable was freed";
@@ -259,6 +262,22 @@ interface ProxyOptions extends Omit<SendOptions, "codec">, Omit<ReplyRequestOpti
 interface ServiceOptions extends ConsumerOptions {
     readonly micro?: MicroOptions | undefined;
 }
+interface ConsumerEnd {
+    readonly address: string;
+    readonly reason: "closed" | "lost" | "none";
+}
+interface InstanceEnd {
+    readonly deployment: number;
+    readonly name: string;
+    readonly instance: number | undefined;
+    readonly reason: "undeployed" | "lost" | "failed" | "restarted" | "none";
+    readonly why: string;
+}
+interface MonitoredDeployment {
+    readonly id: number;
+    readonly name: string;
+    readonly ended: Promise<void>;
+}
 interface StreamOptions extends ReplyRequestOptions, SendOptions {
     readonly signal?: AbortSignal | undefined;
 }
@@ -292,6 +311,8 @@ interface Bus {
     proxy<T>(address: string, options?: ProxyOptions): ServiceProxy<T>;
     openStream(address: string, options?: StreamOptions): Promise<Duplex>;
     acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer;
+    monitor(target: string, listener: (end: ConsumerEnd) => unknown): Registration;
+    monitor(target: MonitoredDeployment, listener: (end: InstanceEnd) => unknown): Registration;
     intercept(interceptors: Interceptors): Registration;
     addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration;
     drained(): Promise<void>;
@@ -330,6 +351,65 @@ interface LendOptions {
     readonly modules?: readonly (string | URL)[] | undefined;
     readonly drainTimeoutMs?: number | undefined;
 }
+interface SharedCounter {
+    readonly name: string;
+    get(): Promise<number>;
+    add(change?: number): Promise<number>;
+    compareAndSet(expected: number, value: number): Promise<boolean>;
+}
+interface Lease extends AsyncDisposable {
+    readonly token: number;
+    readonly signal: AbortSignal;
+    release(): Promise<void>;
+}
+interface SharedDataOptions {
+    readonly timeoutMs?: number | undefined;
+}
+interface AcquireOptions {
+    readonly leaseMs?: number | undefined;
+    readonly timeoutMs?: number | undefined;
+    readonly signal?: AbortSignal | undefined;
+}
+interface SharedMapWatchOptions {
+    readonly key?: string | undefined;
+    readonly signal?: AbortSignal | undefined;
+}
+interface SharedLock {
+    readonly name: string;
+    acquire(options?: AcquireOptions): Promise<Lease>;
+}
+interface SharedMapEntry<Value> {
+    readonly key: string;
+    readonly value: Value;
+    readonly revision: number;
+}
+type SharedMapChange<Value> = (SharedMapEntry<Value> & {
+    readonly type: "set";
+    readonly isInitial: boolean;
+}) | {
+    readonly type: "delete";
+    readonly key: string;
+    readonly revision: number;
+    readonly isInitial: false;
+};
+interface SharedMap<Value = unknown> {
+    readonly name: string;
+    get(key: string): Promise<Value | undefined>;
+    getEntry(key: string): Promise<SharedMapEntry<Value> | undefined>;
+    has(key: string): Promise<boolean>;
+    set(key: string, value: Value): Promise<number>;
+    setIfAbsent(key: string, value: Value): Promise<number | undefined>;
+    compareAndSet(key: string, revision: number, value: Value): Promise<number | undefined>;
+    delete(key: string): Promise<boolean>;
+    clear(): Promise<void>;
+    size(): Promise<number>;
+    keys(): AsyncIterable<string>;
+    entries(): AsyncIterable<[
+        key: string,
+        value: Value
+    ]>;
+    watch(options?: SharedMapWatchOptions): AsyncIterable<SharedMapChange<Value>>;
+}
 declare class WorkerProvider implements AsyncDisposable {
     #private;
     get lentWorkers(): number;
@@ -353,6 +433,9 @@ declare class Cluster extends EventEmitter<ClusterEvents> implements AsyncDispos
     get node(): ClusterNode;
     get nodes(): readonly ClusterNode[];
     get workers(): unknown;
+    map<Value = unknown>(name: string, options?: SharedDataOptions): SharedMap<Value>;
+    lock(name: string, options?: SharedDataOptions): SharedLock;
+    counter(name: string, options?: SharedDataOptions): SharedCounter;
     lendWorkers(count?: number, options?: LendOptions): Promise<WorkerProvider>;
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
@@ -810,6 +893,19 @@ interface InstanceHealth {
     readonly isWell: boolean;
     readonly detail: unknown;
 }
+type RestartStrategy = "one-for-one" | "one-for-all" | "rest-for-one";
+interface GroupMember extends Omit<DeployOptions, "restarts"> {
+    readonly unit: UnitLike<never>;
+}
+interface DeployAllOptions {
+    readonly strategy?: RestartStrategy | undefined;
+    readonly restarts?: RestartsOption | undefined;
+}
+interface DeploymentGroup extends AsyncDisposable {
+    readonly deployments: readonly Deployment[];
+    readonly ended: Promise<void>;
+    undeploy(): Promise<void>;
+}
 interface Deployment extends AsyncDisposable {
     readonly id: number;
     readonly name: string;
@@ -824,6 +920,7 @@ interface Deployment extends AsyncDisposable {
     undeploy(): Promise<void>;
 }
 declare function deploy<Config = unknown>(unit: UnitLike<Config>, options?: DeployOptions<Config>): Promise<Deployment>;
+declare function deployAll(units: readonly GroupMember[], options?: DeployAllOptions): Promise<DeploymentGroup>;
 declare function cluster(options: ClusterOptions): Promise<Cluster>;
 declare const bus: Bus;
 type BoundAddress = {
@@ -877,6 +974,7 @@ declare class Loops implements AsyncDisposable {
     start(): Promise<void>;
     deploy<Config = unknown>(unit: UnitLike<Config>, options?: DeployOptions<Config>): Promise<Deployment>;
     redeploy(): Promise<void>;
+    deployAll(units: readonly GroupMember[], options?: DeployAllOptions): Promise<DeploymentGroup>;
     get deployments(): readonly Deployment[];
     get loops(): readonly LoopNumber[];
     status(): Promise<readonly LoopStatus[]>;
@@ -886,5 +984,8 @@ declare class Loops implements AsyncDisposable {
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
 }
-export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, afterCommit, atomically, atomicallyWhen, bus, check, cluster, deploy, errorCodes, free, hasCode, hasItemIndex, isInsideWorker, named, nested, orElse, parallel, parallelEvents, partitionNeeds, partitionProblem, perWorker, pmap, propagate, report, retry, run, runSource, sandboxed, shared, task, taskSignal, tcounter, tlist, tmap, tqueue, tsortedMap, tvar, warm, workerNumber };
-export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, DistinctBusHeaders, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MicroOptions, MissingLayer, NatsOptions, OnReport, OutgoingBusHeaders, OutputListener, OutputSource, PartitionLimits, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, ProxyOptions, QueueOptions, ReachedLimit, Registration, ReplyOptions, ReplyRequestOptions, RestartsOption, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, ServiceOptions, ServiceProxy, Shared, ShownKind, SourceOptions, SourceValues, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, VmOptions, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerLimit, WorkerLimitMessage, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };
+declare function sharedMap<Value = unknown>(name: string, options?: SharedDataOptions): SharedMap<Value>;
+declare function sharedLock(name: string, options?: SharedDataOptions): SharedLock;
+declare function sharedCounter(name: string, options?: SharedDataOptions): SharedCounter;
+export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, afterCommit, atomically, atomicallyWhen, bus, check, cluster, deploy, deployAll, errorCodes, free, hasCode, hasItemIndex, isInsideWorker, named, nested, orElse, parallel, parallelEvents, partitionNeeds, partitionProblem, perWorker, pmap, propagate, report, retry, run, runSource, sandboxed, shared, sharedCounter, sharedLock, sharedMap, task, taskSignal, tcounter, tlist, tmap, tqueue, tsortedMap, tvar, warm, workerNumber };
+export type { AcquireOptions, BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerEnd, ConsumerOptions, DeployAllOptions, DeployOptions, Deployment, DeploymentGroup, DistinctBusHeaders, ErrorCode, FillOptions, GrantedCores, GroupMember, Handler, HistogramSummary, InstanceEnd, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, KeyRange, Lease, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, MicroOptions, MissingLayer, MonitoredDeployment, NatsOptions, OnReport, OutgoingBusHeaders, OutputListener, OutputSource, PartitionLimits, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, ProxyOptions, QueueOptions, ReachedLimit, Registration, ReplyOptions, ReplyRequestOptions, RestartStrategy, RestartsOption, RunOptions, SandboxOptions, SandboxedFunction, SandboxedOptions, SendOptions, ServiceOptions, ServiceProxy, Shared, SharedCounter, SharedDataOptions, SharedLock, SharedMap, SharedMapChange, SharedMapEntry, SharedMapWatchOptions, ShownKind, SourceOptions, SourceValues, StreamHandler, StreamOptions, TCounter, TList, TMap, TQueue, TSortedMap, TVar, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, VmOptions, WhenOptions, WorkerExit, WorkerExitMessage, WorkerKind, WorkerLimit, WorkerLimitMessage, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };

@@ -11,8 +11,8 @@ import { TurnQueue } from './delivery/turn-queue.js';
 import { busClosed } from './errors.js';
 import { Filters } from './filters/filters.js';
 import { HandOffs } from './hand-over/hand-offs.js';
-import { AdvertisedServices } from './services/micro.js';
 import { Monitors } from './monitors/monitors.js';
+import { AdvertisedServices } from './services/micro.js';
 import { LocalTransport } from './transports/local.js';
 import type {
   Attached,

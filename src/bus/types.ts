@@ -9,10 +9,10 @@ import type { BusMessage, ReplyRequestOptions } from './delivery/message.js';
 import type { Locality } from './delivery/receivers.js';
 import type { BusCodec, Registration } from './filters/codecs.js';
 import type { Interceptors } from './filters/interceptors.js';
+import type { ConsumerEnd, InstanceEnd, MonitoredDeployment } from './monitors/types.js';
 import type { ServiceProxy } from './services/methods.js';
 import type { ProxyOptions } from './services/proxy.js';
 import type { ServiceOptions } from './services/service.js';
-import type { ConsumerEnd, InstanceEnd, MonitoredDeployment } from './monitors/types.js';
 import type { StreamHandler, StreamOptions } from './streams/streams.js';
 
 export interface SendOptions {

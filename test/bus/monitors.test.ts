@@ -158,6 +158,7 @@ function uplinkOf(bus: EventBus) {
   const attached = bus.attachUplink(
     {
       hasRoom: true,
+      advertise: () => () => {},
       announce: () => {},
       deliver: () => {},
       check: () => {},

@@ -16,7 +16,7 @@ const closed = { code: 'CLUSTER_CLOSED' };
 async function start(t: TestContext): Promise<{ server: Server; data: DataSpace }> {
   const server = await startServer(t, ['-js']);
   const { cluster } = await joinBus(t, server, { secret });
-  return { server, data: cluster.data };
+  return { server, data: cluster.data ?? assert.fail() };
 }
 
 /** Starts another program in the cluster, on this machine. */
@@ -77,7 +77,7 @@ test('a watch has the last value after its server was away', { skip }, async (t)
   await waitFor(() => copy.size === 2);
   for (let round = 2; round <= 3; round += 1) {
     await server.restart();
-    const other = (await joinBus(t, server, { secret })).cluster.data.map<number>('m');
+    const other = (await joinBus(t, server, { secret })).cluster.map<number>('m');
     await other.set('a', round);
     await (round === 2 ? other.delete('b') : other.set('b', round));
     await waitFor(() => copy.get('a') === round && copy.get('b') === (round === 2 ? undefined : 3));

@@ -32,8 +32,8 @@ import type { DirectedGroup } from './group.js';
 import { Groups } from './groups.js';
 import type { LoopEntry } from './loop-entry.js';
 import { moveInstance, startMessage } from './move.js';
-import { announceVersion, redeploy } from './redeploy.js';
 import { spread } from './placement.js';
+import { announceVersion, redeploy } from './redeploy.js';
 import { sendEnds } from './remote-ends.js';
 import { Restarts } from './restarts.js';
 
