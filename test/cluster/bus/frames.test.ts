@@ -135,7 +135,7 @@ test('another version is named', () => {
   frame[2] = 99;
   assert.throws(() => readHead(new ByteReader(frame)), {
     code: 'TRANSFER_CORRUPT',
-    message: /its version is 99, ours 1/,
+    message: /its version is 99, ours 2/,
   });
 });
 

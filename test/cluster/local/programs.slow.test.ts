@@ -65,19 +65,18 @@ const countFds = (): number => (existsSync(fds) ? readdirSync(fds).length : 0);
 
 test('50 starts and kills leave no socket, node or descriptor', async (t) => {
   const { bus, cluster } = await joinHere(t, 'churn');
-  await (await start(t, 'churn', 0)).kill('SIGKILL');
-  await waitFor(() => cluster.nodes.length === 0);
-  const before = countFds();
-  const atATime = 5;
-  for (let round = 0; round < 10; round += 1) {
-    const numbers = Array.from({ length: atATime }, (_, at) => at);
+  const numbers = [0, 1, 2, 3, 4];
+  const round = async (): Promise<void> => {
     const children = await Promise.all(numbers.map((at) => start(t, 'churn', at)));
     for (const at of numbers) {
       assert.equal((await bus.request(`who ${at}`, 0)).body, children[at]?.pid);
     }
     for (const child of children) child.kill('SIGKILL');
     await waitFor(() => cluster.nodes.length === 0);
-  }
+  };
+  await round(); // Node and libuv open some descriptors once
+  const before = countFds();
+  for (let count = 1; count < 10; count += 1) await round();
   await waitFor(() => readdirSync(join(folder, 'bus-churn')).length === 1);
   await waitFor(() => countFds() <= before);
   await assert.rejects(bus.request('who', 0), { code: 'BUS_NO_HANDLERS' });
