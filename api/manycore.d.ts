@@ -248,20 +248,6 @@ interface Interceptors {
     readonly outboundReply?: Interceptor | undefined;
     readonly inboundReply?: Interceptor | undefined;
 }
-type NamesOfObject = "constructor" | "hasOwnProperty" | "isPrototypeOf" | "propertyIsEnumerable" | "toLocaleString" | "toString" | "valueOf";
-type NamesOfOthers = "then" | "toJSON";
-type HiddenName = NamesOfObject | NamesOfOthers | `_${string}` | `#${string}`;
-type MethodName<T> = {
-    [Name in keyof T]-?: Name extends HiddenName ? never : Name extends string ? NonNullable<T[Name]> extends (...args: never[]) => unknown ? Name : never : never;
-}[keyof T];
-type ServiceProxy<T> = {
-    readonly [Name in MethodName<T>]: NonNullable<T[Name]> extends (...args: infer Args) => infer Result ? (...args: Args) => Promise<Awaited<Result>> : never;
-};
-interface ProxyOptions extends Omit<SendOptions, "codec">, Omit<ReplyRequestOptions, "codec"> {
-}
-interface ServiceOptions extends ConsumerOptions {
-    readonly micro?: MicroOptions | undefined;
-}
 interface ConsumerEnd {
     readonly address: string;
     readonly reason: "closed" | "lost" | "none";
@@ -277,6 +263,20 @@ interface MonitoredDeployment {
     readonly id: number;
     readonly name: string;
     readonly ended: Promise<void>;
+}
+type NamesOfObject = "constructor" | "hasOwnProperty" | "isPrototypeOf" | "propertyIsEnumerable" | "toLocaleString" | "toString" | "valueOf";
+type NamesOfOthers = "then" | "toJSON";
+type HiddenName = NamesOfObject | NamesOfOthers | `_${string}` | `#${string}`;
+type MethodName<T> = {
+    [Name in keyof T]-?: Name extends HiddenName ? never : Name extends string ? NonNullable<T[Name]> extends (...args: never[]) => unknown ? Name : never : never;
+}[keyof T];
+type ServiceProxy<T> = {
+    readonly [Name in MethodName<T>]: NonNullable<T[Name]> extends (...args: infer Args) => infer Result ? (...args: Args) => Promise<Awaited<Result>> : never;
+};
+interface ProxyOptions extends Omit<SendOptions, "codec">, Omit<ReplyRequestOptions, "codec"> {
+}
+interface ServiceOptions extends ConsumerOptions {
+    readonly micro?: MicroOptions | undefined;
 }
 interface StreamOptions extends ReplyRequestOptions, SendOptions {
     readonly signal?: AbortSignal | undefined;

@@ -19,6 +19,8 @@ const fileLimitMs = 600_000;
 const orphanLimitMs = 3000;
 /** Tests wait more than they compute: this many files at a time keep two cores busy. */
 const concurrency = 3;
+/** Slow files start processes, and wait for them. */
+const slowConcurrency = 4;
 /** Environment variable that names this run in all its processes, see findOrphans. */
 const runVariable = 'MANYCORE_TEST_RUN';
 
@@ -85,7 +87,7 @@ async function testTypeScript() {
     process.execPath,
     [
       ...['--import', resolve('dist/test/support/after-file.js')],
-      ...['--test', `--test-concurrency=${concurrency}`],
+      ...['--test', `--test-concurrency=${isSlowAlone ? slowConcurrency : concurrency}`],
       ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
       ...[`--test-reporter=${endedFiles}`, '--test-reporter-destination=stderr'],
       `--test-timeout=${fileLimitMs}`,
