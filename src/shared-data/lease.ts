@@ -1,5 +1,6 @@
 // The lease of a lock, in its owner: renewed until it is released or lost.
 
+import { hasCode } from '../errors.js';
 import { beforeDeadline, clearTimeout, nowMs, setTimeout } from '../lib/index.js';
 import { lockLost, timedOut } from './errors.js';
 import { parseHolder } from './protocol.js';
@@ -17,7 +18,10 @@ export interface Lease extends AsyncDisposable {
    * away, or somebody took it. Its reason has the code `SHARED_LOCK_LOST`.
    */
   readonly signal: AbortSignal;
-  /** Resolves when the lock is free for others, at the latest when the lease has run out. Never rejects. */
+  /**
+   * Resolves when the lock is free for others, at the latest when the lease has run out. Never rejects. In a cluster
+   * that was left it resolves at once, and the lease runs out by itself.
+   */
   release(): Promise<void>;
 }
 
@@ -36,6 +40,8 @@ export interface HeldOptions {
 
 /** Renewals in the time of one lease: two may fail. */
 const renewals = 3;
+/** Pause after a release that failed, in ms. */
+const retryMs = 200;
 
 export class HeldLease implements Lease {
   readonly token: number;
@@ -152,15 +158,24 @@ export class HeldLease implements Lease {
 
   async #release(): Promise<void> {
     await this.#renewing;
-    const { store, name } = this.#options;
-    const deleted = (async () => {
-      while (!(await store.deleteIf(name, this.#revision))) {
-        if (!(await this.#findRevision())) return;
-      }
-    })();
+    const { name } = this.#options;
     const deadlineMs = Math.max(0, this.#until - nowMs());
     const onDeadline = (): Error => timedOut(`the release of "${name}"`, deadlineMs, 'it is free');
-    await beforeDeadline(deleted, { deadlineMs, onDeadline }).catch(() => {}); // the lease runs out by itself
+    await beforeDeadline(this.#delete(), { deadlineMs, onDeadline }).catch(() => {}); // the lease runs out by itself
+  }
+
+  /** Deletes the entry; what fails is tried again until the lease has run out, or the cluster was left. */
+  async #delete(): Promise<void> {
+    const { store, name } = this.#options;
+    do {
+      try {
+        if (await store.deleteIf(name, this.#revision)) return;
+        if (!(await this.#findRevision())) return;
+      } catch (error) {
+        if (hasCode(error, 'CLUSTER_CLOSED')) return;
+        await new Promise((resolve) => setTimeout(resolve, retryMs));
+      }
+    } while (nowMs() < this.#until);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

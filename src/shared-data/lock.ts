@@ -64,6 +64,10 @@ export class StoredLock implements SharedLock {
     const deadlineMs = timeoutMs === 0 ? Infinity : timeoutMs;
     try {
       return await beforeDeadline(work, { deadlineMs, onDeadline, signal });
+    } catch (error) {
+      // The lock may have come in the same turn as the end of the wait.
+      work.then((lease) => lease.release()).catch(() => {});
+      throw error;
     } finally {
       over.abort();
     }

@@ -193,6 +193,22 @@ for (const { place, skip, open } of places) {
       assert.ok(later.token > lease.token);
     });
 
+    await t.test('a wait that ends at any moment leaves no lock behind', async () => {
+      for (let turns = 0; turns < 20; turns += 1) {
+        const lock = data.lock(`aborted ${turns}`);
+        const over = new AbortController();
+        const acquired = lock.acquire({ signal: over.signal });
+        const settled = acquired.then(
+          (lease) => lease.release(),
+          (error: unknown) => assert.equal(Object(error).code, 'ABORTED'),
+        );
+        for (let turn = 0; turn < turns; turn += 1) await undefined;
+        over.abort();
+        await settled;
+        await using _ = await lock.acquire({ timeoutMs: 5000 }); // less than the lease
+      }
+    });
+
     await t.test('an owner that was blocked for its lease has lost it', async () => {
       const lock = data.lock('blocked');
       const lease = await lock.acquire({ leaseMs: 100 });
