@@ -154,7 +154,7 @@ test('wrong arguments are refused by name', (t) => {
 
 /** An uplink whose watches the test ends. */
 function uplinkOf(bus: EventBus) {
-  const watches = new Set<(found: Found) => void>();
+  const watches = new Set<(found: Found, hasAnswered: boolean) => void>();
   const attached = bus.attachUplink(
     {
       hasRoom: true,
@@ -171,11 +171,11 @@ function uplinkOf(bus: EventBus) {
     },
     undefined,
   );
-  const find = async (found: Found): Promise<void> => {
+  const find = async (found: Found, hasAnswered = found === 'gone'): Promise<void> => {
     await waitFor(() => watches.size === 1);
     const [watch] = watches;
     watches.clear();
-    watch?.(found);
+    watch?.(found, hasAnswered);
     await turns(settled);
   };
   return { find, watches, attached };
@@ -202,11 +202,27 @@ test('other machines are watched while the program has no consumer', async (t) =
   await turns(settled);
   assert.deepEqual(reasons, ['none', 'lost', 'closed']);
   attached.ended();
-  for (const each of watches) each('unknown');
+  for (const each of watches) each('unknown', false);
   watches.clear();
   await turns(settled);
   assert.equal(watches.size, 0);
   const unwatched = bus.monitor('b', () => {});
   await turns(settled);
   unwatched.close();
+});
+
+test('a consumer on another machine that ends while the server is away is lost', async (t) => {
+  const bus = new EventBus({ copy: structuredClone });
+  t.after(() => bus.close());
+  const reasons = reasonsOf(bus, 'a');
+  const { find } = uplinkOf(bus);
+  await find('unknown', true);
+  await find('absent');
+  assert.deepEqual(reasons, ['lost']);
+  await find('absent');
+  await find('unknown', true);
+  await find('unknown');
+  await find('absent');
+  await find('absent');
+  assert.deepEqual(reasons, ['lost', 'lost']);
 });

@@ -10,6 +10,7 @@ import type { Receivers } from '../delivery/receivers.js';
 import type { BusState } from '../delivery/state.js';
 import { inNextTurn } from '../delivery/turn-queue.js';
 import type { Registration } from '../filters/codecs.js';
+import type { Found } from '../transports/transport.js';
 import type { FollowEnds } from './targets.js';
 import type { ConsumerEnd } from './types.js';
 
@@ -25,6 +26,8 @@ interface Monitor extends Listener<ConsumerEnd> {
   /** True: it is known whether there was a consumer when it began. */
   hasBegun: boolean;
   isClosed: boolean;
+  /** True: another machine had a consumer when the connection to the server was lost. */
+  hadFar: boolean;
   /** Ends the watch of other machines. */
   unwatch: (() => void) | undefined;
 }
@@ -52,6 +55,7 @@ export class Monitors {
       unit,
       hasBegun: this.#receivers.has(address),
       isClosed: false,
+      hadFar: false,
       unwatch: undefined,
     };
     const all = this.#byAddress.get(address) ?? new Set();
@@ -115,13 +119,23 @@ export class Monitors {
       this.#none(monitor);
       return;
     }
-    monitor.unwatch = uplink.watch(address, (found) => {
+    monitor.unwatch = uplink.watch(address, (found, hasAnswered) => {
       monitor.unwatch = undefined;
-      if (found === 'gone' && !monitor.isClosed) this.#notify(monitor, 'lost');
-      if (found === 'absent') this.#none(monitor);
-      if (found !== 'unknown') monitor.hasBegun = true;
+      this.#found(monitor, found, hasAnswered);
       setImmediate(() => this.#look(monitor));
     });
+  }
+
+  #found(monitor: Monitor, found: Found, hasAnswered: boolean): void {
+    if (found === 'unknown') {
+      // An answer may be that of a consumer which the program has now.
+      if (hasAnswered && !this.#receivers.has(monitor.address)) monitor.hadFar = true;
+      return;
+    }
+    if (found === 'gone' || monitor.hadFar) this.#notify(monitor, 'lost');
+    else this.#none(monitor);
+    monitor.hasBegun = true;
+    monitor.hadFar = false;
   }
 
   #none(monitor: Monitor): void {

@@ -49,8 +49,11 @@ export type Found = 'gone' | 'absent' | 'unknown';
 export interface Uplink extends RemoteTransport, Advertiser {
   /** Throws `OPTION_INVALID` for an address that cannot go this way. */
   check(address: string): void;
-  /** Calls `onGone` when no consumer of `address` is left there; returns a function that stops watching. */
-  watch(address: string, onGone: (found: Found) => void): () => void;
+  /**
+   * Calls `onGone` when no consumer of `address` is left there, with whether one has answered since the watch
+   * began; returns a function that stops watching.
+   */
+  watch(address: string, onGone: (found: Found, hasAnswered: boolean) => void): () => void;
   /** Resolves when sent messages are on their way, and the servers have the consumers here. */
   flush(): Promise<void>;
   /** Resolves as `flush`, and once everything has arrived that was on its way here then. */

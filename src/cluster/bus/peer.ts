@@ -312,7 +312,7 @@ export class ClusterPeer implements Uplink {
     pending?.waiter.settle({ isDone: false, error: noHandlers(pending.address) });
   }
 
-  watch(address: string, onGone: (found: Found) => void): () => void {
+  watch(address: string, onGone: (found: Found, hasAnswered: boolean) => void): () => void {
     return this.#probes.watch(address, onGone);
   }
 

@@ -10,7 +10,7 @@ const maxMissed = 2;
 /** 20 seconds: the same as for the ends of a tunnel. */
 const maxUnanswered = 10;
 
-type OnGone = (found: Found) => void;
+type OnGone = (found: Found, hasAnswered: boolean) => void;
 
 interface Watched {
   readonly address: string;
@@ -95,8 +95,8 @@ export class Probes {
 
   #lose(watched: Watched, isUnknown = false): void {
     this.#forget(watched);
-    for (const [onGone, wasThere] of watched.watchers) {
-      onGone(isUnknown ? 'unknown' : wasThere ? 'gone' : 'absent');
+    for (const [onGone, hasAnswered] of watched.watchers) {
+      onGone(isUnknown ? 'unknown' : hasAnswered ? 'gone' : 'absent', hasAnswered);
     }
   }
 
