@@ -121,6 +121,27 @@ test('a server without JetStream is named', { skip }, async (t) => {
   await assert.rejects(cluster.lock('l').acquire(), refused);
 });
 
+test('calls are repeated while servers elect a leader', { skip }, async (t) => {
+  const server = await startServer(t);
+  const { cluster } = await joinBus(t, server);
+  const leaderless = await stranger(t, server.url);
+  const error = {
+    code: 503,
+    err_code: 10008,
+    description: 'JetStream system temporarily unavailable',
+  };
+  let requests = 0;
+  const callback = (_: Error | null, message: { readonly reply?: string }): void => {
+    requests += 1;
+    leaderless.publish(message.reply ?? '', Buffer.from(JSON.stringify({ error })));
+  };
+  leaderless.subscribe('$JS.API.>', { callback });
+  await leaderless.flush();
+  await assert.rejects(cluster.map('m', { timeoutMs: 700 }).set('k', 1), timedOut);
+  assert.ok(requests > 1);
+  await assert.rejects(cluster.lock('l', { timeoutMs: 300 }).acquire({ timeoutMs: 900 }), timedOut);
+});
+
 test('without a secret data travel, and functions do not', { skip }, async (t) => {
   const server = await startServer(t, ['-js']);
   const map = (await joinBus(t, server)).cluster.map<unknown>('m');

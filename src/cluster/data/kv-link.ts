@@ -37,6 +37,8 @@ const maxRefusals = 5;
 /** Error codes of the JetStream API (nats-server, server/errors.json). */
 const wrongLastSequence: readonly unknown[] = [10071, 10164];
 const streamNotFound = 10059;
+/** The servers have no leader now, or the leader is another one: nothing was done. */
+const noLeader: readonly unknown[] = [10008, 10009];
 
 export class KvLink {
   readonly name: string;
@@ -134,6 +136,8 @@ export class KvLink {
           this.#buckets.delete(call.bucket);
           if (info !== undefined) refusals += info.jetstream === true ? 1 : maxRefusals;
           if (refusals >= maxRefusals) throw notDurable(error, 'shared data');
+        } else if (isLeaderless(error)) {
+          // they elect one
         } else if (!isTimeout(error) || (isSent && call.isWrite)) {
           throw this.#translated(error, call.what);
         }
@@ -181,6 +185,10 @@ function isNotThere(error: unknown): boolean {
   if (codeOf(error) === streamNotFound) return true;
   const name = error instanceof Error ? error.name : '';
   return /^(JetStreamNotEnabled|NoResponders|StreamNotFoundError)/.test(name);
+}
+
+function isLeaderless(error: unknown): boolean {
+  return noLeader.includes(codeOf(error));
 }
 
 /** Returns true when no answer came in time, or the connection was lost meanwhile. */
