@@ -167,15 +167,17 @@ export class KvStore implements Store {
     { key, isList, signal }: ReadingOptions,
     { last, created }: Place,
   ) {
-    let isWanted = true;
+    let attempts = 0; // what an earlier one opens has no reader
     const open = async (bucket: Bucket) => {
+      attempts += 1;
+      const attempt = attempts;
       const info = (await bucket.status()).streamInfo;
       const isResumed = last !== absent && info.created === created; // else it is another bucket
       const watch = await bucket.watch({
         ...(key !== undefined && { key: encodeKey(key) }),
         ...(isResumed && { resumeFromRevision: last + 1 }),
       });
-      if (!isWanted) watch.stop();
+      if (attempt !== attempts) watch.stop();
       return { watch, info };
     };
     const what = this.#what(isList ? 'a list' : 'a watch');
@@ -191,7 +193,7 @@ export class KvStore implements Store {
     try {
       return await beforeDeadline(call, { deadlineMs: Infinity, onDeadline, signal });
     } catch (error) {
-      isWanted = false;
+      attempts += 1;
       if (created === '' || isList || !hasCode(error, 'SHARED_DATA_TIMED_OUT')) throw error;
       return undefined;
     }
