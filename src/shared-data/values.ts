@@ -7,12 +7,13 @@
 
 import { ByteReader, ByteWriter, Codec } from '../channels/index.js';
 import { createExporter, createImporter, type Exporter } from '../context/index.js';
-import { CodedError } from '../errors.js';
+import { CodedError, hasCode } from '../errors.js';
 import { encodedOf } from '../worker/index.js';
 
 /** Raised with every change of these bytes, or of the encoding by the context layer. */
 const formatVersion = 1;
 const maxDefinitions = 100_000;
+const wayOut = 'another client or version of manycore wrote it: delete it, or use one version';
 
 interface Definition {
   readonly id: number;
@@ -51,15 +52,21 @@ export class StoredValues {
     return writer.bytes;
   }
 
-  /**
-   * Loads the modules that the value imports, and returns it. Rejects with `CLUSTER_UNSIGNED`, `TRANSFER_…`,
-   * `CHANNEL_FRAME_CORRUPT`.
-   */
+  /** Loads the modules that the value imports, and returns it. Rejects with `CLUSTER_UNSIGNED`, `TRANSFER_…`. */
   async decode(bytes: Uint8Array, what: string): Promise<unknown> {
-    const reader = new ByteReader(Buffer.from(bytes));
+    try {
+      return await this.#decode(new ByteReader(Buffer.from(bytes)), what);
+    } catch (cause) {
+      if (!hasCode(cause, 'CHANNEL_FRAME_CORRUPT')) throw cause;
+      throw corrupt(`${what} is incomplete: ${wayOut}`, cause);
+    }
+  }
+
+  async #decode(reader: ByteReader, what: string): Promise<unknown> {
     const version = reader.u8();
     if (version !== formatVersion) {
-      throw corrupt(`${what} has the format ${version}, and this program reads ${formatVersion}`);
+      const formats = `the format ${version}, and this program reads ${formatVersion}`;
+      throw corrupt(`${what} has ${formats}: ${wayOut}`);
     }
     const definitions = readDefinitions(reader, what);
     if (definitions.length === 0) return this.#codec.read(reader);
@@ -93,8 +100,8 @@ function readDefinitions(reader: ByteReader, what: string): Definition[] {
   return definitions;
 }
 
-function corrupt(message: string): CodedError {
-  return new CodedError('TRANSFER_CORRUPT', message);
+function corrupt(message: string, cause?: unknown): CodedError {
+  return new CodedError('TRANSFER_CORRUPT', message, cause === undefined ? {} : { cause });
 }
 
 function codeRefused(what: string): CodedError {
