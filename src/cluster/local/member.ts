@@ -184,7 +184,11 @@ export class LocalMember extends EventEmitter<NodeEvents> {
       if (text === undefined || this.#closing !== undefined) return;
       const answer = parseLine(text);
       if (answer.type === 'refused') throw refused(answer.why);
-      if (answer.type === 'connected' && this.#isJoining) await this.#linked(id);
+      if (answer.type === 'connected') {
+        this.#attempts.delete(id); // the other one connects, and has to be accepted
+        socket.destroy();
+        if (this.#isJoining) await this.#linked(id);
+      }
       if (answer.type !== 'welcome') return;
       const { greeting, token } = answer;
       this.#open(greeting, token === undefined ? channelOver(socket) : offer(socket, path, token));

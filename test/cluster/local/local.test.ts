@@ -11,6 +11,7 @@ import { type TestContext, test } from 'node:test';
 import { reservedPrefix } from '../../../src/bus/index.js';
 import { fillClusterOptions } from '../../../src/cluster/index.js';
 import { localProtocol } from '../../../src/cluster/local/greeting.js';
+import { defer } from '../../../src/lib/index.js';
 import { cluster, Pool } from '../../../src/public.js';
 import { waitFor } from '../../support/index.js';
 import { joinHere, useFolder } from './buses.js';
@@ -92,8 +93,13 @@ test('streams, functions and classes go to other programs', async (t) => {
 });
 
 /** A program of another kind that listens as a member: it answers each first line. */
-async function pretend(t: TestContext, name: string, answer: (socket: Socket) => void) {
-  const path = join(folder, `bus-${name}`, `000000000000-0-${process.pid}.sock`);
+async function pretend(
+  t: TestContext,
+  name: string,
+  answer: (socket: Socket) => void,
+  id = '000000000000-0',
+) {
+  const path = join(folder, `bus-${name}`, `${id}-${process.pid}.sock`);
   mkdirSync(join(folder, `bus-${name}`), { recursive: true, mode: 0o700 });
   chmodSync(folder, 0o700);
   const sockets: Socket[] = [];
@@ -166,6 +172,32 @@ test('a greeting of another version or bus is refused in one sentence', async (t
   assert.match(String(await ask(t, 'greetings', hello({}))), /"welcome"/);
   const [{ version }] = await left;
   assert.equal(version, '9.9.9');
+});
+
+test('a member that is answered to be connected takes the connection of the other one', async (t) => {
+  const node = 'f'.repeat(12); // larger than that of a program
+  const greeting = {
+    ...{ protocol: localProtocol, version: '9.9.9', name: 'turns', node, member: 0 },
+    ...{ host: 'vm', pid: 1, sharesMemory: false },
+  };
+  // It has a link to an earlier loop with the number of this one, and connects when it sees the end of that.
+  const asked = defer<void>();
+  const accept = (socket: Socket): void => {
+    socket.end(`${JSON.stringify({ type: 'connected' })}\n`);
+    asked.resolve();
+  };
+  await pretend(t, 'turns', accept, `${node}-0`);
+  let isJoined = false;
+  const joining = joinHere(t, 'turns').then(() => {
+    isJoined = true;
+  });
+  await asked.promise;
+  const hello = JSON.stringify({ type: 'hello', greeting });
+  let answer = '';
+  while (!isJoined && !answer.includes('"welcome"')) answer = String(await ask(t, 'turns', hello));
+  assert.match(answer, /"welcome"/);
+  assert.equal(isJoined, false); // it was no time limit that ended the attempt
+  await joining;
 });
 
 test('a socket that a killed program left behind is removed', async (t) => {
