@@ -309,9 +309,7 @@ export class Receivers {
     if (watchers !== undefined) notifyGone(watchers);
   }
 
-  /**
-   * Calls `onGone` once when an address has no receiver (any more); returns a function that stops watching.
-   */
+  /** Calls `onGone` once when an address has no receiver (any more); returns a function that stops watching. */
   watch(address: string, onGone: () => void): () => void {
     const isKnown = this.#all.has(address);
     const uplink = isKnown ? undefined : this.uplinkFor(address);
