@@ -36,12 +36,19 @@ export function offerToProgram(): ProgramOffer {
 }
 
 /**
- * Takes over the descriptors of an offer: the segment, and this side's end of the bell. Throws `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `NATIVE_REFUSED`.
+ * Takes the descriptors of an offer, each by `release` when it is used: the segment, and this side's end of the bell.
+ * The others stay the caller's. Throws `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `NATIVE_REFUSED`.
  */
-export function acceptFromProgram(fds: readonly number[]): ChannelEnd {
+export function acceptFromProgram(
+  fds: readonly number[],
+  release: (fd: number) => number,
+): ChannelEnd {
   const [segmentFd = -1, bell = -1] = fds;
   const binding = requireNative();
-  return callNative(() => openProgramEnd(binding.NativeSegment.open(segmentFd), false, bell));
+  return callNative(() => {
+    const segment = binding.NativeSegment.open(release(segmentFd));
+    return openProgramEnd(segment, false, release(bell));
+  });
 }
 
 type Segment = Parameters<typeof memoryOf>[0];

@@ -28,11 +28,13 @@ export class DescriptorInbox {
     socket.destroy(); // the other side sends nothing before it is answered
   }
 
-  /** Returns the descriptors of the next message. Throws `NATIVE_REFUSED` when there is none. */
+  /** Returns the descriptors of the next message; `close` closes them. Throws `NATIVE_REFUSED` when there is none. */
   receive(): readonly number[] {
-    const received = callNative(() => this.#descriptors.receive(this.#fd));
-    return received.map((fd) => this.#descriptors.release(fd));
+    return callNative(() => this.#descriptors.receive(this.#fd));
   }
+
+  /** Gives a descriptor to the caller, which must close it. Throws `NATIVE_REFUSED` when it is not held. */
+  readonly release = (fd: number): number => callNative(() => this.#descriptors.release(fd));
 
   get fd(): number {
     return this.#fd;

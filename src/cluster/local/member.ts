@@ -271,10 +271,11 @@ export class LocalMember extends EventEmitter<NodeEvents> {
   #receive(token: string): void {
     const expected = this.#take(token);
     if (expected === undefined) return;
+    const { inbox, greeting } = expected;
     try {
-      this.#open(expected.greeting, acceptFromProgram(expected.inbox.receive()));
+      this.#open(greeting, acceptFromProgram(inbox.receive(), inbox.release));
     } finally {
-      expected.inbox.close();
+      inbox.close();
     }
   }
 
