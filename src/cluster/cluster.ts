@@ -18,9 +18,9 @@ import { grantedCores, type RemoteWorkers } from '../worker/index.js';
 import { type ClusterNode, type NodeEvents, Nodes } from './bus/nodes.js';
 import { ClusterPeer } from './bus/peer.js';
 import { Signer } from './bus/signature.js';
-import { clusterData } from './data/cluster-data.js';
+import { clusterData, noData } from './data/cluster-data.js';
 import { KvLink } from './data/kv-link.js';
-import { clusterClosed, connectError } from './errors.js';
+import { clusterClosed, connectError, noServer } from './errors.js';
 import { LocalMember } from './local/member.js';
 import { connectNats } from './nats/nats.js';
 import {
@@ -91,8 +91,8 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   readonly #member: ClusterMember;
   readonly #nodes: NodeList;
   readonly #tasks: TaskOptions | undefined;
-  /** Missing on a cluster without a server. @internal */
-  readonly data: DataSpace | undefined;
+  /** @internal */
+  readonly data: DataSpace;
   readonly #providers = new Set<WorkerProvider>();
   #remote: RemoteWorkers | undefined;
   #refusal: CodedError | undefined;
@@ -102,7 +102,10 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   constructor({ ticket, member, nodes, tasks }: ClusterParts) {
     super();
     this.#tasks = tasks;
-    this.data = tasks && clusterData(ticket.options, Promise.resolve(new KvLink(tasks)));
+    this.data =
+      tasks === undefined
+        ? noData
+        : clusterData(ticket.options, Promise.resolve(new KvLink(tasks)));
     this.ticket = ticket;
     this.#member = member;
     this.#nodes = nodes;
@@ -140,17 +143,17 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
    * `NAME-map-…` of NATS KV. Throws `OPTION_INVALID`, `SHARED_DATA_TOO_LARGE`, as do `lock` and `counter`.
    */
   map<Value = unknown>(name: string, options?: SharedDataOptions): SharedMap<Value> {
-    return this.#requireData().map<Value>(name, options);
+    return this.data.map<Value>(name, options);
   }
 
   /** Returns the lock of this name, in the bucket `NAME-shared-locks`. */
   lock(name: string, options?: SharedDataOptions): SharedLock {
-    return this.#requireData().lock(name, options);
+    return this.data.lock(name, options);
   }
 
   /** Returns the counter of this name, in the bucket `NAME-shared-counters`. */
   counter(name: string, options?: SharedDataOptions): SharedCounter {
-    return this.#requireData().counter(name, options);
+    return this.data.counter(name, options);
   }
 
   /**
@@ -205,11 +208,6 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
     return this.#tasks;
   }
 
-  #requireData(): DataSpace {
-    if (this.data === undefined) throw noServer('programs share data');
-    return this.data;
-  }
-
   #checkOpen(cluster: TaskOptions): void {
     checkOpen(cluster);
     if (this.#closing !== undefined) throw clusterClosed();
@@ -262,11 +260,6 @@ async function joinLocal(bus: EventBus, options: FilledClusterOptions): Promise<
   const ticket = { options, node };
   const member = await LocalMember.join(bus, { name: options.name, node, member: programMember });
   return new Cluster({ ticket, member, nodes: member });
-}
-
-function noServer(what: string): CodedError {
-  const message = `${what} over NATS only, and this cluster has no server: give cluster({ nats })`;
-  return new CodedError('OPTION_INVALID', message);
 }
 
 /** Returns the coded error for a connection that ended or could not be made. */

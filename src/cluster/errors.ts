@@ -46,3 +46,9 @@ export function notDurable(cause: unknown, what = 'durable tasks'): CodedError {
   const message = `${what} need JetStream: ${messageOf(cause)}: ${wayOut}`;
   return new CodedError('CLUSTER_NOT_DURABLE', message, { cause });
 }
+
+/** `what`: a sentence without its end. */
+export function noServer(what: string): CodedError {
+  const message = `${what} over NATS only, and this cluster has no server: give cluster({ nats })`;
+  return new CodedError('OPTION_INVALID', message);
+}

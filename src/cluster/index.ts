@@ -8,7 +8,7 @@ export {
   joinLoop,
   type LoopPeer,
 } from './cluster.js';
-export { clusterData } from './data/cluster-data.js';
+export { clusterData, noData } from './data/cluster-data.js';
 export {
   type ClusterOptions,
   type FilledClusterOptions,

@@ -16,9 +16,10 @@ function dataHere(): DataSpace {
 }
 
 /**
- * Returns the map of this name. In a program that has joined a cluster over NATS, and in its loops, all programs of
- * the cluster share it; elsewhere, also on a local bus, all processes and loops of this program do. The place is decided here: join first. Throws
- * `OPTION_INVALID`, `SHARED_DATA_TOO_LARGE`, as do `sharedLock` and `sharedCounter`.
+ * Returns the map of this name. In a program that has joined a cluster, and in its loops, all programs of the cluster
+ * share it; elsewhere all processes and loops of this program do. The place is decided here: join first. Throws
+ * `OPTION_INVALID`, also on a cluster without a server, and `SHARED_DATA_TOO_LARGE`, as do `sharedLock` and
+ * `sharedCounter`.
  */
 export function sharedMap<Value = unknown>(
   name: string,

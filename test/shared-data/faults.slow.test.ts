@@ -16,7 +16,7 @@ const closed = { code: 'CLUSTER_CLOSED' };
 async function start(t: TestContext): Promise<{ server: Server; data: DataSpace }> {
   const server = await startServer(t, ['-js']);
   const { cluster } = await joinBus(t, server, { secret });
-  return { server, data: cluster.data ?? assert.fail() };
+  return { server, data: cluster.data };
 }
 
 /** Starts another program in the cluster, on this machine. */

@@ -1,6 +1,7 @@
 // The shared data of a cluster, for a program or one of its loops.
 
 import { DataSpace } from '../../shared-data/index.js';
+import { noServer } from '../errors.js';
 import type { FilledClusterOptions } from '../options.js';
 import type { KvLink } from './kv-link.js';
 import { KvStore } from './kv-store.js';
@@ -16,3 +17,8 @@ export function clusterData(
     (name, timeoutMs) => new KvStore({ link, cluster, hasSecret, name, timeoutMs }),
   );
 }
+
+/** That of a cluster without a server, which has none: a lock there would exclude no other program. */
+export const noData = new DataSpace(() => {
+  throw noServer('programs share data');
+});

@@ -2,6 +2,7 @@
 // that started the loops. A change starts all its instances, or none stays. Placement is even: on the loop
 // with the fewest of the deployment, among those the one with the fewest of all. Not here: restarts of lost
 // instances (restarts.ts).
+// Long (over 400 lines), because placing, starting, stopping and losing instances change one table.
 
 import type { Bus } from '../../bus/index.js';
 import type { ClusterTicket } from '../../cluster/index.js';

@@ -8,6 +8,7 @@ import {
   clusterData,
   joinLoop,
   type LoopPeer,
+  noData,
   parseTicket,
 } from '../../cluster/index.js';
 import { hasCode } from '../../errors.js';
@@ -41,9 +42,8 @@ export class Far {
     if (ticket === null) return;
     this.#bus.consumer(farewellAddress, () => void this.close());
     const parsed = parseTicket(ticket);
-    if (parsed.options.transport !== 'local') {
-      setLoopData(clusterData(parsed.options, this.#link.promise));
-    }
+    const isLocal = parsed.options.transport === 'local';
+    setLoopData(isLocal ? noData : clusterData(parsed.options, this.#link.promise));
     try {
       this.#joined(await joinLoop(this.#bus, parsed, this.#member));
     } catch (error) {
