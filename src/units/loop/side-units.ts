@@ -166,13 +166,19 @@ export class SideUnits {
   async #replace(replace: Message<'replace'>): Promise<string | undefined> {
     const { deployment, instance, start, stopTimeoutMs } = replace;
     const old = this.#find(deployment, instance);
-    const next = await this.#startOne(start, instance);
     const stop: Message<'stop'> = {
       type: 'stop',
       deployment,
       instances: [instance],
       stopTimeoutMs,
     };
+    const next = await this.#startOne(start, instance).catch(async (error: unknown) => {
+      for (const side of this.#sides) {
+        const isNext = side.deployment === deployment && side.instance === instance && side !== old;
+        if (isNext) await this.#stop(side, stop).catch(() => {}); // the first error counts
+      }
+      throw error;
+    });
     try {
       const { member = 0 } = next;
       const own = { deployment, instance, to: member };
@@ -183,18 +189,21 @@ export class SideUnits {
       throw error;
     }
     next.isRunning = true;
+    if (!this.#sides.has(next)) await this.#reportLost(next, start.name, 'it took over before');
     await this.#stop(old, stop);
     return next.version;
   }
 
   #ended(side: Side, name: string, why: string): void {
     this.#sides.delete(side);
-    if (!side.isRunning) return;
-    const { deployment, instance } = side;
+    if (side.isRunning) this.#reportLost(side, name, why).catch(() => {});
+  }
+
+  async #reportLost({ deployment, instance }: Side, name: string, why: string): Promise<void> {
     const { bus, loop } = this.#parts;
     const text = `the thread of instance ${instance} of ${name} has ended: ${why}`;
     const own = { deployment, instance, loop, why: text };
-    ask(bus, directorAddress, { type: 'instanceLost', ...own }, Infinity).catch(() => {});
+    await ask(bus, directorAddress, { type: 'instanceLost', ...own }, Infinity);
   }
 
   /** Stops all; they are gone even when it rejects, with the first failure. */
