@@ -141,6 +141,26 @@ test('a loop that ends starts again alone, and the others of its process go on',
   assert.ok(lost.every((each) => each.loop !== undefined && each.pid === lost[0]?.pid));
 });
 
+test('units beside one that ends its loop while it starts are not guilty', {
+  timeout: longMs,
+}, async (t) => {
+  const loops = startLoops(t, { processes: 1, loops: 2 });
+  const exit = (): void => process.exit(7);
+  const isComplete = (): boolean => loops.loops.length === 2;
+  // The loop has no other unit: its end must not count for what comes there later.
+  await assert.rejects(loops.deploy(exit), { code: 'UNIT_START_FAILED' });
+  await waitFor(isComplete);
+  const healthy = await loops.deploy(good, { instances: 2, restarts: { max: 0 } });
+  process.kill(loops.loops[0]?.pid ?? assert.fail(), 'SIGKILL');
+  await waitFor(async () => (await states(healthy)).includes('lost'));
+  await waitFor(async () => (await states(healthy)).every((state) => state !== 'lost'));
+  await waitFor(() => isComplete() && allRun(healthy));
+  await assert.rejects(loops.deploy(exit), { code: 'UNIT_START_FAILED' });
+  await waitFor(isComplete);
+  await waitFor(() => allRun(healthy));
+  for (const instance of [0, 1]) await loops.bus.request(`good ${instance}`, 0);
+});
+
 test('a guilty unit that is alone in its process adds none', { timeout: longMs }, async (t) => {
   const loops = startLoops(t);
   const healthy = await loops.deploy(good);

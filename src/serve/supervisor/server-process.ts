@@ -280,7 +280,8 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
         this.#events.onLoopFailed(message.index, message.error);
         break;
       case 'loopLost':
-        if (this.#life.is('ready')) this.#events.onLoopLost(message.index, message.error);
+        if (this.#life.is('starting', 'ready'))
+          this.#events.onLoopLost(message.index, message.error);
         break;
       case 'loopEnded':
         this.sockets.unlisten(message.ended);

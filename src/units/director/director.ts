@@ -397,7 +397,7 @@ export class Director {
     const left = [...this.#deployments.values()].flatMap((each) => each.loopEnded(loop));
     const lost = left.filter(({ state }) => state === 'lost');
     for (const each of lost) void this.#endChildren(each.deployment, [each]);
-    this.#restarts.loopLost(entry, lost);
+    this.#restarts.loopLost(entry, { lost, suspects: left.map(({ deployment }) => deployment) });
   }
 
   /** A process was lost; its loops may be lost already, or will be. */

@@ -37,6 +37,15 @@ export class ProcessEnds {
     return end;
   }
 
+  /** The end of this loop alone concerns nobody: its report must not count for the loop that replaces it. */
+  drop(pid: number, loop: number): void {
+    const name = nameOf(pid, loop);
+    const report = this.#reportOf(pid, loop);
+    void report.promise.then(() => {
+      if (this.#reports.get(name) === report) this.#reports.delete(name);
+    });
+  }
+
   #reportOf(pid: number, loop?: number): Deferred<ProcessEnd> {
     const name = nameOf(pid, loop);
     const known = this.#reports.get(name);

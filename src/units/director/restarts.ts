@@ -44,6 +44,14 @@ export interface RestartParts {
   readonly start: (deployment: DirectedDeployment, placed: Placed) => Promise<void>;
 }
 
+/** What was on a loop that has ended. */
+export interface Left {
+  /** Instances whose state is `lost`. */
+  readonly lost: readonly Placed[];
+  /** The deployments of all instances, those that started, moved or stopped among them. */
+  readonly suspects: readonly number[];
+}
+
 /** Instances whose loss is one failure. */
 interface Round {
   readonly group: RestartGroup | undefined;
@@ -56,8 +64,8 @@ export class Restarts {
   readonly #isolation = new Isolation();
   readonly #ends = new ProcessEnds();
   readonly #intensities = new WeakMap<Placed, RestartIntensity>();
-  /** Instances of loops that have ended without a reason yet, by pid, by loop. */
-  readonly #unjudged = new Map<number, (readonly Placed[])[]>();
+  /** What was on the loops of processes that have ended, by pid, by loop. */
+  readonly #unjudged = new Map<number, Left[]>();
   /** Instances of loops that have ended, by loop, until another takes them. */
   readonly #orphaned: (readonly Placed[])[] = [];
   /** Isolated instances that wait for a process of their own. */
@@ -87,39 +95,45 @@ export class Restarts {
     this.#ends.note(lost);
   }
 
-  /** The loop has ended with these instances, whose state is `lost`. */
-  loopLost({ pid, index, isLeaving }: LoopEntry, lost: readonly Placed[]): void {
-    if (lost.length === 0) return;
-    const group = this.#unjudged.get(pid);
+  /** The loop has ended. */
+  loopLost({ pid, index, isLeaving }: LoopEntry, left: Left): void {
+    const { lost, suspects } = left;
     if (isLeaving) {
       this.#report(lost, 'its process has ended in order');
-      void this.#settled(lost).then(() => this.again(lost));
-    } else if (group !== undefined) group.push(lost);
-    else {
-      this.#unjudged.set(pid, [lost]);
-      void this.#judge(pid, index);
-    }
+      void this.settled(lost).then(() => this.again(lost));
+    } else if (suspects.length === 0) this.#ends.drop(pid, index);
+    else void this.#judge(pid, index, left);
   }
 
-  /** `index`: number of the first of its loops that has ended. */
-  async #judge(pid: number, index: number): Promise<void> {
+  /** `index`: number of the loop in its process. */
+  async #judge(pid: number, index: number, left: Left): Promise<void> {
     const end = await this.#ends.of(pid, index);
+    if (end.what === 'loop') return await this.#decide([left], end);
+    const known = this.#unjudged.get(pid);
+    if (known !== undefined) return void known.push(left);
+    const all = [left];
+    this.#unjudged.set(pid, all);
     await new Promise<void>((resolve) => setImmediate(resolve)); // by then all its loops are lost
-    const groups = this.#unjudged.get(pid) ?? [];
     this.#unjudged.delete(pid);
-    this.#report(groups.flat(), end.why);
-    await this.#settled(groups.flat());
-    const lost = groups.map((group) => group.filter((each) => this.#isLost(each)));
-    if (!end.isFromOutside) this.#accuse(lost, end);
-    else for (const group of lost) this.again(group);
+    await this.#decide(all, end);
+  }
+
+  async #decide(all: readonly Left[], end: ProcessEnd): Promise<void> {
+    const lost = all.flatMap((each) => each.lost);
+    this.#report(lost, end.why);
+    await this.settled(lost);
+    const suspects = [...new Set(all.flatMap((each) => each.suspects))];
+    const groups = all.map((each) => each.lost.filter((placed) => this.#isLost(placed)));
+    if (!end.isFromOutside) this.#accuse(groups, suspects, end);
+    else for (const group of groups) this.again(group);
   }
 
   #report(lost: readonly Placed[], why: string): void {
     for (const each of lost) this.#parts.ownerOf(each)?.ends.lost(each, why);
   }
 
-  /** Waits for pending restarts, which fail with their loop. */
-  async #settled(lost: readonly Placed[]): Promise<void> {
+  /** Resolves when no start of these is under way. Never rejects. */
+  async settled(lost: readonly Placed[]): Promise<void> {
     await Promise.all(lost.map((each) => this.#pending.get(each)));
   }
 
@@ -127,17 +141,21 @@ export class Restarts {
     return placed.state === 'lost' && this.#parts.ownerOf(placed) !== undefined;
   }
 
-  #accuse(groups: readonly (readonly Placed[])[], { what, why }: ProcessEnd): void {
+  #accuse(
+    groups: readonly (readonly Placed[])[],
+    suspects: readonly number[],
+    { what, why }: ProcessEnd,
+  ): void {
     const lost = groups.flat();
-    const suspects = [...new Set(lost.map(({ deployment }) => deployment))];
-    const [only] = suspects;
-    if (only === undefined) return;
-    if (suspects.length === 1) {
-      const name = this.#parts.deployments().find(({ id }) => id === only)?.name;
-      this.failed(lost, `${name} ended its ${what} (${why})`, only);
+    if (lost.length === 0) return;
+    const there = this.#parts.deployments().filter(({ id }) => suspects.includes(id));
+    const [only] = there;
+    if (only !== undefined && suspects.length === 1) {
+      this.failed(lost, `${only.name} ended its ${what} (${why})`, only.id);
       return;
     }
-    const isolated = this.#isolation.noteShared(suspects, performance.now());
+    const ids = there.map(({ id }) => id); // others have ended
+    const isolated = this.#isolation.noteShared(ids, performance.now());
     if (isolated !== undefined) this.#isolate(isolated);
     for (const group of groups) this.again(group);
   }
@@ -257,11 +275,12 @@ export class Restarts {
     return this.#parts.loops().some(({ pid }) => pid === own);
   }
 
-  /** Takes instances of loops that have ended. */
+  /** Takes instances of loops that have ended, unless its process belongs to an isolated unit. */
   loopArrived(entry: LoopEntry): void {
     // One process takes all where another is to stay empty for an isolated unit.
     const isOneWanted = this.#isolation.homeless(this.#pids()).length > 0;
-    const groups = this.#orphaned.splice(0, isOneWanted ? Infinity : 1);
+    const isForAll = !this.#isolation.isTaken(entry.pid);
+    const groups = isForAll ? this.#orphaned.splice(0, isOneWanted ? Infinity : 1) : [];
     for (const each of groups.flat()) this.#start(each, () => entry);
     this.#assign();
     const isComplete = this.#parts.loops().length >= this.#parts.capacity.loops;
@@ -287,7 +306,7 @@ export class Restarts {
     this.#waiting = this.#waiting.filter(isOther);
     const orphaned = this.#orphaned.splice(0).map((group) => group.filter(isOther));
     this.#orphaned.push(...orphaned.filter(({ length }) => length > 0));
-    await this.#settled(placed);
+    await this.settled(placed);
   }
 
   /** Starts lost instances on loops that replace theirs. */
