@@ -161,6 +161,31 @@ test('units beside one that ends its loop while it starts are not guilty', {
   for (const instance of [0, 1]) await loops.bus.request(`good ${instance}`, 0);
 });
 
+test('an instance that starts again while its deployment ends does not stay', {
+  timeout: longMs,
+}, async (t) => {
+  const loops = startLoops(t);
+  let begun = 0;
+  loops.bus.consumer('begin', (message) => {
+    begun += 1;
+    if (begun !== 3) message.reply(0); // the third one is the restart, which undeploy() aborts
+  });
+  const deployment = await loops.deploy(
+    async ({ bus }: UnitContext) => {
+      await bus.request('begin', 0);
+      bus.consumer('late', (message) => message.reply(0));
+      // Longer than the delay after a failed start.
+      return () => new Promise((resolve) => setTimeout(resolve, 500));
+    },
+    { instances: 2 },
+  );
+  process.kill((await deployment.status())[0]?.pid ?? assert.fail(), 'SIGKILL');
+  await waitFor(() => begun === 3);
+  await deployment.undeploy();
+  assert.equal(begun, 3);
+  await assert.rejects(loops.bus.request('late', 0), { code: 'BUS_NO_HANDLERS' });
+});
+
 test('a guilty unit that is alone in its process adds none', { timeout: longMs }, async (t) => {
   const loops = startLoops(t);
   const healthy = await loops.deploy(good);

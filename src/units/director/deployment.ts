@@ -34,6 +34,8 @@ export interface DeploymentParts {
   readonly start: (placed: readonly Placed[]) => Promise<void>;
   /** Stops all; they are gone even when it rejects. */
   readonly stop: (placed: readonly Placed[]) => Promise<void>;
+  /** Resolves when no start of these after a loss is under way. Never rejects. */
+  readonly settled: (placed: readonly Placed[]) => Promise<void>;
   /** Moves one; it is on that loop then, or still where it was. */
   readonly move: (placed: Placed, loop: number) => Promise<void>;
   /** Replaces all by the code that their file has now, or none. */
@@ -61,6 +63,8 @@ export class DirectedDeployment implements Deployment {
   readonly #parts: DeploymentParts;
   readonly #life: Lifecycle<State>;
   #placed: Placed[] = [];
+  /** Instances that are being removed: they do not start again. */
+  readonly #leaving = new WeakSet<Placed>();
   #change: Promise<unknown> = Promise.resolve();
   #undeployed: Promise<void> | undefined;
 
@@ -86,6 +90,11 @@ export class DirectedDeployment implements Deployment {
   /** The instances, by number. */
   get placed(): readonly Placed[] {
     return this.#placed;
+  }
+
+  /** False: the instance is removed, or is about to be. */
+  keeps(placed: Placed): boolean {
+    return this.#placed.includes(placed) && !this.#leaving.has(placed);
   }
 
   mayHaveChildren(instance: number): boolean {
@@ -225,10 +234,16 @@ export class DirectedDeployment implements Deployment {
 
   async #remove(some: readonly Placed[]): Promise<void> {
     const there = some.filter(({ state }) => state === 'running');
-    for (const each of some) this.ends.lost(each, 'its loop has ended');
+    for (const each of some) {
+      this.ends.lost(each, 'its loop has ended');
+      this.#leaving.add(each);
+    }
     try {
       await this.#parts.stop(some);
     } finally {
+      await this.#parts.settled(some);
+      const late = some.filter(({ state }) => state === 'running'); // the stop came before the start
+      await this.#parts.stop(late).catch(() => {}); // the first error counts
       this.#placed = this.#placed.filter((each) => !some.includes(each));
       for (const each of there) this.ends.report(each, 'undeployed', 'it was undeployed');
     }

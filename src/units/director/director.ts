@@ -163,6 +163,7 @@ export class Director {
       start: (placed) => this.#start(made, placed),
       stop: (placed) => this.#stop(made, placed),
       move: (placed, loop) => this.#move(made, placed, loop),
+      settled: (placed) => this.#restarts.settled(placed),
       redeploy: () => this.#redeploy(made),
       health: (timeoutMs) => this.#health(made, timeoutMs),
       onEnded: () => {
@@ -383,10 +384,10 @@ export class Director {
     this.#restarts.failed([placed], lost.why);
   }
 
-  /** Returns the deployment; `undefined`: it was scaled down or undeployed. */
+  /** Returns the deployment; `undefined`: the instance is scaled down or undeployed. */
   #ownerOf(placed: Placed): DirectedDeployment | undefined {
     const deployment = this.#deployments.get(placed.deployment);
-    return deployment?.placed.includes(placed) === true ? deployment : undefined;
+    return deployment?.keeps(placed) === true ? deployment : undefined;
   }
 
   /** The channel to a loop has closed. */
