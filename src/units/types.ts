@@ -220,7 +220,7 @@ export interface Deployment extends AsyncDisposable {
    * Replaces the instances, one after the other, by the version that their file, and what it imports, has now.
    * The new one starts beside the old one on the same loop, gets its state (`save`, `restore`) and all messages,
    * in their order; then the old one ends. Does nothing without an edit. Rejects with `UNIT_REDEPLOY_FAILED`:
-   * then all go on as they were; with `UNIT_STOP_FAILED` when all are replaced, and an old one did not stop well;
+   * then all go on as they were, except those in threads or new processes that the message names; with `UNIT_STOP_FAILED` when all are replaced, and an old one did not stop well;
    * with `UNIT_INVALID` for a unit that was deployed as a value, and `UNIT_UNDEPLOYED`.
    */
   redeploy(): Promise<void>;

@@ -1,4 +1,5 @@
 // Versions of the code of units: one for a deployment, also after an edit, and replacement without a lost message.
+// Long (over 400 lines), because all cases edit the same small programs.
 
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
@@ -7,7 +8,7 @@ import * as nodeModule from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { Deployment, Loops } from '../../src/public.js';
+import type { Deployment, InstanceEnd, Loops } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { startLoops } from './loops.js';
 
@@ -263,6 +264,107 @@ test('a process that is lost during a redeployment has the new version afterward
   await waitFor(async () => (await deployment.status()).every(({ state }) => state === 'running'));
   assert.deepEqual(await versionsOf(loops, deployment), [2, 2, 2, 2]);
   await onlyVersion(deployment);
+});
+
+/** Its start takes as long as the program says; ends its thread by request. */
+const slowUnit = (version: number): string =>
+  unit(
+    String(version),
+    `bus.consumer('exit' + instance, () => process.exit(3));
+    await bus.request('begin', [instance, ${version}]);`,
+  ).replace('({', 'async ({');
+
+for (const on of ['loop', 'blocking'] as const) {
+  test(`a loss during a redeployment is reported, and one before it counts, on: ${on}`, async (t) => {
+    const put = program(t);
+    const path = put('unit.js', slowUnit(1));
+    const loops = startLoops(t);
+    let isHeld = false;
+    const held: (() => void)[] = [];
+    loops.bus.consumer<number[]>('begin', (message) => {
+      if (isHeld && message.body[0] === 0) held.push(() => message.reply(0));
+      else message.reply(0);
+    });
+    const release = (): void => {
+      isHeld = false;
+      for (const each of held.splice(0)) each();
+    };
+    const deployment = await loops.deploy(path, { instances: 2, on });
+    const ends: InstanceEnd[] = [];
+    loops.bus.monitor(deployment, (end) => void ends.push(end));
+    const lose = async (): Promise<void> => {
+      const [row] = await deployment.status();
+      if (on === 'loop') process.kill(row?.pid ?? assert.fail(), 'SIGKILL');
+      else loops.bus.send('exit0', 0);
+    };
+    const allRun = async (): Promise<boolean> =>
+      (await deployment.status()).every(({ state }) => state === 'running');
+    // Lost while it is replaced.
+    put('unit.js', slowUnit(2));
+    isHeld = true;
+    const redeployed = deployment.redeploy();
+    await waitFor(() => held.length > 0);
+    await lose();
+    await waitFor(async () => (await deployment.status())[0]?.loop === undefined);
+    release();
+    await redeployed;
+    await waitFor(allRun);
+    const ofFirst = ends.splice(0).filter(({ instance }) => instance === 0);
+    assert.deepEqual(
+      ofFirst.map(({ reason }) => reason),
+      ['lost'],
+    );
+    assert.deepEqual(await versionsOf(loops, deployment), [2, 2]);
+    // It starts again with the old version, which is then replaced.
+    isHeld = true;
+    await lose();
+    await waitFor(() => held.length > 0);
+    put('unit.js', slowUnit(3));
+    const again = deployment.redeploy();
+    release();
+    await again;
+    await waitFor(allRun);
+    assert.deepEqual(await versionsOf(loops, deployment), [3, 3]);
+    await onlyVersion(deployment);
+  });
+}
+
+test('a thread of a version that does not start is ended', async (t) => {
+  const put = program(t);
+  const path = put('unit.js', unit('1'));
+  const loops = startLoops(t, { processes: 1 });
+  const deployment = await loops.deploy(path, { on: 'blocking' });
+  put('unit.js', unit('2', `throw new Error('no database');`));
+  await assert.rejects(deployment.redeploy(), { code: 'UNIT_REDEPLOY_FAILED', message: /no data/ });
+  assert.deepEqual(await versionsOf(loops, deployment), [1]);
+  for (const version of ['3', '4']) {
+    put('unit.js', unit(version));
+    await deployment.redeploy();
+    assert.deepEqual(await versionsOf(loops, deployment), [Number(version)]);
+  }
+});
+
+test('a group that a replaced unit deployed ends as a whole, the last one first', async (t) => {
+  const put = program(t);
+  const packagePath = JSON.stringify(new URL('../../src/public.js', import.meta.url).href);
+  const parent = (version: number): string =>
+    `import { deployAll } from ${packagePath};
+    const unit = ({ bus, name }) => async () => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      bus.publish('seen', name);
+    };
+    export default async () => {
+      await deployAll([{ unit, name: 'a${version}' }, { unit, name: 'b${version}' }]);
+    };`;
+  const path = put('unit.js', parent(1));
+  const loops = startLoops(t);
+  const seen: unknown[] = [];
+  loops.bus.consumer('seen', ({ body }) => void seen.push(body));
+  const deployment = await loops.deploy(path);
+  put('unit.js', parent(2));
+  await deployment.redeploy();
+  await waitFor(() => seen.length === 2);
+  assert.deepEqual(seen, ['b1', 'a1']);
 });
 
 test('a unit redeploys another one; children and values have rules of their own', async (t) => {

@@ -162,8 +162,8 @@ export class Director {
       place: (count) => this.#place(made, count),
       start: (placed) => this.#start(made, placed),
       stop: (placed) => this.#stop(made, placed),
-      move: (placed, loop) => this.#move(made, placed, loop),
       settled: (placed) => this.#restarts.settled(placed),
+      move: (placed, loop) => this.#move(made, placed, loop),
       redeploy: () => this.#redeploy(made),
       health: (timeoutMs) => this.#health(made, timeoutMs),
       onEnded: () => {
@@ -245,7 +245,14 @@ export class Director {
     await redeploy(deployment, {
       bus: this.#bus,
       childrenOf: (placed) => new Set(this.#childrenOf(deployment.id, [placed])),
+      end: (children) => this.#end(children),
+      settled: (placed) => this.#restarts.settled([placed]),
       lose: (placed) => {
+        deployment.ends.report(
+          placed,
+          'lost',
+          'its loop or thread has ended during a redeployment',
+        );
         void this.#endChildren(deployment.id, [placed]);
         this.#restarts.again([placed]);
       },
@@ -306,8 +313,12 @@ export class Director {
 
   /** Undeploys the children that these instances deployed on `loop`; `undefined`: on any. */
   async #endChildren(id: number, placed: readonly Placed[], loop?: number): Promise<void> {
-    const children = this.#childrenOf(id, placed, loop);
-    await Promise.allSettled(this.#groups.together(children).map((each) => each.undeploy()));
+    await this.#end(this.#childrenOf(id, placed, loop));
+  }
+
+  /** Undeploys these, and their groups as a whole. Never rejects. */
+  async #end(deployments: readonly DirectedDeployment[]): Promise<void> {
+    await Promise.allSettled(this.#groups.together(deployments).map((each) => each.undeploy()));
   }
 
   #childrenOf(id: number, placed: readonly Placed[], loop?: number): DirectedDeployment[] {

@@ -18,19 +18,19 @@ import { startMessage } from './move.js';
 export interface RedeployParts {
   readonly bus: Bus;
   /** Returns the units that the instance has deployed until now. */
-  readonly childrenOf: (placed: Placed) => ReadonlySet<Child>;
+  readonly childrenOf: (placed: Placed) => ReadonlySet<DirectedDeployment>;
+  /** Undeploys these units, and groups as a whole. Never rejects. */
+  readonly end: (children: readonly DirectedDeployment[]) => Promise<void>;
+  /** Resolves when no start of the instance after a loss is under way. Never rejects. */
+  readonly settled: (placed: Placed) => Promise<void>;
   /** Called when the instance has no loop any more. */
   readonly lose: (placed: Placed) => void;
 }
 
-interface Child {
-  undeploy(): Promise<void>;
-}
-
 /**
  * Resolves when all instances have the version that the file has now; does nothing if they have it already.
- * Rejects with `UNIT_REDEPLOY_FAILED` when all go on as they were, with `UNIT_STOP_FAILED` when all are replaced
- * and an old one did not stop well, and with `UNIT_INVALID`.
+ * Rejects with `UNIT_REDEPLOY_FAILED` when all go on as they were, except those that the message names, with
+ * `UNIT_STOP_FAILED` when all are replaced and an old one did not stop well, and with `UNIT_INVALID`.
  */
 export async function redeploy(
   deployment: DirectedDeployment,
@@ -44,33 +44,36 @@ export async function redeploy(
   const source = sourceOf(new URL(before.url));
   if (source.kind === 'value') return;
   deployment.source = source; // from now on for lost instances, too
-  const replaced: Placed[] = [];
   let stopFailure: unknown;
   for (const placed of deployment.placed) {
+    await parts.settled(placed); // it may have begun with the version before
     if (placed.state !== 'running' || placed.version === source.version) continue;
     try {
-      if (!(await replace(deployment, placed, parts))) continue;
+      await replace(deployment, placed, parts);
     } catch (cause) {
       if (!hasCode(cause, 'UNIT_STOP_FAILED')) {
         deployment.source = before;
-        throw redeployFailed(name, cause, await takeBack(deployment, replaced, parts));
+        throw redeployFailed(name, cause, await takeBack(deployment, source.version, parts));
       }
       stopFailure ??= cause;
     }
-    replaced.push(placed);
   }
   if (stopFailure !== undefined) throw stopFailure;
 }
 
-/** Replaces instances by the version that the deployment has again; returns the numbers of those that failed. */
+/**
+ * Replaces instances of this version, also those that a restart has given it, by the one that the deployment has
+ * again; returns the numbers of those that failed.
+ */
 async function takeBack(
   deployment: DirectedDeployment,
-  replaced: readonly Placed[],
+  version: string,
   parts: RedeployParts,
 ): Promise<readonly number[]> {
   const failed: number[] = [];
-  for (const placed of replaced) {
-    if (placed.state !== 'running') continue;
+  for (const placed of deployment.placed) {
+    await parts.settled(placed);
+    if (placed.state !== 'running' || placed.version !== version) continue;
     await replace(deployment, placed, parts).catch((error: unknown) => {
       if (!hasCode(error, 'UNIT_STOP_FAILED')) failed.push(placed.instance);
     });
@@ -88,17 +91,17 @@ function redeployFailed(name: string, cause: unknown, kept: readonly number[]): 
 }
 
 /**
- * Resolves with false when its loop is lost: it starts again with the new version. Rejects with the reason why the
+ * Resolves also when its loop is lost: it starts again with the new version. Rejects with the reason why the
  * instance was not replaced, or with `UNIT_STOP_FAILED` once it is.
  */
 async function replace(
   deployment: DirectedDeployment,
   placed: Placed,
-  { bus, childrenOf, lose }: RedeployParts,
-): Promise<boolean> {
+  { bus, childrenOf, end, lose }: RedeployParts,
+): Promise<void> {
   const { loop, instance } = placed;
   const { id, source, options } = deployment;
-  if (loop === undefined || source.kind === 'value') return false;
+  if (loop === undefined || source.kind === 'value') return;
   const old = childrenOf(placed);
   const { stopTimeoutMs } = options;
   const start = startMessage(deployment, [instance], { isIncoming: true });
@@ -114,16 +117,15 @@ async function replace(
   if (placed.loop === undefined) {
     placed.state = 'lost';
     lose(placed);
-    return false;
+    return;
   }
   placed.state = 'running';
   const isReplaced = failure === undefined || hasCode(failure, 'UNIT_STOP_FAILED');
   if (isReplaced) placed.version = source.version;
   const now = [...childrenOf(placed)];
   const ended = isReplaced ? [...old] : now.filter((each) => !old.has(each));
-  await Promise.allSettled(ended.map((child) => child.undeploy()));
+  await end(ended);
   if (failure !== undefined) throw failure;
-  return true;
 }
 
 /** Redeploys all that came as files; rejects with the first failure at the end. */
