@@ -268,6 +268,21 @@ test('a unit deploys a group, which ends with it', { timeout: longMs }, async (t
   assert.deepEqual(seen, ['+a', '+b', '-b', '-a', '+a', '+b', '-b', '-a']);
 });
 
+test('loops that close while a group starts undeploy it', async (t) => {
+  const loops = startLoops(t);
+  let closed: Promise<void> | undefined;
+  const first = ({ bus }: UnitContext): Promise<unknown> => bus.request('begin', 0);
+  loops.bus.consumer('begin', (message) => {
+    closed = loops.close();
+    message.reply(0);
+  });
+  await assert.rejects(loops.deployAll([{ unit: first }, { unit }]), {
+    code: 'UNIT_UNDEPLOYED',
+    message: /^the group was undeployed while its units started: deploy it again$/,
+  });
+  await closed;
+});
+
 test('wrong options of a group are refused by name', async (t) => {
   const loops = startLoops(t);
   const wrong: readonly (readonly [units: unknown, options: unknown, message: RegExp])[] = [

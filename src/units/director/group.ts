@@ -4,7 +4,7 @@
 // Failures count for the group. docs/design/groups.md has the rules.
 // Not here: where lost instances start (restarts.ts), and why they were lost.
 
-import type { CodedError } from '../../errors.js';
+import { CodedError } from '../../errors.js';
 import {
   type Deferred,
   defer,
@@ -107,10 +107,13 @@ export class DirectedGroup implements DeploymentGroup {
     this.#left.add(member);
   }
 
-  /** All its units run. Throws `UNIT_FAILED` when it was given up meanwhile. */
+  /** All its units run. Throws `UNIT_FAILED` when it was given up meanwhile, and `UNIT_UNDEPLOYED`. */
   begin(): void {
     if (this.#failure !== undefined) throw this.#failure;
-    this.#life.transition('running');
+    if (!this.#life.tryTransition('running')) {
+      const message = 'the group was undeployed while its units started: deploy it again';
+      throw new CodedError('UNIT_UNDEPLOYED', message);
+    }
     this.#runIfWanted();
   }
 
@@ -140,7 +143,7 @@ export class DirectedGroup implements DeploymentGroup {
     const { strategy, restarts } = this.#parts;
     if (strategy === 'one-for-one') {
       if (delayMs === 0) restarts.begin(placed);
-      else setTimeout(() => restarts.begin(placed), delayMs).unref();
+      else setTimeout(() => this.isLive && restarts.begin(placed), delayMs).unref();
       return;
     }
     const numbers = placed.map(({ deployment }) =>

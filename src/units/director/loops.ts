@@ -281,7 +281,8 @@ export class Loops implements AsyncDisposable {
 
   /**
    * Deploys units in order, as `deploy`; from then on they restart together, by a strategy. When one cannot start
-   * those before it are undeployed. Rejects as `deploy`, and with `UNIT_FAILED` when units fail meanwhile.
+   * those before it are undeployed. Rejects as `deploy`, with `UNIT_FAILED` when units fail meanwhile, and with
+   * `UNIT_UNDEPLOYED` when the loops close meanwhile.
    */
   async deployAll(
     units: readonly GroupMember[],
