@@ -329,6 +329,32 @@ for (const on of ['loop', 'blocking'] as const) {
   });
 }
 
+for (const size of [
+  { processes: 2, loops: 1 },
+  { processes: 1, loops: 2 },
+]) {
+  const what = size.loops === 1 ? 'process' : 'loop';
+  test(`a version that ends its ${what} is given to no other instance`, async (t) => {
+    const put = program(t);
+    const path = put('unit.js', unit('1'));
+    const loops = startLoops(t, size);
+    const deployment = await loops.deploy(path, { instances: 2, restarts: { max: 0 } });
+    put('unit.js', unit('2', 'process.exit(3);'));
+    await assert.rejects(deployment.redeploy(), {
+      code: 'UNIT_REDEPLOY_FAILED',
+      message: new RegExp(
+        `others go on as they were: instance 0 .*, because its ${what} ended \\(`,
+      ),
+    });
+    await assert.rejects(deployment.ended, { code: 'UNIT_FAILED' });
+    assert.equal((await loops.bus.request('version1', 0)).body, 1);
+    put('unit.js', unit('3'));
+    await deployment.redeploy();
+    await deployment.scale(2);
+    assert.deepEqual(await versionsOf(loops, deployment), [3, 3]);
+  });
+}
+
 test('a thread of a version that does not start is ended', async (t) => {
   const put = program(t);
   const path = put('unit.js', unit('1'));

@@ -247,6 +247,7 @@ export class Director {
       childrenOf: (placed) => new Set(this.#childrenOf(deployment.id, [placed])),
       end: (children) => this.#end(children),
       settled: (placed) => this.#restarts.settled([placed]),
+      endOf: (placed, loop) => this.#restarts.endOf(placed, loop),
       lose: (placed) => {
         deployment.ends.report(
           placed,
@@ -409,7 +410,7 @@ export class Director {
     const left = [...this.#deployments.values()].flatMap((each) => each.loopEnded(loop));
     const lost = left.filter(({ state }) => state === 'lost');
     for (const each of lost) void this.#endChildren(each.deployment, [each]);
-    this.#restarts.loopLost(entry, { lost, suspects: left.map(({ deployment }) => deployment) });
+    this.#restarts.loopLost(entry, { lost, all: left });
   }
 
   /** A process was lost; its loops may be lost already, or will be. */

@@ -10,10 +10,11 @@ import { CodedError, hasCode } from '../../errors.js';
 import { announcements, messageOf } from '../../lib/index.js';
 import { ask } from '../ask.js';
 import { sourceOf } from '../options.js';
-import { loopAddress, type ToUnits } from '../protocol.js';
+import { loopAddress, type ToUnits, type UnitSource } from '../protocol.js';
 import type { Deployment } from '../types.js';
 import { DirectedDeployment, type Placed } from './deployment.js';
 import { startMessage } from './move.js';
+import type { ProcessEnd } from './process-ends.js';
 
 export interface RedeployParts {
   readonly bus: Bus;
@@ -23,6 +24,8 @@ export interface RedeployParts {
   readonly end: (children: readonly DirectedDeployment[]) => Promise<void>;
   /** Resolves when no start of the instance after a loss is under way. Never rejects. */
   readonly settled: (placed: Placed) => Promise<void>;
+  /** Resolves with the end of this loop, on which the instance was; `undefined`: it ended in order. */
+  readonly endOf: (placed: Placed, loop: number) => Promise<ProcessEnd | undefined>;
   /** Called when the instance has no loop any more. */
   readonly lose: (placed: Placed) => void;
 }
@@ -49,11 +52,11 @@ export async function redeploy(
     await parts.settled(placed); // it may have begun with the version before
     if (placed.state !== 'running' || placed.version === source.version) continue;
     try {
-      await replace(deployment, placed, parts);
+      await replace(deployment, placed, before, parts);
     } catch (cause) {
       if (!hasCode(cause, 'UNIT_STOP_FAILED')) {
         deployment.source = before;
-        throw redeployFailed(name, cause, await takeBack(deployment, source.version, parts));
+        throw redeployFailed(deployment, cause, await takeBack(deployment, source.version, parts));
       }
       stopFailure ??= cause;
     }
@@ -74,30 +77,37 @@ async function takeBack(
   for (const placed of deployment.placed) {
     await parts.settled(placed);
     if (placed.state !== 'running' || placed.version !== version) continue;
-    await replace(deployment, placed, parts).catch((error: unknown) => {
+    await replace(deployment, placed, deployment.source, parts).catch((error: unknown) => {
       if (!hasCode(error, 'UNIT_STOP_FAILED')) failed.push(placed.instance);
     });
   }
   return failed;
 }
 
-function redeployFailed(name: string, cause: unknown, kept: readonly number[]): CodedError {
+function redeployFailed(
+  { name, placed }: DirectedDeployment,
+  cause: unknown,
+  kept: readonly number[],
+): CodedError {
+  const rest = placed.every(({ state }) => state === 'running') ? 'all instances' : 'the others';
   const then =
     kept.length === 0
-      ? 'all instances go on as they were'
+      ? `${rest} go on as they were`
       : `the others go on as they were, but instances ${kept.join(', ')} keep the new version`;
   const text = `${name} was not redeployed, ${then}: ${messageOf(cause)}`;
   return new CodedError('UNIT_REDEPLOY_FAILED', text, { cause });
 }
 
 /**
- * Resolves also when its loop is lost: it starts again with the new version. Rejects with the reason why the
- * instance was not replaced, or with `UNIT_STOP_FAILED` once it is.
+ * Resolves also when a signal from outside ended its process: it starts again with the new version. Rejects with
+ * the reason why the instance was not replaced, or with `UNIT_STOP_FAILED` once it is. A loop that ended otherwise
+ * is such a reason, since the new version may have ended it; then the deployment has `before` again.
  */
 async function replace(
   deployment: DirectedDeployment,
   placed: Placed,
-  { bus, childrenOf, end, lose }: RedeployParts,
+  before: UnitSource,
+  { bus, childrenOf, end, endOf, lose }: RedeployParts,
 ): Promise<void> {
   const { loop, instance } = placed;
   const { id, source, options } = deployment;
@@ -115,9 +125,14 @@ async function replace(
     await new Promise((resolve) => setImmediate(resolve)); // by then the loss of a loop has been reported
   }
   if (placed.loop === undefined) {
+    const ended = await endOf(placed, loop);
+    const isFailure = ended?.isFromOutside === false;
+    if (isFailure) deployment.source = before;
     placed.state = 'lost';
     lose(placed);
-    return;
+    if (!isFailure) return;
+    const text = `instance ${instance} starts again, because its ${ended.what} ended (${ended.why})`;
+    throw new Error(text);
   }
   placed.state = 'running';
   const isReplaced = failure === undefined || hasCode(failure, 'UNIT_STOP_FAILED');

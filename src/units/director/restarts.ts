@@ -48,8 +48,8 @@ export interface RestartParts {
 export interface Left {
   /** Instances whose state is `lost`. */
   readonly lost: readonly Placed[];
-  /** The deployments of all instances, those that started, moved or stopped among them. */
-  readonly suspects: readonly number[];
+  /** Those and others, which started, moved or stopped: one of all has ended the loop. */
+  readonly all: readonly Placed[];
 }
 
 /** Instances whose loss is one failure. */
@@ -66,6 +66,11 @@ export class Restarts {
   readonly #intensities = new WeakMap<Placed, RestartIntensity>();
   /** What was on the loops of processes that have ended, by pid, by loop. */
   readonly #unjudged = new Map<number, Left[]>();
+  /** The end of the last loop that ended with an instance on it. */
+  readonly #loopEnds = new WeakMap<
+    Placed,
+    { readonly loop: number; readonly end: Promise<ProcessEnd> }
+  >();
   /** Instances of loops that have ended, by loop, until another takes them. */
   readonly #orphaned: (readonly Placed[])[] = [];
   /** Isolated instances that wait for a process of their own. */
@@ -96,18 +101,27 @@ export class Restarts {
   }
 
   /** The loop has ended. */
-  loopLost({ pid, index, isLeaving }: LoopEntry, left: Left): void {
-    const { lost, suspects } = left;
+  loopLost({ loop, pid, index, isLeaving }: LoopEntry, left: Left): void {
+    const { lost, all } = left;
     if (isLeaving) {
       this.#report(lost, 'its process has ended in order');
       void this.settled(lost).then(() => this.again(lost));
-    } else if (suspects.length === 0) this.#ends.drop(pid, index);
-    else void this.#judge(pid, index, left);
+    } else if (all.length === 0) this.#ends.drop(pid, index);
+    else {
+      const end = this.#ends.of(pid, index);
+      for (const each of all) this.#loopEnds.set(each, { loop, end });
+      void this.#judge(pid, end, left);
+    }
   }
 
-  /** `index`: number of the loop in its process. */
-  async #judge(pid: number, index: number, left: Left): Promise<void> {
-    const end = await this.#ends.of(pid, index);
+  /** Returns how this loop, on which the instance was, has ended; `undefined`: in order, or it has not. */
+  async endOf(placed: Placed, loop: number): Promise<ProcessEnd | undefined> {
+    const last = this.#loopEnds.get(placed);
+    return last?.loop === loop ? await last.end : undefined;
+  }
+
+  async #judge(pid: number, ended: Promise<ProcessEnd>, left: Left): Promise<void> {
+    const end = await ended;
     if (end.what === 'loop') return await this.#decide([left], end);
     const known = this.#unjudged.get(pid);
     if (known !== undefined) return void known.push(left);
@@ -122,7 +136,8 @@ export class Restarts {
     const lost = all.flatMap((each) => each.lost);
     this.#report(lost, end.why);
     await this.settled(lost);
-    const suspects = [...new Set(all.flatMap((each) => each.suspects))];
+    const there = all.flatMap((each) => each.all);
+    const suspects = [...new Set(there.map(({ deployment }) => deployment))];
     const groups = all.map((each) => each.lost.filter((placed) => this.#isLost(placed)));
     if (!end.isFromOutside) this.#accuse(groups, suspects, end);
     else for (const group of groups) this.again(group);
