@@ -101,6 +101,27 @@ test('the successor does what is requested while it starts: reload, scale, stop'
   assert.deepEqual(errors, []);
 });
 
+test('a command for a server that is gone reaches no other one of its name', {
+  skip,
+}, async (t) => {
+  ownRuntime(t);
+  const app = program(t, 'app.mjs', exported);
+  const serveOn = async (port: number) => {
+    const config = join(folder(t), 'config.json');
+    writeFileSync(config, JSON.stringify({ ...size, app, port, name: 'shop' }));
+    return await startWith(t, ['--config', config]);
+  };
+  const port = await freePort();
+  const first = await serveOn(await freePort());
+  const [gone] = await remoteServers();
+  assert.ok(gone !== undefined);
+  const second = await serveOn(port);
+  killOne(first.child.pid, 'SIGTERM');
+  await withDeadline(once(first.child, 'close'), deadlineMs, 'the end of the first');
+  await assert.rejects(gone.stop());
+  assert.equal(await bodyOf(port), String(second.child.pid));
+});
+
 test('manycore upgrade waits for the start of a server', { skip }, async (t) => {
   ownRuntime(t);
   const config = join(folder(t), 'config.json');

@@ -76,9 +76,12 @@ export class RemoteServer {
       const isReplaced = hasCode(Object(error).cause, 'SERVE_CLOSED');
       const isGone = ['ECONNREFUSED', 'ENOENT'].includes(Object(error).code);
       if (!isReplaced && !isGone) throw error;
-      const next = (await remoteServers()).find(
-        (other) => other.status.name === this.status.name && other.#path !== this.#path,
-      );
+      const { pid, name, startedAtMs } = this.status;
+      // A successor has its pid and name. Two that have been replaced must not send the request to each other.
+      const [next] = (await remoteServers())
+        .filter(({ status }) => status.pid === pid && status.name === name)
+        .filter(({ status }) => status.startedAtMs > startedAtMs)
+        .sort((a, b) => b.status.startedAtMs - a.status.startedAtMs);
       if (next !== undefined) return await next.#change(path, body);
       if (isReplaced && path === '/stop') return this.status; // its successor has ended as well
       throw error;
