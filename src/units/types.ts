@@ -226,8 +226,8 @@ export interface Deployment extends AsyncDisposable {
   redeploy(): Promise<void>;
   /**
    * Ends all instances: their consumers take nothing new, handlers end what they have begun, then `stop()`
-   * is called. Rejects with `UNIT_STOP_FAILED` when that threw or took too long; the instances are gone all
-   * the same. A second call does nothing.
+   * is called. A start in progress rejects with `UNIT_START_FAILED`. Rejects with `UNIT_STOP_FAILED` when
+   * `stop()` threw or took too long; the instances are gone all the same. A second call does nothing.
    */
   undeploy(): Promise<void>;
 }

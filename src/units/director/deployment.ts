@@ -251,15 +251,27 @@ export class DirectedDeployment implements Deployment {
 
   undeploy(): Promise<void> {
     if (this.#life.is('ended')) return this.#undeployed ?? Promise.resolve();
-    this.#undeployed ??= this.#inTurn(async () => {
-      this.#life.transition('ending');
-      try {
-        await this.#remove(this.#placed);
-      } finally {
-        this.#end();
-      }
-    });
+    this.#undeployed ??= this.#undeploy();
     return this.#undeployed;
+  }
+
+  /** A start in progress is ended first, or its turn would last until its deadline. */
+  async #undeploy(): Promise<void> {
+    const starting = this.#placed.filter(({ state }) => state === 'starting');
+    const cancelled = starting.length === 0 ? undefined : this.#parts.stop(starting);
+    cancelled?.catch(() => {}); // awaited below
+    await this.#change;
+    if (this.#life.is('running')) {
+      await this.#inTurn(async () => {
+        this.#life.transition('ending');
+        try {
+          await this.#remove(this.#placed);
+        } finally {
+          this.#end();
+        }
+      });
+    }
+    await cancelled;
   }
 
   #end(): void {

@@ -210,10 +210,10 @@ export class Instance {
     this.#servers.add(server);
   }
 
-  /** Rejects with `UNIT_STOP_FAILED`; it is gone all the same. */
+  /** Rejects with `UNIT_STOP_FAILED`; it is gone all the same. A start in progress rejects, without `stop()`. */
   async stop(timeoutMs: number): Promise<void> {
     if (this.#life.is('ended')) return;
-    await this.#end(timeoutMs, true);
+    await this.#end(timeoutMs, !this.#life.is('starting'));
   }
 
   #end(timeoutMs: number, hasStarted: boolean): Promise<void> {
