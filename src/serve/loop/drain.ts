@@ -26,7 +26,10 @@ export class Drain {
   readonly #connections: Connections;
   readonly #mayLeave: () => boolean;
   readonly #onDone: () => void;
+  /** Servers that listen, or have connections. */
   readonly #servers = new Set<NetServer>();
+  /** Servers with listeners of this drain: they may listen again after they have closed. */
+  readonly #watched = new WeakSet<NetServer>();
   /** Sessions of HTTP/2 servers. */
   readonly #sessions = new Map<Http2Session, SessionUse>();
   #isDraining = false;
@@ -43,8 +46,11 @@ export class Drain {
 
   /** Adds a server of this loop that listens. */
   addServer(server: unknown): void {
-    if (!(server instanceof NetServer) || this.#servers.has(server)) return;
+    if (!(server instanceof NetServer)) return;
     this.#servers.add(server);
+    if (this.#watched.has(server)) return;
+    this.#watched.add(server);
+    server.on('close', () => this.#servers.delete(server));
     if (isWebServer(server) || isHttp2Server(server)) this.#connections.watch(server);
     server.on('session', (session: Http2Session) => {
       this.#sessions.set(session, this.#connections.watchSession(session));

@@ -289,6 +289,7 @@ export const endCases: readonly UnitCase[] = [
       await failed;
     },
   },
+  collected('testVerticleNotLeakedWithSharedServers', true),
   collected('testClosingVertxDoesNotKeepRef', false),
   {
     name: 'testMessagingInStopMethod',
