@@ -107,6 +107,7 @@ export default defineConfig({
           design('Versions of code', 'code-versions'),
           design('Shared data', 'shared-data'),
           design('Monitors and groups', 'groups'),
+          design('Cases of Vert.x', 'vertx'),
           design('Observing', 'observe'),
           design('Metrics', 'metrics'),
           design('top', 'top'),
