@@ -1,7 +1,6 @@
 // The receivers of messages that are sent in this loop: its own consumers, and peers, to which it announces
 // those that they may reach. An uplink carries everything, also to near receivers: only the servers have all
 // consumers, so only they can give each its turn. Not here: choosing among known receivers (routes.ts).
-// Long (over 400 lines), because announcements and sends are about the one table of consumers.
 
 import { beforeDeadline, setImmediate } from '../../lib/index.js';
 import { reservedPrefix, streamPrefix } from '../reserved.js';

@@ -244,4 +244,7 @@ test('options that belong to a server are refused on a local bus', async (t) => 
   const needsServer = invalid(/over NATS only, .*: give cluster\(\{ nats \}\)/);
   await assert.rejects(joined.lendWorkers(1), needsServer);
   assert.throws(() => new Pool({ cluster: joined }), needsServer);
+  assert.throws(() => joined.map('m'), needsServer);
+  assert.throws(() => joined.lock('l'), needsServer);
+  assert.throws(() => joined.counter('c'), needsServer);
 });
