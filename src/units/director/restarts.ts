@@ -44,11 +44,11 @@ export interface RestartParts {
   readonly start: (deployment: DirectedDeployment, placed: Placed) => Promise<void>;
 }
 
-/** What was on a loop that has ended. */
+/** Instances that were on a loop that has ended. */
 export interface Left {
   /** Instances whose state is `lost`. */
   readonly lost: readonly Placed[];
-  /** Those and others, which started, moved or stopped: one of all has ended the loop. */
+  /** Lost ones and others, which started, moved or stopped: one of all has ended the loop. */
   readonly all: readonly Placed[];
 }
 
@@ -64,7 +64,7 @@ export class Restarts {
   readonly #isolation = new Isolation();
   readonly #ends = new ProcessEnds();
   readonly #intensities = new WeakMap<Placed, RestartIntensity>();
-  /** What was on the loops of processes that have ended, by pid, by loop. */
+  /** Instances on the loops of processes that have ended, by pid, by loop. */
   readonly #unjudged = new Map<number, Left[]>();
   /** The end of the last loop that ended with an instance on it. */
   readonly #loopEnds = new WeakMap<
