@@ -86,8 +86,9 @@ export function parseStats(text: string): ThreadStats | undefined {
 
 function parseSource(value: unknown): SourceStats | undefined {
   const { kind, id, stats }: Partial<SourceStats> = Object(value);
-  const shape = kind !== undefined && Object.hasOwn(sourceShapes, kind) && sourceShapes[kind];
-  if (!shape || !Number.isFinite(id) || id === undefined || kind === undefined) return undefined;
+  if (typeof kind !== 'string' || !Object.hasOwn(sourceShapes, kind)) return undefined;
+  const shape = sourceShapes[kind];
+  if (!shape || !Number.isFinite(id) || id === undefined) return undefined;
   return { kind, id, stats: Object(matching(shape, stats)) };
 }
 

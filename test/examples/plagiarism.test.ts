@@ -223,7 +223,7 @@ test('npm run example runs the main.js of an example, and lists them when the na
     assert.equal(wrong.status, 2);
     assert.match(
       wrong.stderr,
-      /^example: .*: give one of .*partitions, plagiarism, plugins, smart-tv/,
+      /^example: .*: give one of .*partitions, plagiarism, plugins, shared-data, smart-tv/,
     );
   }
 });
