@@ -264,14 +264,8 @@ interface MonitoredDeployment {
     readonly name: string;
     readonly ended: Promise<void>;
 }
-type NamesOfObject = "constructor" | "hasOwnProperty" | "isPrototypeOf" | "propertyIsEnumerable" | "toLocaleString" | "toString" | "valueOf";
-type NamesOfOthers = "then" | "toJSON";
-type HiddenName = NamesOfObject | NamesOfOthers | `_${string}` | `#${string}`;
-type MethodName<T> = {
-    [Name in keyof T]-?: Name extends HiddenName ? never : Name extends string ? NonNullable<T[Name]> extends (...args: never[]) => unknown ? Name : never : never;
-}[keyof T];
 type ServiceProxy<T> = {
-    readonly [Name in MethodName<T>]: NonNullable<T[Name]> extends (...args: infer Args) => infer Result ? (...args: Args) => Promise<Awaited<Result>> : never;
+    readonly [Name in keyof T as Name extends "constructor" | "hasOwnProperty" | "isPrototypeOf" | "propertyIsEnumerable" | "then" | "toJSON" | "toLocaleString" | "toString" | "valueOf" | `_${string}` | `#${string}` ? never : NonNullable<T[Name]> extends (...args: never[]) => unknown ? Name & string : never]-?: NonNullable<T[Name]> extends (...args: infer Args) => infer Result ? (...args: Args) => Promise<Awaited<Result>> : never;
 };
 interface ProxyOptions extends Omit<SendOptions, "codec">, Omit<ReplyRequestOptions, "codec"> {
 }

@@ -3,34 +3,27 @@
 
 import { invalid } from '../../lib/index.js';
 
-type NamesOfObject =
-  | 'constructor'
-  | 'hasOwnProperty'
-  | 'isPrototypeOf'
-  | 'propertyIsEnumerable'
-  | 'toLocaleString'
-  | 'toString'
-  | 'valueOf';
-/** `await` calls `then`, and `JSON.stringify` calls `toJSON`: neither is a call by the program. */
-type NamesOfOthers = 'then' | 'toJSON';
-type HiddenName = NamesOfObject | NamesOfOthers | `_${string}` | `#${string}`;
-
-/** Names of the methods of `T` that a service offers. */
-type MethodName<T> = {
-  [Name in keyof T]-?: Name extends HiddenName
-    ? never
-    : Name extends string
-      ? NonNullable<T[Name]> extends (...args: never[]) => unknown
-        ? Name
-        : never
-      : never;
-}[keyof T];
-
-/** The methods of a service `T`, each of which returns a promise of what the service's returns. */
+/**
+ * The methods of a service `T`, each of which returns a promise of what the service's returns. Without names of
+ * every object, and without those that `await` and `JSON.stringify` call.
+ */
 export type ServiceProxy<T> = {
-  readonly [Name in MethodName<T>]: NonNullable<T[Name]> extends (
-    ...args: infer Args
-  ) => infer Result
+  readonly [Name in keyof T as Name extends
+    | 'constructor'
+    | 'hasOwnProperty'
+    | 'isPrototypeOf'
+    | 'propertyIsEnumerable'
+    | 'then'
+    | 'toJSON'
+    | 'toLocaleString'
+    | 'toString'
+    | 'valueOf'
+    | `_${string}`
+    | `#${string}`
+    ? never
+    : NonNullable<T[Name]> extends (...args: never[]) => unknown
+      ? Name & string
+      : never]-?: NonNullable<T[Name]> extends (...args: infer Args) => infer Result
     ? (...args: Args) => Promise<Awaited<Result>>
     : never;
 };
