@@ -95,6 +95,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   readonly data: DataSpace;
   readonly #providers = new Set<WorkerProvider>();
   #remote: RemoteWorkers | undefined;
+  readonly #link: KvLink | undefined;
   #refusal: CodedError | undefined;
   #closing: Promise<void> | undefined;
 
@@ -102,10 +103,9 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   constructor({ ticket, member, nodes, tasks }: ClusterParts) {
     super();
     this.#tasks = tasks;
+    this.#link = tasks && new KvLink(tasks);
     this.data =
-      tasks === undefined
-        ? noData
-        : clusterData(ticket.options, Promise.resolve(new KvLink(tasks)));
+      this.#link === undefined ? noData : clusterData(ticket.options, Promise.resolve(this.#link));
     this.ticket = ticket;
     this.#member = member;
     this.#nodes = nodes;
@@ -225,6 +225,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   async #close(): Promise<void> {
     await Promise.all([...this.#providers].map((provider) => provider.close()));
     this.#nodes.leave();
+    await this.#link?.answered();
     await this.#member.close();
   }
 

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { type SpawnOptions, spawn } from 'node:child_process';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSpace } from '../../src/shared-data/index.js';
 import { type Member, startMember } from '../cluster/member.js';
 import { joinBus, refusals, type Server, skip, startServer, stranger } from '../cluster/server.js';
@@ -111,6 +112,28 @@ test('a cluster that is left ends calls and watches', { skip }, async (t) => {
   await assert.rejects(cluster.counter('c').add(), closed);
   await assert.rejects(cluster.lock('l').acquire(), closed);
   await lease.release();
+});
+
+test('a watch that is given up as it opens leaves no timer when the cluster is left', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t, ['-js']);
+  const timers = (): number =>
+    process.getActiveResourcesInfo().filter((what) => what === 'Timeout').length;
+  const before = timers();
+  for (let ms = 0; ms < 20; ms += 1) {
+    const { cluster } = await joinBus(t, server, { secret });
+    const map = cluster.map('m');
+    await map.set('a', 1);
+    const abort = new AbortController();
+    const watching = map.watch({ signal: abort.signal })[Symbol.asyncIterator]();
+    const first = watching.next().catch(() => {});
+    await sleep(ms % 10);
+    abort.abort();
+    await first;
+    await cluster.close();
+  }
+  await waitFor(() => timers() <= before);
 });
 
 test('a server without JetStream is named', { skip }, async (t) => {

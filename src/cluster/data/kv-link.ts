@@ -31,6 +31,8 @@ export interface KvCall<Result> {
 }
 
 const retryMs = 200;
+/** Time that the end of a connection waits for answers, in ms. */
+const answeredMs = 1000;
 /** Refusals of a server with JetStream before giving up. It refuses for a moment while it starts. */
 const maxRefusals = 5;
 
@@ -48,6 +50,8 @@ export class KvLink {
   /** Resolves when there is a connection; set while there is none. */
   #connected: Deferred<void> | undefined;
   readonly #reconnects = new Set<() => void>();
+  /** Resolve when the server has answered. */
+  readonly #working = new Set<Promise<void>>();
   /** Rejects with `lost` when the present connection is lost. */
   #lost = defer<never>();
   /** Rejects when the connection has ended for good. */
@@ -128,7 +132,7 @@ export class KvLink {
         const bucket = await this.#open(call.bucket);
         if (over.aborted) throw clusterClosed();
         isSent = true;
-        const work = call.work(bucket, Math.max(1, until - nowMs()));
+        const work = this.#noted(call.work(bucket, Math.max(1, until - nowMs())));
         return await Promise.race([work, this.#lost.promise]);
       } catch (error) {
         const { info } = this.#connection;
@@ -144,6 +148,28 @@ export class KvLink {
       }
       await wait(retryMs, undefined, { ref: false });
     }
+  }
+
+  #noted<Result>(work: Promise<Result>): Promise<Result> {
+    const settled = work.then(
+      () => {},
+      () => {},
+    );
+    this.#working.add(settled);
+    void settled.then(() => this.#working.delete(settled));
+    return work;
+  }
+
+  /**
+   * Resolves when the server has answered what was sent, given up or not: a watch that is opened while its connection
+   * is closed keeps its timers for ever. Takes no longer than a second.
+   */
+  async answered(): Promise<void> {
+    const deadline = new AbortController();
+    const { signal } = deadline;
+    const late = wait(answeredMs, undefined, { signal }).catch(() => {});
+    await Promise.race([Promise.all(this.#working), late]);
+    deadline.abort();
   }
 
   #translated(error: unknown, what: string): unknown {

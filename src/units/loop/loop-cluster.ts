@@ -26,6 +26,7 @@ export class Far {
   readonly #member: number;
   readonly #link = defer<NonNullable<LoopPeer['link']>>();
   #peer: LoopPeer['peer'] | undefined;
+  #data: LoopPeer['link'];
   #isOver = false;
 
   /** `member`: the number of the loop or thread among all of its program. */
@@ -55,6 +56,7 @@ export class Far {
 
   #joined({ peer, link }: LoopPeer): void {
     this.#peer = peer;
+    this.#data = link;
     if (link !== undefined) this.#link.resolve(link);
   }
 
@@ -79,6 +81,7 @@ export class Far {
 
   async close(): Promise<void> {
     this.#isOver = true;
+    await this.#data?.answered();
     await this.#peer?.close();
   }
 }
