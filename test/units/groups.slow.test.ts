@@ -143,7 +143,7 @@ test('too many failures give the whole group up', { timeout: longMs }, async (t)
   await other.undeploy();
 });
 
-/** Its start fails while the program says so, and waits while it says so. */
+/** A unit whose start fails, or waits, for as long as the program sets it to. */
 async function picky(context: UnitContext): Promise<() => unknown> {
   const { body } = await context.bus.request<string>('may start', context.name);
   if (body !== 'yes') throw new Error(body);

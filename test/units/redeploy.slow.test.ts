@@ -266,7 +266,7 @@ test('a process that is lost during a redeployment has the new version afterward
   await onlyVersion(deployment);
 });
 
-/** Its start takes as long as the program says; ends its thread by request. */
+/** A unit whose start takes as long as the program sets it to; ends its thread by request. */
 const slowUnit = (version: number): string =>
   unit(
     String(version),

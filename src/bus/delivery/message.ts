@@ -92,9 +92,9 @@ export interface Asked extends Waiter {
 /** The bus on which a message arrived, as the message uses it. */
 export interface Asker {
   readonly filters: {
-    /** As `Filters.encode`, for a reply that no requester waits for. */
+    /** Works like `Filters.encode`, for a reply that no requester waits for. */
     encode(address: string, reply: Content, codec: string | undefined): Content;
-    /** As `Filters.reply`. */
+    /** Works like `Filters.reply`. */
     reply(reply: Delivery, codec: string | undefined): Content | undefined;
   };
   /** Begins to wait for a reply. Throws `BUS_CLOSED`, `OPTION_INVALID`, `ABORTED`. */

@@ -113,13 +113,13 @@ export class Receivers {
     this.#set(consumer, isLocal, 0);
   }
 
-  /** As `delete`, for a consumer whose successor has its place already: peers have the same count as before. */
+  /** Deletes a consumer whose successor has its place already: peers have the same count as before. */
   leave(consumer: Consumer, isLocal: boolean): void {
     this.setHere(consumer, 0);
     if (!isLocal) this.setOpen(consumer, 0);
   }
 
-  /** As `delete`, for one that its owner has closed. */
+  /** Deletes a consumer that its owner has closed. */
   closed(consumer: Consumer, isLocal: boolean): void {
     const { address } = consumer;
     const wasHere = this.#consumers.weightOf(address, consumer) > 0;

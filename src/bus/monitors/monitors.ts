@@ -89,7 +89,7 @@ export class Monitors {
     return { close, [Symbol.dispose]: close };
   }
 
-  /** So many consumers of the address have ended. */
+  /** Reports that so many consumers of the address have ended. */
   ended(address: string, reason: 'closed' | 'lost', count: number): void {
     for (const monitor of this.#byAddress.get(address) ?? []) {
       monitor.hasBegun = true;

@@ -165,11 +165,9 @@ export class KvLink {
    * is closed keeps its timers for ever. Takes no longer than a second.
    */
   async answered(): Promise<void> {
-    const deadline = new AbortController();
-    const { signal } = deadline;
-    const late = wait(answeredMs, undefined, { signal }).catch(() => {});
-    await Promise.race([Promise.all(this.#working), late]);
-    deadline.abort();
+    const onDeadline = (): Error => new Error('the NATS server is slow');
+    const answered = Promise.all(this.#working);
+    await beforeDeadline(answered, { deadlineMs: answeredMs, onDeadline }).catch(() => {});
   }
 
   #translated(error: unknown, what: string): unknown {

@@ -18,7 +18,14 @@ import {
   offerToProgram,
   overStream,
 } from '../../channels/index.js';
-import { announcements, defer, messageOf, nodeNet, packageVersion } from '../../lib/index.js';
+import {
+  announcements,
+  beforeDeadline,
+  defer,
+  messageOf,
+  nodeNet,
+  packageVersion,
+} from '../../lib/index.js';
 import { nativeBinding } from '../../native.js';
 import type { ClusterNode, NodeEvents } from '../bus/nodes.js';
 import { refused } from '../errors.js';
@@ -325,10 +332,8 @@ export class LocalMember extends EventEmitter<NodeEvents> {
 
 /** Waits for `work`, but no longer than `ms`. */
 async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
-  const deadline = new AbortController();
-  const { signal } = deadline;
-  await Promise.race([work, wait(ms, undefined, { signal }).catch(() => {})]);
-  deadline.abort();
+  const onDeadline = (): Error => new Error('another program is slow');
+  await beforeDeadline(work, { deadlineMs: ms, onDeadline }).catch(() => {});
 }
 
 function channelOver(socket: Socket): ChannelEnd {

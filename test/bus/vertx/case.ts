@@ -43,7 +43,7 @@ export interface Ends {
 export interface Case {
   /** The name of Vert.x's test. */
   readonly name: string;
-  /** What Vert.x's test expects. */
+  /** The expectation of Vert.x's test. */
   readonly expects: string;
   /** Checks it, or the difference. */
   readonly run?: ((ends: Ends) => Promise<void>) | undefined;

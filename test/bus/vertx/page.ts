@@ -1,6 +1,6 @@
 // The parts of docs/design/vertx.md that follow from the tables of cases.
 
-/** What both kinds of cases have. */
+/** The fields that both kinds of cases have. */
 export interface Listed {
   readonly name: string;
   readonly differs?: string;

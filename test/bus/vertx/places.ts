@@ -8,7 +8,7 @@ import { startLoops } from '../../units/loops.js';
 import { turns } from '../net.js';
 import { type Act, type Case, type ConsumerEnd, type Ends, type Kept, untilNoted } from './case.js';
 
-/** Where the ends are. */
+/** The places of the two ends. */
 export interface Place {
   readonly bus: Bus;
   /** Runs `act` at the other end, whose notes go to `notes`. */

@@ -5,7 +5,7 @@ import type { Loops, UnitContext } from '../../../src/public.js';
 export interface UnitCase {
   /** The name of Vert.x's test. */
   readonly name: string;
-  /** What Vert.x's test expects. */
+  /** The expectation of Vert.x's test. */
   readonly expects: string;
   /** Checks it, or the difference. `words` has what its units `say`, from `word` on. */
   readonly run?: ((stage: Stage) => Promise<void>) | undefined;
