@@ -10,10 +10,8 @@ import { ownRuntime } from '../observe/runtime.js';
 import { ask, bodyOf } from '../serve/client.js';
 import { folder, program, skip } from '../serve/served.js';
 import { freePort, killOne, waitFor } from '../support/index.js';
-import { command, deadlineMs, startWith } from './serving.js';
+import { command, deadlineMs, exported, startWith } from './serving.js';
 
-/** An exported app that answers with the pid of its supervisor. */
-const exported = 'export default (request, response) => response.end(String(process.ppid));';
 const size = { processes: 1, loops: 1, host: '127.0.0.1' };
 /** Longest wait for a command: without an answer it would wait for ever. */
 const runLimitMs = 60_000;

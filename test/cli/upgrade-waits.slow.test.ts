@@ -20,10 +20,8 @@ import {
   waitFor,
   withDeadline,
 } from '../support/index.js';
-import { command, deadlineMs, startWith } from './serving.js';
+import { command, deadlineMs, exported, startWith } from './serving.js';
 
-/** An exported app that answers with the pid of its supervisor. */
-const exported = 'export default (request, response) => response.end(String(process.ppid));';
 /** The same, once there is a file `go` beside it. */
 const waiting = `import { existsSync } from 'node:fs';
   import { setTimeout as sleep } from 'node:timers/promises';

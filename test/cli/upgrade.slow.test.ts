@@ -23,10 +23,7 @@ import {
   waitFor,
   withDeadline,
 } from '../support/index.js';
-import { command, deadlineMs, type Running, startWith, upgrade } from './serving.js';
-
-/** An exported app that answers with the pid of its supervisor. */
-const exported = 'export default (request, response) => response.end(String(process.ppid));';
+import { command, deadlineMs, exported, type Running, startWith, upgrade } from './serving.js';
 
 function supervisorOf(port: number): Promise<string> {
   return bodyOf(port);
