@@ -1,5 +1,5 @@
-// Do healthy units survive an hour in which a unit that crashes is deployed again and again, and a random process is
-// killed each second?
+// Do healthy units survive an hour in which a unit that crashes is deployed again and again, and a random process that
+// runs is killed each second?
 import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Loops } from 'manycore';
@@ -110,11 +110,17 @@ async function watch(healthy, isOver, counts) {
 async function kill(loops, isOver, counts) {
   while (!isOver()) {
     await sleep(killEveryMs);
-    const pids = [...new Set((await loops.status()).flatMap(({ pid }) => pid ?? []))];
+    const pids = runningOf(await loops.status());
     if (pids.length === 0) continue;
     process.kill(pids[Math.floor(Math.random() * pids.length)], 'SIGKILL');
     counts.kills += 1;
   }
+}
+
+/** Processes of which all loops are ready: each outage is one loss, not several in a row. */
+function runningOf(loops) {
+  const starting = new Set(loops.filter(({ state }) => state === 'starting').map(({ pid }) => pid));
+  return [...new Set(loops.flatMap(({ pid }) => pid ?? []))].filter((pid) => !starting.has(pid));
 }
 
 /** Codes of requests whose consumer was lost. */
@@ -129,7 +135,7 @@ async function ask(loops, isOver, counts) {
     } catch ({ code }) {
       if (!losses.has(code)) counts.wrong += 1;
     }
-    if (number % 100 === 0) await sleep(1);
+    await sleep(1);
   }
 }
 
