@@ -28,6 +28,13 @@ function whyNone(): string | false {
 /** Reason why there is no network here; `false` if there is. */
 export const skip = whyNone();
 
+/** Reason why no machine can lose packets; `false` if it can. */
+export function cannotLose(): string | false {
+  const script = 'iptables -A INPUT -m statistic --mode random --probability 0.2 -j DROP';
+  const { status } = spawnSync('unshare', [...newUser, 'sh', '-c', script], { stdio: 'ignore' });
+  return status !== 0 && 'needs iptables with its match `statistic`';
+}
+
 /** Returns the command that runs in the namespaces of `pid`. */
 function inside(pid: number, command: readonly string[]): [string, string[]] {
   return ['nsenter', ['-t', String(pid), '-U', '-n', '--preserve-credentials', '--', ...command]];
@@ -57,6 +64,7 @@ export class Machine {
   readonly #pid: number;
   readonly #network: number;
   readonly #port: string;
+  #loses = false;
 
   constructor(t: TestContext, pid: number, network: number, number: number) {
     this.#t = t;
@@ -79,6 +87,17 @@ export class Machine {
 
   heal(): void {
     must(this.#network, `ip link set ${this.#port} master sw`);
+    if (this.#loses) must(this.#pid, 'iptables -F');
+    this.#loses = false;
+  }
+
+  /** Drops this share of the packets to it and from it, at random, until `heal`. */
+  lose(share: number): void {
+    for (const chain of ['INPUT', 'OUTPUT']) {
+      const random = `-m statistic --mode random --probability ${share}`;
+      must(this.#pid, `iptables -A ${chain} ${random} -j DROP`);
+    }
+    this.#loses = true;
   }
 
   /** Starts a process there, which is killed after the test. */

@@ -7,6 +7,7 @@ import { beforeDeadline, messageOf, prototypeRemedy } from '../../lib/index.js';
 import { certificateMissing, connectError } from '../errors.js';
 import { type FilledClusterOptions, type NatsOptions, serversOf } from '../options.js';
 import { parseNatsClient } from '../protocol.js';
+import { follow } from './listen.js';
 import { probeServers } from './nats-probe.js';
 
 // The part of the client that is used here. The client's own declarations do not compile under the
@@ -28,7 +29,7 @@ export interface NatsSubscription {
 
 type OnNatsMessage = (error: Error | null, message: NatsMessage) => void;
 
-/** `type` is `disconnect`, `reconnect`, `error` and others; `error` is set for `error` only. */
+/** `type` is `disconnect`, `reconnect`, `staleConnection`, `error` and others; `error` is set for `error` only. */
 export interface NatsStatus {
   readonly type: string;
   readonly error?: Error;
@@ -103,11 +104,23 @@ export async function connectNats(options: FilledClusterOptions, name: string): 
   const onDeadline = (): Error => new Error(`nothing came within ${timeoutMs} ms`);
   try {
     const connection = await beforeDeadline(connecting, { deadlineMs: timeoutMs, onDeadline });
+    follow(connection, ({ type }) => {
+      if (type === 'staleConnection') destroySocket(connection);
+    });
     return { connection, inbox: client.createInbox(nats.inboxPrefix) };
   } catch (cause) {
     void connecting.then((late) => late.close()).catch(() => {});
     throw connectError(servers, cause);
   }
+}
+
+/**
+ * Ends a connection whose pings are unanswered. The client first writes what it has, which takes minutes where the
+ * socket's buffer is full: until then it neither reports the loss nor connects again.
+ */
+function destroySocket(connection: NatsConnection): void {
+  const { protocol } = Object(connection);
+  protocol?.transport?.socket?.destroy();
 }
 
 function hasCertificate({ tls = {} }: NatsOptions): boolean {
