@@ -1,11 +1,12 @@
 // npm run bench: measures every case, or the named ones, prints a table each and stores the results.
 //
-//   npm run bench -- [NAME...] [--quick] [--rounds N] [--only TEXT] [--node PATH] [--list]
+//   npm run bench -- [NAME...] [--quick] [--rounds N] [--only TEXT] [--before FOLDER] [--node PATH] [--list]
 //
 // Each measurement is a fresh process and contenders take turns (report/plan.ts). --quick, --rounds and
 // --only give rough numbers, not fit for a document: they go to bench/results/quick. Results of lines of Node
 // other than the main one go to a folder of the line (lib/machine.js). `paper` is a name for
 // all cases of docs/evidence.md, which is written anew at the end.
+// --before measures this code against a built clone of an earlier commit, in turns; results go to results/before.
 // A case with `isTogether` measures all contenders of a setting in one process of a round, a moment each in
 // turns: for differences below those of the machine from minute to minute. The ratios of the rounds decide
 // about its bars.
@@ -15,6 +16,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { againstBefore } from './lib/before.js';
 import { caseNames, namedOnly, paperNames } from './lib/case-names.js';
 import { endAll, runFresh } from './lib/fresh.js';
 import { ensureInstalled } from './lib/install.js';
@@ -64,7 +66,10 @@ if (options.isPaper && !options.isLook) await import('../scripts/evidence.mjs');
 
 async function loadCase(name) {
   const { default: bench } = await import(new URL(`./cases/${name}.js`, import.meta.url).href);
-  return { ...bench, ...(await bench.plan?.()) };
+  const planned = { ...bench, ...(await bench.plan?.()) };
+  if (options.before === undefined) return planned;
+  if (planned.isTogether) stop(`${name} measures all contenders in one process: not with --before`);
+  return againstBefore(planned, options.before);
 }
 
 async function measureCase(name, bench) {
@@ -108,11 +113,16 @@ async function measureCase(name, bench) {
     }
   }
   process.stderr.write(` ${Math.round((performance.now() - start) / 1000)} s\n`);
-  const measured = runs.map((run) => ({ ...run, ...found.get(run) }));
+  const measured = runs.map((run) => ({
+    setting: run.setting,
+    contender: run.contender,
+    ...found.get(run),
+  }));
   return {
     name,
     question: questionOf(name),
     machine,
+    before: bench.before,
     rounds,
     isQuick: options.isLook,
     figures: bench.figures,
@@ -124,10 +134,12 @@ async function measureCase(name, bench) {
     ),
     skipped: bench.skipped,
     measured,
-    judged: bench.bars.map(({ onLines = {}, ...bar }) => {
-      const judged = { ...bar, ...onLines[lineOf(machine.node)], isPaired: bench.isTogether };
-      return judge(judged, bench.figures, measured);
-    }),
+    judged: bench.bars
+      .map(({ onLines = {}, ...bar }) => {
+        const judged = { ...bar, ...onLines[lineOf(machine.node)], isPaired: bench.isTogether };
+        return judge(judged, bench.figures, measured);
+      })
+      .filter(({ verdict }) => options.before === undefined || verdict !== 'unmeasured'),
   };
 }
 
@@ -152,7 +164,8 @@ function printSettings({ settings, figures, measured, rounds }) {
 
 function store(result, { stored = {}, files = {} } = {}) {
   const { folder: ofLine } = placeOf(machine.node);
-  const folder = here(`./results/${options.isLook ? 'quick/' : ofLine}`);
+  const ofKind = options.before === undefined ? ofLine : 'before/';
+  const folder = here(`./results/${options.isLook ? 'quick/' : ofKind}`);
   const filesFolder = `${folder}${result.name}/`;
   mkdirSync(Object.keys(files).length > 0 ? filesFolder : folder, { recursive: true });
   // Whole, or as it was: a full disk destroys no earlier result.
@@ -190,6 +203,7 @@ function readCommandLine() {
         list: { type: 'boolean', default: false },
         rounds: { type: 'string' },
         only: { type: 'string', default: '' },
+        before: { type: 'string' },
         node: { type: 'string', default: process.execPath },
       },
     });
@@ -205,6 +219,9 @@ function readCommandLine() {
   const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0)) {
     stop(`--rounds ${values.rounds} is not a whole number above 0`);
+  }
+  if (values.before !== undefined && !existsSync(`${values.before}/dist/bench/report/index.js`)) {
+    stop(`--before ${values.before} is no built clone: run \`npm ci\` there first`);
   }
   return {
     ...values,

@@ -1,18 +1,21 @@
 // Runs one measurement in a fresh process group and makes sure that nothing of it is left.
 import { spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { allowedCores } from './machine.js';
 
-const one = fileURLToPath(new URL('../one.js', import.meta.url));
+const here = fileURLToPath(new URL('../..', import.meta.url));
 const defaultDeadlineMs = 20_000;
 const running = new Set();
 
 /**
- * `{ figures }` or `{ error }`; never rejects. A contender that has not answered at its deadline is
+ * `{ figures }` or `{ error }`; never rejects. `run.from`: another clone to measure. A contender that has not answered at its deadline is
  * killed, with everything that it started.
  */
 export function runFresh({ node, name, bench, run, scale }) {
-  const { setting, contender } = run;
+  const { setting, from = here } = run;
+  const contender = run.contender.replace(/ before$/, '');
+  const one = join(from, 'bench/one.js');
   const flags = bench.nodeFlags ?? [];
   const command = [node, ...flags, one, name, setting, contender, String(scale)];
   const cores = bench.settings[setting].cores;

@@ -36,6 +36,11 @@ export function describeMachine(node) {
   };
 }
 
+/** Returns the commit of the clone in `folder`, shortened. */
+export function commitOf(folder) {
+  return git('-C', folder, 'rev-parse', '--short=12', 'HEAD');
+}
+
 /**
  * Returns the cores that this process may use, by the kernel's numbers. One hardware thread of each physical
  * core comes first, so that the first n of them are n cores as far as there are so many.
