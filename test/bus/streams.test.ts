@@ -357,6 +357,25 @@ test('a unit that is undeployed ends its streams', { skip }, async (t) => {
   assert.equal((await failed)[0].code, 'BUS_CONSUMER_LOST');
 });
 
+test('a stream carries what ends or means nothing to Node when it is wrapped', async (t) => {
+  const bus = openBus();
+  t.after(() => bus.close());
+  bus.acceptStreams('echo', async (stream) => {
+    for await (const item of stream) stream.write(item);
+    stream.end();
+  });
+  const stream = await bus.openStream('echo');
+  const items = [[null], [undefined], { a: null, b: undefined }, '', 0, false, NaN];
+  for (const item of items) stream.write(item);
+  stream.end();
+  const arrived: unknown[] = [];
+  for await (const item of stream) arrived.push(item);
+  assert.deepStrictEqual(arrived, items);
+  const bare = await bus.openStream('echo');
+  t.after(() => bare.destroy());
+  assert.throws(() => bare.write(null), { code: 'ERR_STREAM_NULL_VALUES' });
+});
+
 test('an ordinary consumer refuses to be opened, and an acceptor of streams is no other', async (t) => {
   const bus = openBus();
   t.after(() => bus.close());
