@@ -45,9 +45,9 @@ function reportLoopFailed(message: unknown): void {
 }
 
 function reportReloadFailed(message: unknown): void {
-  const { app, why, stack }: Partial<ServerReloadFailedMessage> = Object(message);
+  const { name, why, stack }: Partial<ServerReloadFailedMessage> = Object(message);
   if (stack !== undefined) console.error(stack);
-  console.error(`manycore: the server of ${app} did not reload at its time: ${why}`);
+  console.error(`manycore: ${name} did not reload at its time: ${why}`);
 }
 
 function reportLost(message: unknown): void {

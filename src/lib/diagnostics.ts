@@ -128,6 +128,8 @@ export interface ServerLostMessage {
 
 /** A server whose processes were all replaced, or that has another size. */
 export interface ServerChangedMessage {
+  /** The name of its server. */
+  readonly name: string;
   /** The path of its program. */
   readonly app: string;
   /** Processes that serve now. */
@@ -136,6 +138,8 @@ export interface ServerChangedMessage {
 
 /** A reload by schedule has failed: its processes serve on as they were. */
 export interface ServerReloadFailedMessage {
+  /** The name of its server. */
+  readonly name: string;
   /** The path of its program. */
   readonly app: string;
   readonly why: string;
@@ -145,6 +149,8 @@ export interface ServerReloadFailedMessage {
 
 /** The program of a server that has started listens on one more address. */
 export interface ServerListeningMessage {
+  /** The name of its server. */
+  readonly name: string;
   /** The path of its program. */
   readonly app: string;
   /** A path, or address and port. */

@@ -273,7 +273,12 @@ function startProgram(
     reload().catch((error: unknown) => {
       if (hasCode(error, 'SERVE_CLOSED')) return;
       const stack = programStack(error);
-      announcements.serverReloadFailed.publish({ app: shownPath, why: messageOf(error), stack });
+      announcements.serverReloadFailed.publish({
+        name,
+        app: shownPath,
+        why: messageOf(error),
+        stack,
+      });
     }),
   );
   const close = async (): Promise<void> => {

@@ -214,7 +214,11 @@ for (const [title, change, expected] of [
   ['a program that is gone', { app: 'none.mjs' }, /there is no file .*none\.mjs/],
   ['a file of variables that is gone', { envFile: 'none.env' }, /there is no file .*none\.env/],
   ['a certificate that is gone', { tls: { cert: 'a', key: 'b' } }, /config\.json: tls\.cert is /],
-  ['two apps, one wrong', { apps: [{}, { port: -1 }] }, /config\.json: port is -1: it must be/],
+  [
+    'two apps, one wrong',
+    { apps: [{}, { name: 'two', port: -1 }] },
+    /config\.json: apps\[1\] \(two\): port is -1: it must be/,
+  ],
 ] as const) {
   test(`${title} refuses the reload, and changes nothing`, { skip }, async (t) => {
     const server = await start(t, { env: { ONE: 'old' } });
@@ -361,6 +365,7 @@ test('each of several apps is found by its name, in any order', { skip }, async 
   await server.run('reload', 'two');
   assert.deepEqual([await argsAt(one), await argsAt(two)], ['1', 'B']);
   await waitFor(() => server.lines.includes('two: args ["2"] → ["B"]'), deadlineMs);
+  await waitFor(() => server.lines.includes('two: reloaded'), deadlineMs);
   server.write({
     ...rest,
     apps: [{ name: 'three', port: three }, { ...apps[0], args: ['A'] }, apps[1]],

@@ -99,9 +99,15 @@ test('a command reports that no server or several run, and changes nothing', {
   }
   const first = await start('-P', '1', '-L', '1', listens);
   const app = program(t, 'app.mjs', `export default (q, r) => r.end(String(process.pid));`);
-  const second = await start('-P', '1', '-L', '1', '--port', '0', app);
-  const { stderr } = await run('reload');
-  for (const { child } of [first, second]) assert.ok(stderr.includes(`, pid ${child.pid} (`));
+  const second = await start('-P', '1', '-L', '1', '--port', '0', '--name', 'listens', app);
+  for (const [args, way] of [
+    [[], 'several servers run: give the name or the pid of one, '],
+    [['listens'], 'several servers are called listens: give the pid of one, '],
+  ] as const) {
+    const { stderr } = await run('reload', ...args);
+    assert.ok(stderr.includes(way), stderr);
+    for (const { child } of [first, second]) assert.ok(stderr.includes(`, pid ${child.pid} (`));
+  }
   assert.equal(await bodyOf(second.port), String(second.pids[0]));
   assert.equal((await run('reload', String(second.child.pid))).stdout, 'reloaded\n');
   assert.notEqual(await bodyOf(second.port), String(second.pids[0]));

@@ -5,7 +5,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { servePlan, startConfig } from '../../src/cli/commands/serve/serve-config.js';
+import { Configuration } from '../../src/cli/commands/serve/reload.js';
+import {
+  type ServeFlags,
+  servePlan,
+  startConfig,
+} from '../../src/cli/commands/serve/serve-config.js';
 
 /** Writes a configuration and returns its path. */
 function configWith(t: TestContext, content: object): string {
@@ -87,8 +92,8 @@ for (const name of ['status', 'health'] as const) {
   test(`${name} is one of each app, in the file and as a flag`, (t) => {
     const several = configWith(t, {
       apps: [
-        { app: 'app.js', [name]: 1 },
-        { app: 'app.js', [name]: 2 },
+        { name: 'one', app: 'app.js', [name]: 1 },
+        { name: 'two', app: 'app.js', [name]: 2 },
       ],
     });
     const { apps } = servePlan(undefined, [], { config: several });
@@ -114,4 +119,87 @@ test('files of certificates are relative to the folder of the configuration', (t
     key: join(folder, 'key.pem'),
     names: { 'a.example': { cert: join(folder, 'a.pem'), key: '/a/key.pem' } },
   });
+});
+
+/** Reads it as the command does at its start; returns the message of the error, with FILE for its path. */
+function refusalOf(t: TestContext, content: object, flags: ServeFlags = {}): string {
+  const config = configWith(t, content);
+  try {
+    new Configuration(() => servePlan(undefined, [], { config, ...flags }));
+    return 'no refusal';
+  } catch (error) {
+    assert.equal(Object(error).code, 'OPTION_INVALID');
+    return Object(error).message.replaceAll(config, 'FILE').replaceAll(dirname(config), 'FOLDER');
+  }
+}
+
+test('apps that would have one name are refused by the readers of the file', (t) => {
+  const way = 'give each a name of its own, as "name"';
+  const twice = { apps: [{ app: 'app.js', name: 'shop' }, { app: './app.js' }, { app: 'app.js' }] };
+  const name = dirname(configWith(t, {})).split('/').at(-1) ?? '';
+  assert.match(name, /^manycore-/); // that of the folder, since app.js says little
+  const both =
+    /^FILE: apps\[1\] and apps\[2\] are both called (manycore-\w+): give each a name of its own, as "name": "\1-2"$/;
+  assert.match(refusalOf(t, twice), both);
+  const named = {
+    apps: [
+      { app: 'app.js', name: 'shop' },
+      { static: '.', name: 'shop' },
+    ],
+  };
+  assert.equal(
+    refusalOf(t, named),
+    `FILE: apps[0] and apps[1] are both called shop: ${way}: "shop-2"`,
+  );
+  assert.throws(() => startConfig(configWith(t, named)), /apps\[0\] and apps\[1\] are both called/);
+  const folders = { apps: [{ static: '.' }, { cgi: '.' }] };
+  assert.match(refusalOf(t, folders), /apps\[0\] and apps\[1\] are both called/);
+  assert.equal(
+    refusalOf(t, { apps: [{ app: 'app.js' }, { static: '.' }] }, { name: 'a' }),
+    '--name a is for one app: give each of several a name in FILE',
+  );
+});
+
+test('a wrong option is refused with its file and its app, and one of a flag without', (t) => {
+  const one = { app: 'app.js', name: 'one' };
+  const two = { app: 'app.js', name: 'two' };
+  const text = 'port is -1: it must be an integer from 0 to 65535';
+  for (const [expected, content, flags] of [
+    [`FILE: ${text}`, { ...one, port: -1 }, {}],
+    [`FILE: apps[1] (two): ${text}`, { apps: [one, { ...two, port: -1 }] }, {}],
+    [`FILE: ${text}`, { port: -1, apps: [one, two] }, {}],
+    [text, { apps: [one, two] }, { port: -1 }],
+    [text, { ...one, port: 5 }, { port: -1 }],
+  ] as const) {
+    const message = refusalOf(t, content, flags);
+    assert.equal(message, expected);
+  }
+  const early = refusalOf(t, { apps: [one, { app: 5 }] });
+  assert.match(early, /^FILE cannot be read as a configuration: apps\[1\]: app is 5: /);
+  const config = configWith(t, { apps: [one, { ...two, app: 'none.js' }] });
+  const missing = {
+    code: 'CLI_FILE_NOT_FOUND',
+    message: /config\.json: apps\[1\] \(two\): there is no file /,
+  };
+  assert.throws(() => servePlan(undefined, [], { config }), missing);
+  const wrong = configWith(t, { apps: [one, { ...two, maxFailures: 0 }] });
+  assert.throws(() => startConfig(wrong), /config\.json: apps\[1\]: maxFailures is 0: /);
+});
+
+test('a wrong pattern is refused with its file and its app', async (t) => {
+  const apps = [
+    { app: 'app.js', name: 'one' },
+    { app: 'app.js', name: 'two', reloadAt: 'x' },
+  ];
+  const config = configWith(t, { apps });
+  const read = (flags: ServeFlags) =>
+    new Configuration(() => servePlan(undefined, [], { config, ...flags }));
+  await assert.rejects(
+    read({}).checkPatterns(),
+    /config\.json: apps\[1\] \(two\): reloadAt is "x": /,
+  );
+  await assert.rejects(
+    read({ reloadAt: 'y' }).checkPatterns(),
+    /^CodedError: reloadAt is "y": |reloadAt is "y"/,
+  );
 });

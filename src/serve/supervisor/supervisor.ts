@@ -16,6 +16,7 @@ import {
   type RestartOptions,
   RestartPolicy,
   restartDefaults,
+  type ServerChangedMessage,
 } from '../../lib/index.js';
 import { rssBytesOf } from '../../proc/index.js';
 import { type LoopStatus, rowStatus } from '../control/status.js';
@@ -141,7 +142,10 @@ export class Supervisor {
     this.#policy = new RestartPolicy(this.#restartsFor(options));
     this.#system = createSystem(settings, predecessor);
     const onBound = (address: BoundAddress): void => {
-      if (this.#hasStarted) announcements.serverListening.publish({ app: this.#app.path, address });
+      if (this.#hasStarted) {
+        const { name, path: app } = this.#app;
+        announcements.serverListening.publish({ name, app, address });
+      }
     };
     const chosen = predecessor?.portsOf(app.name);
     this.#sockets = new Sockets(this.#system.opener, onBound, chosen);
@@ -153,6 +157,11 @@ export class Supervisor {
 
   #restartsFor({ maxFailures }: FilledServeOptions): RestartOptions {
     return this.#restarts ?? { ...restartDefaults, maxFailures };
+  }
+
+  get #changed(): ServerChangedMessage {
+    const { name, path: app } = this.#app;
+    return { name, app, pids: this.pids };
   }
 
   get #app(): AppSettings {
@@ -523,7 +532,7 @@ export class Supervisor {
       const { options, inherited } = this.#settings;
       this.#system.workers?.renew({ ...options, inherited });
       next?.onApplied();
-      announcements.serverReloaded.publish({ app: this.#app.path, pids: this.pids });
+      announcements.serverReloaded.publish(this.#changed);
     });
   }
 
@@ -577,7 +586,7 @@ export class Supervisor {
         this.#sizer.processes = before;
         throw error;
       }
-      announcements.serverScaled.publish({ app: this.#app.path, pids: this.pids });
+      announcements.serverScaled.publish(this.#changed);
     });
   }
 

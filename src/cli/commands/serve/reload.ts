@@ -8,12 +8,12 @@ import {
   change,
   checkReloadAt,
   type Difference,
-  fillServeOptions,
   nameOfProgram,
   type Renewable,
   type ServeOptions,
   type StartingRenewal,
 } from '../../../serve/index.js';
+import { checkOptionsAt, inPlace } from './option-place.js';
 import type { ServedApp, ServePlan, ServeSettings } from './serve-config.js';
 
 /** Differences that a reload does not apply. */
@@ -38,6 +38,12 @@ export class Configuration {
     this.#read = read;
     this.plan = read();
     this.#inherit(this.plan.settings, variablesOf(this.plan.settings));
+    for (const { place, options } of this.plan.apps) checkOptionsAt(place, options);
+  }
+
+  /** Checks for the start what takes a while. Rejects with `OPTION_INVALID`. */
+  async checkPatterns(): Promise<void> {
+    await this.#checkPatterns(this.plan);
     this.#keepPatterns(this.plan);
   }
 
@@ -91,7 +97,7 @@ export class Configuration {
     const before = { env: { ...process.env }, execArgv: process.execArgv, own: this.#variables };
     try {
       this.#inherit(plan.settings, variablesOf(plan.settings));
-      for (const each of plan.apps) checkOptions(each, own, plan);
+      for (const { place, options } of plan.apps) checkOptionsAt(place, { ...own, ...options });
     } catch (error) {
       setEnvironment(before.env);
       process.execArgv = before.execArgv;
@@ -109,15 +115,18 @@ export class Configuration {
     try {
       return this.#read();
     } catch (error) {
-      throw inFile(this.plan.file, error);
+      throw inPlace(this.plan.file, error);
     }
   }
 
-  async #checkPatterns({ apps, file }: ServePlan): Promise<void> {
-    for (const { options } of apps) {
-      if (this.#patterns.has(options.reloadAt)) continue;
-      await checkReloadAt(options.reloadAt).catch((error: unknown) => {
-        throw inFile(file, error);
+  async #checkPatterns({ apps }: ServePlan): Promise<void> {
+    for (const { options, place } of apps) {
+      const { reloadAt } = options;
+      if (this.#patterns.has(reloadAt)) continue;
+      const { file, flags, shared, app } = place;
+      await checkReloadAt(reloadAt).catch((error: unknown) => {
+        if (flags.reloadAt === reloadAt) throw error;
+        throw inPlace(file, shared.reloadAt === reloadAt ? error : inPlace(app, error));
       });
     }
   }
@@ -161,21 +170,6 @@ function readVariables(file: string): Record<string, string> {
     const message = `${what}: give one with variables to --env-file (envFile)`;
     throw new CodedError('CLI_FILE_NOT_FOUND', message, { cause });
   }
-}
-
-function checkOptions({ options }: ServedApp, own: ServeOptions, { file }: ServePlan): void {
-  try {
-    fillServeOptions({ ...own, ...options });
-  } catch (error) {
-    throw inFile(file, error);
-  }
-}
-
-/** Names the file in an error of an option. */
-function inFile(file: string | undefined, error: unknown): unknown {
-  if (file === undefined || !(error instanceof CodedError)) return error;
-  if (error.message.includes(file)) return error;
-  return new CodedError(error.code, `${file}: ${error.message}`, { cause: error.cause });
 }
 
 /** Finds an app by its name; one with a new name by its place, where as many apps are left. */

@@ -110,7 +110,10 @@ async function serversOf(server: string | undefined): Promise<RemoteServer[]> {
   if (list.length === 0)
     throw refused(`no server of this user runs: manycore serve APP starts one`);
   if (pids.size === 0) throw refused(`no server is called ${server}: there is ${list.join('; ')}`);
-  throw refused(`several servers run: give the name or the pid of one, ${list.join('; ')}`);
+  const what =
+    server === undefined ? 'run: give the name or the pid' : `are called ${server}: give the pid`;
+  const way = server === undefined ? '' : '; --name gives a server a name of its own';
+  throw refused(`several servers ${what} of one, ${list.join('; ')}${way}`);
 }
 
 /** In an upgrade a server and its successor have one pid and one name: the later one stays. */

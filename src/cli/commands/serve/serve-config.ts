@@ -11,7 +11,6 @@ import type { EndpointOptions } from '../../../observe/index.js';
 import {
   type AccessFormat,
   accessFormats,
-  fillServeOptions,
   nameOfProgram,
   type ServeOptions,
   serveOptionNames,
@@ -19,6 +18,7 @@ import {
 } from '../../../serve/index.js';
 import type { StartConfig } from '../../../tune/index.js';
 import type { AccessLogOptions, LogFormat, LogOptions } from './log.js';
+import { checkOptionsAt, inPlace, type OptionPlace } from './option-place.js';
 
 /** One app to serve. */
 export interface ServedApp {
@@ -27,6 +27,7 @@ export interface ServedApp {
   /** Folder whose changes reload the app; `undefined` for folders of files and CGI programs. */
   readonly folder: string | undefined;
   readonly options: ServeOptions;
+  readonly place: OptionPlace;
   /** `undefined`: its output is that of the command. */
   readonly log: LogOptions | undefined;
   /** `undefined`: there is none. */
@@ -160,10 +161,22 @@ export function servePlan(
     ...(rescue === false && { rescue }),
     ...(fileThread === false && { fileThread }),
   };
+  if (own.name !== undefined && apps.length > 1) {
+    const message = `--name ${own.name} is for one app: give each of several a name in ${config.file}`;
+    throw new CodedError('OPTION_INVALID', message);
+  }
+  const atHome = (each: AppConfig): AppConfig => atFolder(withoutLimit(each), config.folder);
+  const configured = apps.map((each) => ({ ...atHome({ ...shared, ...each }), ...own }));
+  checkNames(configured, config.file);
+  const places = { file: config.file, flags: optionsIn(own), shared: optionsIn(atHome(shared)) };
   return {
-    apps: apps.map((each) => {
-      const fromFile = atFolder(withoutLimit({ ...shared, ...each }), config.folder);
-      return appOf({ ...fromFile, ...own }, config.file);
+    apps: configured.map((each, at) => {
+      const app = apps.length === 1 ? undefined : `apps[${at}] (${nameIn(each)})`;
+      try {
+        return appOf(each, { ...places, app });
+      } catch (error) {
+        throw inPlace(app === undefined ? undefined : config.file, inPlace(app, error));
+      }
     }),
     settings: {
       pidFile: ownPidFile ?? (pidFile && resolve(config.folder, pidFile)),
@@ -206,8 +219,16 @@ function readConfig(
  */
 export function startConfig(path: string): StartConfig {
   const { content, folder, file = path } = readConfig(path, true);
-  checkAllOptions(content);
   const { apps = [], env = {}, nodeFlags = [], affinity = [], ...shared } = content;
+  try {
+    checkAllOptions(content);
+  } catch (error) {
+    throw inPlace(file, error);
+  }
+  checkNames(
+    apps.map((each) => atFolder({ ...shared, ...each }, folder)),
+    file,
+  );
   const programs = [shared, ...apps].map(({ app }) => app).filter((app) => app !== undefined);
   const { processes, loops } = shared;
   const names = programs.map((app) => resolve(folder, app));
@@ -222,14 +243,43 @@ export function checkContent(content: unknown): void {
 
 function checkAllOptions(content: Config): void {
   const { apps = [], env: _, nodeFlags: __, affinity: ___, ...shared } = content;
-  for (const each of [{}, ...apps]) checkOptions(withoutLimit({ ...shared, ...each }));
+  const place = { file: undefined, app: undefined, flags: {}, shared: checkedHere(shared) };
+  checkOptionsAt(place, checkedHere(shared));
+  for (const [at, each] of apps.entries()) {
+    checkOptionsAt({ ...place, app: `apps[${at}]` }, checkedHere({ ...shared, ...each }));
+  }
 }
 
-/** Checks the options without user, group and certificates, which only `serve` can check. */
-function checkOptions(config: Omit<Config, 'apps' | keyof ProcessSettings>): void {
-  const { app, static: files, fileThread, cgi, log, accessLog, envFile, ...others } = config;
-  const { pidFile, reloadOnChange, metrics, reasons, ...options } = others;
-  fillServeOptions({ ...options, tls: undefined, user: undefined, group: undefined });
+/** Returns the options without user, group and certificates, which only `serve` can check. */
+function checkedHere(config: Omit<Config, 'apps' | keyof ProcessSettings>): ServeOptions {
+  const { envFile, pidFile, reloadOnChange, metrics, reasons, ...app } = config;
+  const options = optionsIn(withoutLimit(app));
+  return { ...options, tls: undefined, user: undefined, group: undefined };
+}
+
+/** Returns the options of `serve` in an entry. */
+function optionsIn(config: AppConfig): ServeOptions {
+  const { app, static: files, fileThread, cgi, log, accessLog, ...options } = config;
+  return options;
+}
+
+/** Returns the name of an app, whose paths are absolute; `undefined`: it has nothing to serve. */
+function nameIn({ name, app, static: files, cgi }: AppConfig): string | undefined {
+  const folder = files ?? cgi;
+  const path = app ?? (folder && join(folder, 'index'));
+  return name ?? (path && nameOfProgram(path));
+}
+
+/** Checks that commands reach each app by its name. Throws `OPTION_INVALID`. */
+function checkNames(apps: readonly AppConfig[], file: string | undefined): void {
+  const names = apps.map(nameIn);
+  for (const [at, name] of names.entries()) {
+    const first = names.indexOf(name);
+    if (first === at || name === undefined) continue;
+    const both = `apps[${first}] and apps[${at}] are both called ${name}`;
+    const message = `${both}: give each a name of its own, as "name": "${name}-2"`;
+    throw inPlace(file, new CodedError('OPTION_INVALID', message));
+  }
 }
 
 const paths = ['app', 'static', 'cgi', 'unix', 'pidFile', 'envFile', 'cert', 'key'];
@@ -263,7 +313,13 @@ function checkConfig(
   }
   checkProcessSettings(content);
   if (!Array.isArray(apps)) throw invalid('apps', apps, 'an array');
-  for (const each of apps) checkConfig(each, 'an entry of apps', appKeys);
+  for (const [at, each] of apps.entries()) {
+    try {
+      checkConfig(each, `apps[${at}]`, appKeys);
+    } catch (error) {
+      throw inPlace(`apps[${at}]`, error);
+    }
+  }
 }
 
 function checkProcessSettings(content: ProcessSettings): void {
@@ -401,21 +457,22 @@ function nothingToServe(file: string | undefined): CodedError {
 
 function appOf(
   { app, static: files, fileThread = true, cgi, log, accessLog, ...options }: AppConfig,
-  file: string | undefined,
+  place: OptionPlace,
 ): ServedApp {
   if (app === undefined) {
-    if (files === undefined && cgi === undefined) throw nothingToServe(file);
+    if (files === undefined && cgi === undefined) throw nothingToServe(place.file);
     const folders = {
       ...(files !== undefined && { static: folderFor('static', files) }),
       ...(cgi !== undefined && { cgi: folderFor('cgi', cgi) }),
       // The thread reads nothing of TLS, and writes no lines.
       fileThread: fileThread && options.tls === undefined && accessLog === undefined,
     };
-    const name = options.name ?? nameOfProgram(join(folders.static ?? folders.cgi ?? '', 'index'));
+    const name = nameIn({ name: options.name, ...folders });
     return {
       app: foldersApp,
       folder: undefined,
       options: { ...options, name, args: [JSON.stringify(folders)] },
+      place,
       log,
       accessLog,
     };
@@ -435,7 +492,7 @@ function appOf(
       `${what}: give the program to serve, or --static FOLDER for files`,
     );
   }
-  return { app: path, folder: dirname(path), options, log, accessLog };
+  return { app: path, folder: dirname(path), options, place, log, accessLog };
 }
 
 function folderFor(name: string, given: string): string {

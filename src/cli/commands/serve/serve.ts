@@ -32,6 +32,7 @@ import { keepTo } from '../../../worker/index.js';
 import { reportLosses } from '../../report-losses.js';
 import { FolderWatcher } from './folder-watcher.js';
 import { Logs } from './log.js';
+import { inPlace } from './option-place.js';
 import { reapOrphans } from './orphans.js';
 import { Configuration } from './reload.js';
 import { type ServedApp, type ServeFlags, type ServeSettings, servePlan } from './serve-config.js';
@@ -106,13 +107,14 @@ class ServeCommand {
         if (endpoint.fd !== undefined) this.#metrics = [endpointSocket(key, endpoint.fd)];
         this.#leaveMetrics = endpoint.leave;
       }
-      for (const [at, { app }] of this.#apps.entries()) {
+      await this.#configuration.checkPatterns();
+      for (const at of this.#apps.keys()) {
         if (this.#isEnding) return;
         const given = { control: true, listenFds: fds, ...listeners[at] };
         const starting = this.#startOne(at, given, predecessor);
         this.#starting.push(starting);
         this.#servers.push(starting.server);
-        await starting.started.catch((error: unknown) => this.#refuse(app, error));
+        await starting.started.catch((error: unknown) => this.#refuse(starting.server, error));
       }
       if (predecessor !== undefined) {
         for (const { replacing } of this.#starting) await replacing.answer();
@@ -177,10 +179,11 @@ class ServeCommand {
     });
   }
 
-  /** Rethrows an error, with the name of its app when there are several. */
-  #refuse(app: string, error: unknown): never {
-    if (this.#apps.length === 1 || !(error instanceof CodedError)) throw error;
-    throw new CodedError(error.code, `${app}: ${error.message}`, { cause: error.cause });
+  /** Rethrows an error, with the name of its app when there are several; one of the file has its place. */
+  #refuse({ name }: Server, error: unknown): never {
+    const { file } = this.#configuration.plan;
+    const isOfFile = file !== undefined && messageOf(error).includes(file);
+    throw this.#apps.length === 1 || isOfFile ? error : inPlace(name, error);
   }
 
   #printAddresses(server: Server, { serverNames: names = [], status, health }: ServeOptions): void {
@@ -206,8 +209,8 @@ class ServeCommand {
 
   /** Prefix with the app of a message; empty for a single app. */
   #nameOf(message: unknown): string {
-    const { app }: Partial<ServerChangedMessage> = Object(message);
-    return this.#apps.length === 1 ? '' : `${app}: `;
+    const { name }: Partial<ServerChangedMessage> = Object(message);
+    return this.#apps.length === 1 ? '' : `${name}: `;
   }
 
   #installSignalHandlers(): void {
@@ -282,10 +285,8 @@ class ServeCommand {
   async #reloadAll(): Promise<void> {
     if (this.#isEnding) return;
     this.#role.notifier.reloading();
-    const reloaded = this.#servers.map(async (server, at) => {
-      await server
-        .reload()
-        .catch((error: unknown) => this.#refuse(this.#apps[at]?.app ?? '', error));
+    const reloaded = this.#servers.map(async (server) => {
+      await server.reload().catch((error: unknown) => this.#refuse(server, error));
     });
     this.#watcher?.beginLoad();
     await this.#change('reload', Promise.all(reloaded));
