@@ -120,7 +120,10 @@ export interface ServerLostMessage {
   /** The loop that is lost alone, and started again in its process. */
   readonly loop?: number;
   readonly why: string;
-  /** Stack of the error that the program threw in a thread, which has no output of its own. */
+  /**
+   * Stack of the error that the program threw in a thread; `undefined` where the output of the server is read
+   * (`onOutput`), and has it.
+   */
   readonly stack: string | undefined;
   /** Until another is started, in ms; `undefined`: none is any more. */
   readonly delayMs: number | undefined;

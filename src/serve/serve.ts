@@ -272,7 +272,7 @@ function startProgram(
   const schedule = new Schedule(() =>
     reload().catch((error: unknown) => {
       if (hasCode(error, 'SERVE_CLOSED')) return;
-      const stack = programStack(error);
+      const stack = recent === undefined ? programStack(error) : undefined; // else it is printed
       announcements.serverReloadFailed.publish({
         name,
         app: shownPath,

@@ -81,6 +81,40 @@ for (const [flags, label] of [
   });
 }
 
+test('uncaught errors of loops in threads are records of the log', { skip }, async (t) => {
+  const { start, run, app } = ownServers(t);
+  writeFileSync(
+    app,
+    `if (process.env.FAIL === '1') throw new Error('it does not load');
+    export default (request, response) => {
+      if (request.url === '/crash') setTimeout(() => { throw new Error('boom'); });
+      response.end('answer');
+    };`,
+  );
+  const log = join(folder(t), 'server.log');
+  const fails = join(folder(t), 'env');
+  writeFileSync(fails, 'FAIL=0');
+  const flags = ['-P', '1', '-L', '2', '--env-file', fails];
+  const { port, errors, child } = await start(...flags, '--log', log, '--log-format', 'json');
+  await bodyOf(port, '/crash');
+  const found = (): { text: string; loop: number; stream: string }[] =>
+    linesIn(log).map((line) => JSON.parse(line));
+  const stackOf = () => found().filter(({ text }) => /^Error: boom|printer\.mjs:3:/.test(text));
+  const stack = await waitFor(() => (stackOf().length === 2 ? stackOf() : undefined), deadlineMs);
+  for (const { loop, stream } of stack) {
+    assert.ok([0, 1].includes(loop));
+    assert.equal(stream, 'stderr');
+  }
+  assert.match((await run('logs')).stdout, / printer 0\.[01] err Error: boom\n/);
+  await waitFor(() => errors.some((line) => / is lost \(boom\): /.test(line)), deadlineMs);
+  writeFileSync(fails, 'FAIL=1');
+  child.kill('SIGHUP');
+  const isLoaded = ({ text }: { text: string }) => text === 'Error: it does not load';
+  await waitFor(() => found().some(isLoaded), deadlineMs);
+  await waitFor(() => errors.some((line) => line.includes('did not reload')), deadlineMs);
+  assert.ok(!errors.some((line) => line.startsWith(' ')), errors.join('\n')); // no stacks there
+});
+
 test('without a file labelled lines are printed, as JSON', { skip }, async (t) => {
   const { start } = ownServers(t);
   const { port, lines, errors } = await start('-P', '1', '-L', '1', '--log-format', 'json');

@@ -12,6 +12,11 @@ export function markOutput(worker: Worker, loop: number): void {
   }
 }
 
+/** Prints the stack of an error that ended a loop, as a line of that loop each. */
+export function markStack(stack: string, loop: number): void {
+  for (const line of stack.split('\n')) process.stderr.write(markedLine(loop, line));
+}
+
 /** A process that drains after the end of its supervisor prints to nobody. */
 export function ignoreLostOutput(): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});

@@ -25,7 +25,7 @@ import { boardAt, Row } from '../shared/board.js';
 import { closeFds, privateFd } from '../shared/dup-fds.js';
 import { type Link, localLink, threadPort, WireLink } from '../shared/link.js';
 import type { LoopTicket, ProcessTicket } from '../tickets.js';
-import { markOutput } from './mark-output.js';
+import { markOutput, markStack } from './mark-output.js';
 import { ProcessThreads } from './process-threads.js';
 import { stackOfThread } from './stack.js';
 import { startStackThread } from './stack-watch.js';
@@ -310,8 +310,14 @@ export class ServeProcess {
     return new Row(this.#system.board, this.#ticket.process, index);
   }
 
+  /** Prints what ended a loop among its lines, where the supervisor reads those. */
+  #print({ index }: LoopEnd, { stack }: TravelledError): void {
+    if (this.#ticket.marksOutput && stack !== undefined) markStack(stack, index);
+  }
+
   /** Reports a failed loop: a loop that was added ends alone, and the others serve on. */
   #failed(loop: LoopEnd, error: TravelledError): void {
+    this.#print(loop, error);
     if (this.#hasServed && !loop.isReady && !this.#ticket.restartsLoops) {
       loop.hasFailed = true;
       loop.end();
@@ -419,6 +425,7 @@ export class ServeProcess {
     this.#dropLink(loop.serial);
     this.#leaveIfAllHave();
     if (loop.isDraining) {
+      if (error !== undefined) this.#print(loop, travelled(error));
       const { count, deadlineMs } = this.#wanted ?? {};
       if (!this.#isDraining && count !== undefined) this.#resize(count, deadlineMs ?? 0);
     } else if (!loop.hasEnded && !loop.hasFailed) {
@@ -433,6 +440,7 @@ export class ServeProcess {
 
   /** Starts a loop again whose thread has ended. */
   #restart(loop: LoopEnd, error: TravelledError): void {
+    this.#print(loop, error);
     this.#post({ type: 'loopLost', index: loop.index, error });
     try {
       this.#endIfLate(this.#startThread(loop.index));

@@ -107,6 +107,8 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
   readonly #life: Lifecycle<State>;
   #startTimer: NodeJS.Timeout | undefined;
   readonly #onAccess: ((lines: string) => void) | undefined;
+  /** True: what it prints is read here. */
+  readonly #isRead: boolean;
   readonly #drainTimeoutMs: number;
   readonly #startTimeoutMs: number;
   readonly #loopCount: number;
@@ -130,6 +132,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
     this.#leadership = options.leadership;
     this.#events = options.events;
     this.#onAccess = options.serve.accessLog?.onLines;
+    this.#isRead = options.serve.onOutput !== undefined;
     this.#drainTimeoutMs = options.serve.drainTimeoutMs;
     this.#startTimeoutMs = options.serve.startTimeoutMs;
     this.#loopCount = options.serve.loops.max;
@@ -277,11 +280,11 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
         this.#stackTaken(message.index, message.stack);
         break;
       case 'loopFailed':
-        this.#events.onLoopFailed(message.index, message.error);
+        this.#events.onLoopFailed(message.index, this.#unprinted(message.error));
         break;
       case 'loopLost':
         if (this.#life.is('starting', 'ready'))
-          this.#events.onLoopLost(message.index, message.error);
+          this.#events.onLoopLost(message.index, this.#unprinted(message.error));
         break;
       case 'loopEnded':
         this.sockets.unlisten(message.ended);
@@ -341,8 +344,14 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
     return true;
   }
 
-  #failed({ message, code, stack }: TravelledError): void {
-    if (this.#drainsByItself(message, stack)) return;
+  /** Returns an error without its stack where that is among the lines of the process. */
+  #unprinted(error: TravelledError): TravelledError {
+    return this.#isRead ? { ...error, stack: undefined } : error;
+  }
+
+  #failed(error: TravelledError): void {
+    const { message, code, stack } = error;
+    if (this.#drainsByItself(message, this.#unprinted(error).stack)) return;
     const problem = this.#listenProblem;
     const isProblem = problem?.code === code && /^(bind|listen) /.test(message);
     if (problem !== undefined && isProblem) {

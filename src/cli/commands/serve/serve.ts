@@ -315,7 +315,8 @@ class ServeCommand {
       await work;
     } catch (error) {
       if (this.#isEnding || this.#hasLeft) return;
-      const stack = programStack(error);
+      const isLogged = this.#apps.some(({ log }) => log !== undefined);
+      const stack = isLogged ? undefined : programStack(error);
       if (stack !== undefined) console.error(stack);
       const code = error instanceof CodedError ? ` (${error.code})` : '';
       console.error(`manycore: the server did not ${what}: ${messageOf(error)}${code}`);
