@@ -8,6 +8,7 @@ import { CodedError } from '../errors.js';
 import { packageVersion } from '../lib/index.js';
 import { programStack } from '../serve/index.js';
 import { traceMethods } from '../syscalls/index.js';
+import { unitStack } from '../units/index.js';
 import { addClusterFlags } from './cluster-flags.js';
 import type { DashboardFlags } from './commands/dashboard/dashboard.js';
 import { type DoctorOptions, doctor } from './commands/doctor/doctor.js';
@@ -313,7 +314,7 @@ try {
   if (error instanceof CommanderError) {
     process.exitCode = error.exitCode === 0 ? 0 : usageExitCode; // commander has printed it
   } else if (error instanceof CodedError) {
-    const stack = programStack(error);
+    const stack = programStack(error) ?? unitStack(error);
     if (stack !== undefined) console.error(`${stack}\n`);
     console.error(`manycore: ${error.message} (${error.code})`);
     process.exitCode = usageExitCode;

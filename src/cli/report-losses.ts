@@ -77,10 +77,21 @@ function reportBlockedCallback(which: string, details: Partial<ServerBlockedMess
 }
 
 function reportUnitLost(message: unknown): void {
-  const { why, next }: Partial<UnitLostMessage> = Object(message);
-  if (next === 'again') {
-    console.error(`manycore: an instance is lost (${why}): it is started again`);
-  }
+  const {
+    unit,
+    instances = [],
+    why,
+    stack,
+    next,
+    delayMs,
+  }: Partial<UnitLostMessage> = Object(message);
+  if (stack !== undefined) console.error(stack);
+  if (next !== 'again') return;
+  const isOne = instances.length === 1;
+  const which = `instance${isOne ? '' : 's'} ${instances.join(', ')} of ${unit}`;
+  const [are, they] = isOne ? ['is', 'it is'] : ['are', 'they are'];
+  const when = delayMs === undefined ? '' : ` in ${delayMs} ms`;
+  console.error(`manycore: ${which} ${are} lost (${why}): ${they} started again${when}`);
 }
 
 function reportUnitFailed(message: unknown): void {

@@ -15,10 +15,12 @@ export { isProgramPreload } from './modules/preloads.js';
 export { bareUrl } from './modules/resolve-module.js';
 export * from './receiving.js';
 export { createExporter } from './sending.js';
+export { syntaxErrorIn } from './text/syntax-error.js';
 export {
   type CallSite,
   captureSite,
   joinStacks,
   placeAt,
   settleWhereAwaited,
+  stackOfUser,
 } from './toolchains/stack.js';

@@ -231,11 +231,20 @@ export interface UnitBlockedMessage {
   readonly stack: string | undefined;
 }
 
-/** An instance of a unit has ended its process or its thread, or could not be started again. */
+/** Instances of a unit have ended their process or thread, or could not be started again. */
 export interface UnitLostMessage {
+  /** The name of the deployment, and its number. */
+  readonly unit: string;
+  readonly deployment: number;
+  /** The numbers of the instances. */
+  readonly instances: readonly number[];
   readonly why: string;
+  /** Stack of the error that its code threw in a thread or at a start; `undefined`: none is known. */
+  readonly stack: string | undefined;
   /** `again`: it is started again. `never`: its restarts within the period are used up. */
   readonly next: 'again' | 'never';
+  /** Until it is started again, in ms; `undefined`: it is not, or there is no delay. */
+  readonly delayMs: number | undefined;
 }
 
 /** Instances of a unit are given up. */

@@ -1,5 +1,6 @@
 // Errors of deployments that several files of this part throw.
 
+import { stackOfUser } from '../context/index.js';
 import { CodedError, hasCode } from '../errors.js';
 import { messageOf } from '../lib/index.js';
 
@@ -55,6 +56,14 @@ export function silentLoop(
   return new Error(`${text}: a callback blocks it, or it needs a larger ${option}`, {
     cause: error,
   });
+}
+
+/** Returns the stack of the error that code of a unit threw; `undefined`: it is another error. */
+export function unitStack(error: unknown): string | undefined {
+  if (!(error instanceof CodedError) || !error.code.startsWith('UNIT_')) return undefined;
+  const { cause } = error;
+  if (cause instanceof CodedError) return unitStack(cause);
+  return cause instanceof Error ? stackOfUser(cause) : undefined;
 }
 
 export function versionChanged(path: string, deployed: string, found: string): CodedError {

@@ -135,6 +135,7 @@ export type ToDirector =
       readonly instance: number;
       readonly loop: number;
       readonly why: string;
+      readonly stack: string | undefined;
     }
   /** Answered by the deployment's `id` and `name`. */
   | {

@@ -41,6 +41,11 @@ function blocker({ bus, instance, loop, config }: UnitContext<string>) {
 }
 
 interface Loss {
+  readonly unit: string;
+  readonly deployment: number;
+  readonly instances: readonly number[];
+  readonly stack: string;
+  readonly delayMs: number;
   readonly why: string;
   readonly next: string;
 }
@@ -190,6 +195,9 @@ test('an instance whose thread dies is started again, its process goes on', asyn
   await waitFor(() => losses.length > 0);
   assert.equal(losses[0]?.next, 'again');
   assert.match(losses[0].why, /the thread of instance 0 of fragile has ended: nobody catches/);
+  const { unit, deployment: id, instances, delayMs, stack } = losses[0];
+  assert.deepEqual([unit, id, instances, delayMs], ['fragile', deployment.id, [0], 50]);
+  assert.match(stack, /^Error: nobody catches this\n +at .*side\.slow\.test\.js/);
   const again = await waitFor(() => loops.bus.request<{ count: number }>('count 0', 0));
   assert.equal(again.body.count, 1);
   assert.equal((await loops.bus.request<{ count: number }>('count 1', 0)).body.count, 2);

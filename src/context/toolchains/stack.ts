@@ -163,6 +163,16 @@ function withoutEnd(frames: readonly string[], end: readonly string[]): readonly
   return isSame ? frames.slice(0, start) : frames;
 }
 
+/**
+ * Returns the stack of an error, whose frames are those of the user at their original places; `undefined`: it has
+ * none of those.
+ */
+export function stackOfUser(error: Error): string | undefined {
+  const { head, frames } = splitStack(error.stack ?? '', error.message);
+  const own = frames.filter(isOfUser).map(toOriginal);
+  return own.length === 0 ? undefined : [head, ...own].join('\n');
+}
+
 const framePattern = /^\s+at /;
 
 /** `message`: text of the head, which may have lines like frames. */

@@ -3,6 +3,7 @@
 import { setFollower } from '../../bus/index.js';
 import { CodedError } from '../../errors.js';
 import { announcements, defer, invalid, Lifecycle, messageOf } from '../../lib/index.js';
+import { unitStack } from '../errors.js';
 import { checkInstances, type FilledDeployOptions, healthTimeoutMs } from '../options.js';
 import type { InstanceId, UnitSource } from '../protocol.js';
 import type { Deployment, InstanceHealth, InstanceState, InstanceStatus } from '../types.js';
@@ -169,7 +170,10 @@ export class DirectedDeployment implements Deployment {
   async #stopRunning(next: 'again' | 'never'): Promise<readonly Placed[]> {
     const running = this.#placed.filter(({ state }) => state === 'running');
     await this.#parts.stop(running).catch((error: unknown) => {
-      announcements.unitLost.publish({ why: messageOf(error), next });
+      const stack = unitStack(error);
+      const lost = { unit: this.name, deployment: this.id, why: messageOf(error), stack };
+      const instances = running.map(({ instance }) => instance);
+      announcements.unitLost.publish({ ...lost, instances, next, delayMs: undefined });
     });
     for (const each of running) {
       Object.assign(each, { loop: undefined, pid: undefined, state: 'lost' });

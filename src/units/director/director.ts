@@ -393,7 +393,7 @@ export class Director {
     deployment?.ends.add(placed);
     deployment?.ends.lost(placed, lost.why);
     void this.#endChildren(placed.deployment, [placed]);
-    this.#restarts.failed([placed], lost.why);
+    this.#restarts.failed([placed], lost);
   }
 
   /** Returns the deployment; `undefined`: the instance is scaled down or undeployed. */

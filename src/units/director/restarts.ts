@@ -12,10 +12,11 @@ import {
   setTimeout,
 } from '../../lib/index.js';
 import type { LostProcess } from '../../serve/index.js';
-import { unitFailed } from '../errors.js';
+import { unitFailed, unitStack } from '../errors.js';
 import type { DirectedDeployment, Placed } from './deployment.js';
 import { Isolation } from './isolation.js';
 import type { LoopEntry } from './loop-entry.js';
+import { announceLosses, type Failure } from './losses.js';
 import { type ProcessEnd, ProcessEnds } from './process-ends.js';
 
 /** Deployments whose lost instances start again together (group.ts). */
@@ -166,7 +167,7 @@ export class Restarts {
     const there = this.#parts.deployments().filter(({ id }) => suspects.includes(id));
     const [only] = there;
     if (only !== undefined && suspects.length === 1) {
-      this.failed(lost, `${only.name} ended its ${what} (${why})`, only.id);
+      this.failed(lost, { why: `${only.name} ended its ${what} (${why})` }, only.id);
       return;
     }
     const ids = there.map(({ id }) => id); // others have ended
@@ -179,7 +180,8 @@ export class Restarts {
    * Counts a failure of these instances: they start again after a delay, or are given up. `alone`: the
    * deployment that ended a process in which it was the only suspect.
    */
-  failed(lost: readonly Placed[], why: string, alone?: number): void {
+  failed(lost: readonly Placed[], failure: Failure, alone?: number): void {
+    const { why } = failure;
     const nowMs = performance.now();
     const rounds = this.#rounds(lost).map((round) => {
       const { group, some, intensity } = round;
@@ -187,10 +189,7 @@ export class Restarts {
     });
     const failures = Math.max(0, ...rounds.map((round) => round.failures));
     if (alone !== undefined && this.#isolation.noteAlone(alone, failures)) this.#isolate(alone);
-    const isOver = rounds.map(({ delayMs }) => delayMs === undefined);
-    for (const over of new Set(isOver)) {
-      announcements.unitLost.publish({ why, next: over ? 'never' : 'again' });
-    }
+    announceLosses(rounds, failure, this.#parts.ownerOf);
     const givenUp: Placed[] = [];
     for (const { group, some, delayMs } of rounds) {
       if (group !== undefined && delayMs !== undefined) group.lost(some, delayMs);
@@ -374,7 +373,9 @@ export class Restarts {
       await new Promise<void>((resolve) => setImmediate(resolve)); // by then the loss of a loop has been reported
       const isLoopLost = placed.loop === undefined;
       Object.assign(placed, { loop: undefined, pid: undefined, state: 'lost' });
-      if (!isLoopLost && this.#isLost(placed)) this.failed([placed], messageOf(error));
+      if (!isLoopLost && this.#isLost(placed)) {
+        this.failed([placed], { why: messageOf(error), stack: unitStack(error) });
+      }
     } finally {
       placed.isRestarting = false;
     }

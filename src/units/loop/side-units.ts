@@ -138,7 +138,7 @@ export class SideUnits {
     this.#sides.add(side);
     this.#awaited.set(number, here.resolve);
     const died = thread.ended.then((error): never => {
-      this.#ended(side, name, whyEnded(error));
+      this.#ended(side, name, error);
       throw new Error(`its thread has ended: ${whyEnded(error)}`);
     });
     died.catch(() => {}); // without a waiter it must not be unhandled
@@ -189,20 +189,25 @@ export class SideUnits {
       throw error;
     }
     next.isRunning = true;
-    if (!this.#sides.has(next)) await this.#reportLost(next, start.name, 'it took over before');
+    if (!this.#sides.has(next))
+      await this.#reportLost(next, start.name, { message: 'it took over before' });
     await this.#stop(old, stop);
     return next.version;
   }
 
-  #ended(side: Side, name: string, why: string): void {
+  #ended(side: Side, name: string, error: Ended | undefined): void {
     this.#sides.delete(side);
-    if (side.isRunning) this.#reportLost(side, name, why).catch(() => {});
+    if (side.isRunning) this.#reportLost(side, name, error).catch(() => {});
   }
 
-  async #reportLost({ deployment, instance }: Side, name: string, why: string): Promise<void> {
+  async #reportLost(
+    { deployment, instance }: Side,
+    name: string,
+    error: Ended | undefined,
+  ): Promise<void> {
     const { bus, loop } = this.#parts;
-    const text = `the thread of instance ${instance} of ${name} has ended: ${why}`;
-    const own = { deployment, instance, loop, why: text };
+    const text = `the thread of instance ${instance} of ${name} has ended: ${whyEnded(error)}`;
+    const own = { deployment, instance, loop, why: text, stack: error?.stack };
     await ask(bus, directorAddress, { type: 'instanceLost', ...own }, Infinity);
   }
 
@@ -283,7 +288,13 @@ export class SideUnits {
   }
 }
 
-function whyEnded(error: { readonly message: string } | undefined): string {
+/** An error that ended a thread. */
+interface Ended {
+  readonly message: string;
+  readonly stack?: string | undefined;
+}
+
+function whyEnded(error: Ended | undefined): string {
   return error?.message ?? 'it called process.exit()';
 }
 

@@ -12,6 +12,7 @@ import { CodedError } from '../../errors.js';
 import { messageOf } from '../../lib/index.js';
 import { versionChanged } from '../errors.js';
 import { versionMark } from '../protocol.js';
+import { syntaxPlace } from './syntax-place.js';
 
 const require = nodeModule.createRequire(import.meta.url);
 const registerHooks: unknown = Reflect.get(nodeModule, 'registerHooks');
@@ -59,9 +60,10 @@ async function load(url: string, versions: ReadonlyMap<string, string>): Promise
     return path.endsWith('.cjs') ? require(path) : await import(href);
   } catch (cause) {
     if (cause instanceof CodedError) throw cause;
-    throw new CodedError('UNIT_INVALID', `${path} cannot be loaded: ${messageOf(cause)}`, {
-      cause,
-    });
+    const place = syntaxPlace(cause, versions.keys());
+    const where = place === undefined ? '' : `, at ${place}`;
+    const message = `${path} cannot be loaded: ${messageOf(cause)}${where}`;
+    throw new CodedError('UNIT_INVALID', message, { cause });
   }
 }
 

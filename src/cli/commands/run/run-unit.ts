@@ -12,6 +12,7 @@ import {
   Loops,
   type RestartStrategy,
   type UnitPlacement,
+  unitStack,
 } from '../../../units/index.js';
 import {
   type ClusterFlags,
@@ -232,6 +233,8 @@ async function reload(loops: Loops): Promise<void> {
     await loops.redeploy();
     console.log('reloaded');
   } catch (error) {
+    const stack = unitStack(error);
+    if (stack !== undefined) console.error(stack);
     const code = error instanceof CodedError ? ` (${error.code})` : '';
     console.error(`manycore: ${messageOf(error)}${code}`);
   }
