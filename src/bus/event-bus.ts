@@ -79,8 +79,8 @@ export class EventBus extends ScopedBus implements Disposable {
         handOffs.drained();
         receivers.noteDrained();
       },
-      ended: () => {
-        receivers.deletePeer(peer);
+      ended: (hasLeft) => {
+        receivers.deletePeer(peer, hasLeft);
         handOffs.peerEnded(peer);
         receivers.noteDrained();
       },

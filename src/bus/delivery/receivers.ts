@@ -286,7 +286,8 @@ export class Receivers {
     else this.#blocked.delete(peer);
   }
 
-  deletePeer(peer: Peer): void {
+  /** `isLeft`: its consumers may live on, out of reach; else they have ended. */
+  deletePeer(peer: Peer, isLeft = false): void {
     this.#peers.delete(peer);
     this.#blocked.delete(peer);
     const lost = this.#all.addresses().map((address) => {
@@ -297,7 +298,7 @@ export class Receivers {
     }
     for (const { address, count } of lost) {
       this.#setAll(address, peer, 0);
-      if (count > 0) this.#onEnd(address, 'lost', count);
+      if (!isLeft && count > 0) this.#onEnd(address, 'lost', count);
     }
   }
 

@@ -79,7 +79,7 @@ export class BusLink implements Peer {
         onFrame: (kind, task, target, body) => this.#receive(kind, task, target, body),
         onDrain: () => this.#attached.drained(),
         onClose: (error) => {
-          this.#ended();
+          this.#ended(false);
           this.#link.close(); // else this end would stay open for a peer that is gone
           closed.resolve(error);
         },
@@ -142,7 +142,7 @@ export class BusLink implements Peer {
 
   /** Sends nothing more; the peer still reads what was sent. */
   close(): void {
-    this.#ended();
+    this.#ended(true);
     this.#link.close();
   }
 
@@ -154,9 +154,9 @@ export class BusLink implements Peer {
     this.#link.unref();
   }
 
-  #ended(): void {
+  #ended(hasLeft: boolean): void {
     this.#announced.resolve();
-    this.#attached.ended();
+    this.#attached.ended(hasLeft);
     const waiters = [...this.#waiters.values()];
     this.#waiters.clear();
     for (const waiter of waiters) waiter.settle({ isDone: false, error: consumerLost() });

@@ -77,6 +77,8 @@ export interface Attached extends AttachedTransport {
   readonly noted: (note: HandOffNote) => void;
   /** The peer does not answer at present, or answers again. */
   readonly blocked: (isBlocked: boolean) => void;
+  /** `hasLeft`: this bus has closed the connection, and the peer may live on. */
+  readonly ended: (hasLeft?: boolean) => void;
 }
 
 /** A bus, as an uplink calls it. */

@@ -298,7 +298,8 @@ export class LocalMember extends EventEmitter<NodeEvents> {
     if (isProgram) this.#nodes.set(node, found);
     void link.closed.then(() => {
       this.#links.delete(id);
-      if (isProgram && this.#nodes.delete(node)) this.emit('leave', found);
+      const isKnown = isProgram && this.#nodes.delete(node);
+      if (isKnown && this.#closing === undefined) this.emit('leave', found); // else this one leaves
       void this.#connectAll().catch(() => {}); // removes the socket of one that was killed
     });
     if (isProgram) this.emit('join', found);

@@ -39,6 +39,21 @@ test('each program has the others as nodes, until they leave, and no socket stay
   assert.deepEqual(socketsOf('nodes'), []);
 });
 
+test('a program that leaves reports no end of others, which live on', async (t) => {
+  const [here, there] = [await joinHere(t, 'leaves'), await joinHere(t, 'leaves')];
+  there.bus.consumer('far', (message) => message.reply('there'));
+  assert.equal((await here.bus.request('far', 0)).body, 'there');
+  const seen: unknown[] = [];
+  here.cluster.on('leave', (node) => seen.push(node));
+  here.bus.monitor('far', (end) => seen.push(end));
+  const left = once(there.cluster, 'leave');
+  await here.cluster.close();
+  assert.deepEqual(await left, [here.cluster.node]);
+  await here.cluster.closed;
+  await assert.rejects(here.bus.request('far', 0), { code: 'BUS_NO_HANDLERS' });
+  assert.deepEqual([seen, here.cluster.nodes], [[], []]);
+});
+
 test('programs that join at once have one link each', async (t) => {
   const count = 6;
   const all = await Promise.all(Array.from({ length: count }, () => joinHere(t, 'at-once')));
