@@ -2,14 +2,17 @@
 
 import { CodedError } from '../errors.js';
 import { messageOf } from '../lib/index.js';
+import { isInsideWorker } from '../worker/index.js';
 
 export function busClosed(): CodedError {
   return new CodedError('BUS_CLOSED', 'the bus is closed');
 }
 
 export function noHandlers(address: string): CodedError {
-  const message = `${address} has no consumers: register one before sending to it`;
-  return new CodedError('BUS_NO_HANDLERS', message);
+  const why = isInsideWorker()
+    ? `${address} has no consumers in a worker, which is on no bus: call it where run() is called, and pass the reply`
+    : `${address} has no consumers: register one before sending to it`;
+  return new CodedError('BUS_NO_HANDLERS', why);
 }
 
 /** No requester waits for the reply. */

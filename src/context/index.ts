@@ -24,3 +24,4 @@ export {
   settleWhereAwaited,
   stackOfUser,
 } from './toolchains/stack.js';
+export { setRefusal } from './values/refuse.js';

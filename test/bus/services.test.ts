@@ -9,6 +9,7 @@ import {
   type Uplink,
 } from '../../src/bus/index.js';
 import { hasCode } from '../../src/errors.js';
+import { Pool, bus as programBus } from '../../src/public.js';
 
 function openBus(t: TestContext): EventBus {
   const bus = new EventBus({ copy: structuredClone });
@@ -118,6 +119,33 @@ test('a service takes calls only, and its options as a consumer', async (t) => {
     });
   }
   assert.equal((await bus.request('shop', { method: 'one', args: [] })).body, 1);
+});
+
+test('a call of a proxy in a worker is refused with the way out', async (t) => {
+  const pool = new Pool({ size: 1 });
+  t.after(() => pool.close());
+  const bus = openBus(t);
+  bus.service('shop', new Shop());
+  const shop = bus.proxy<Shop>('shop');
+  const refused = {
+    code: 'TRANSFER_UNSUPPORTED',
+    message: /it is a proxy of the service at shop: .*; call it here and pass the result, /,
+  };
+  await assert.rejects(
+    pool.run(() => shop.inherited()),
+    refused,
+  );
+  await assert.rejects(
+    pool.run((given: object) => given, shop),
+    refused,
+  );
+  await assert.rejects(
+    pool.run(() => programBus.proxy<Shop>('shop').inherited()),
+    {
+      code: 'BUS_NO_HANDLERS',
+      message: /^shop has no consumers in a worker, .*: call it where run/,
+    },
+  );
 });
 
 test('a proxy sends its options with each call', async (t) => {

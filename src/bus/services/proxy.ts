@@ -1,5 +1,6 @@
 // A proxy of a service: an object whose methods are requests to one address (service.ts).
 
+import { setRefusal } from '../../context/index.js';
 import { abortSignal } from '../../lib/index.js';
 import { headersOf } from '../delivery/headers.js';
 import type { ReplyRequestOptions } from '../delivery/message.js';
@@ -33,5 +34,9 @@ export function makeProxy<T>(bus: Bus, address: string, options: ProxyOptions): 
   const proxy = new Proxy(Object.freeze({}), {
     get: (target, name) => (isMethodName(name) ? methodOf(name) : Reflect.get(target, name)),
   });
+  const why =
+    'its requests go over the bus of this thread, and workers are on none; call it here and pass the result, or in ' +
+    'another loop make one by bus.proxy()';
+  setRefusal(proxy, { what: `a proxy of the service at ${address}`, why });
   return Object(proxy); // the same object, of the type that the program has declared
 }

@@ -123,8 +123,18 @@ const wayOutByName: Readonly<Record<string, string>> = {
   CryptoKey: 'only Node.js makes one, and not at once; pass KeyObject.from(key), or its JWK',
 };
 
+/** Objects of manycore that cannot travel. */
+const refusals = new WeakMap<object, Refusal>();
+
+/** Sets the reason why an object of manycore cannot travel. */
+export function setRefusal(value: object, refusal: Refusal): void {
+  refusals.set(value, refusal);
+}
+
 /** The reason why `value` itself cannot travel, apart from its parts; `undefined`: it may. */
 export function refusalOf(value: object): Refusal | undefined {
+  const known = refusals.get(value);
+  if (known !== undefined) return known;
   if (types.isProxy(value)) {
     return {
       what: 'a Proxy',
