@@ -1,6 +1,7 @@
 export { bus, cluster, deploy, deployAll } from './default.js';
 export { type LoopNumber, Loops, type LoopsOptions } from './director/loops.js';
 export { unitStack } from './errors.js';
+export { isLikeUnit } from './options.js';
 export { sharedCounter, sharedLock, sharedMap } from './shared-data.js';
 export type {
   BlockingOptions,

@@ -157,11 +157,26 @@ export function unitOf(exported: unknown): unknown {
   return isObject ? exported : Reflect.get(Object(exported), 'start');
 }
 
+/** True: a module with these exports is maybe meant as a unit; any function without parameters may be another one. */
+export function isLikeUnit(exports: unknown): boolean {
+  const unit = unitOf(exports);
+  if (typeof unit !== 'function')
+    return typeof unit === 'object' && unit !== null && hasMethod(unit);
+  return (
+    unit.length > 0 ||
+    hasMethod(Object(unit.prototype)) ||
+    unit === Reflect.get(Object(exports), 'start')
+  );
+}
+
+function hasMethod(unit: object): boolean {
+  return methods.some((name) => typeof Reflect.get(unit, name) === 'function');
+}
+
 /** Throws `UNIT_INVALID`. */
 export function checkUnit(unit: unknown, what: string): void {
   if (typeof unit === 'function') return;
-  const isObject = typeof unit === 'object' && unit !== null;
-  if (isObject && methods.some((name) => typeof Reflect.get(unit, name) === 'function')) return;
+  if (typeof unit === 'object' && unit !== null && hasMethod(unit)) return;
   throw new CodedError(
     'UNIT_INVALID',
     `${what} is not a deployable unit: it must be a class, a function, or an object with start(context)`,

@@ -96,6 +96,24 @@ test('a program that ends by itself is not kept by the warm pool', async (t) => 
   assert.deepEqual([status, stdout], [0, 'done\n']);
 });
 
+test('a program that does nothing but export a unit gets a hint', async (t) => {
+  const { folder } = new Gate(t);
+  for (const [name, text, isUnit] of [
+    ['class.mjs', 'export default class Greeter { start() {} }', true],
+    ['function.mjs', 'export const start = () => {};', true],
+    ['object.cjs', 'module.exports = { start() {} };', true],
+    ['prints.mjs', "export default class Greeter { start() {} }; console.log('done');", false],
+    ['main.mjs', 'export default async function main() {}; await main();', false],
+    ['fails.mjs', 'export default class Greeter { start() {} }; process.exitCode = 1;', false],
+  ] as const) {
+    const file = `${folder}/${name}`;
+    writeFileSync(file, text);
+    const { stderr } = await runCommand(t, [...command, 'run', file]);
+    const hint = `manycore: ${file} has ended, and nothing has used what it exports: manycore run --instances 1 ${file} runs it as a unit\n`;
+    assert.equal(stderr, isUnit ? hint : '', name);
+  }
+});
+
 for (const [name, text] of [
   ['throws.mjs', "throw new RangeError('from the program');"],
   ['throws.cjs', "throw new RangeError('from the program');"],
@@ -123,6 +141,11 @@ for (const [what, args, message] of [
   ['a file that is not there', ['run', '/nowhere/program.js'], /no file \/nowhere\/program\.js/],
   ['a folder', ['run', '/tmp'], /no file \/tmp/],
   ['no file', ['run'], /nothing to run: give a file, or units by --unit/],
+  [
+    'a misspelt --cluster',
+    ['run', '--cluster', 'locl', 'unit.js'],
+    /--cluster is "locl": it must be nats:\/\/HOST:PORT, .*, or local; did you mean local\?/,
+  ],
   ['an unknown command', ['walk'], /unknown command 'walk'/],
   ['an unknown flag', ['doctor', '--fast'], /unknown option '--fast'/],
   ['an unknown key of --sticky', ['serve', '--sticky', 'body:a'], /must be address, cookie:NAME/],

@@ -1,12 +1,14 @@
 // `manycore run FILE [ARGS]`: runs the program as `node FILE ARGS` does, in this process, and starts the
 // workers of the default pool before its first call.
 
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { runMain } from 'node:module';
 import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { blockingThreads, setBlockingThreads } from '../../../blocking-pool/index.js';
 import { CodedError } from '../../../errors.js';
 import { warm } from '../../../pool/index.js';
+import { isLikeUnit } from '../../../units/index.js';
 import { grantedCores } from '../../../worker/index.js';
 
 /** Returns the path of a program. Throws `CLI_FILE_NOT_FOUND`. */
@@ -23,7 +25,25 @@ export function runFile(file: string, args: readonly string[]): void {
   // A pool that cannot start rejects the program's first call, not this.
   warm().catch(() => {});
   process.argv.splice(1, process.argv.length - 1, path, ...args);
+  hintAtUnit(path, file);
   runMain();
+}
+
+/** A program that runs longer has done something, in ms. */
+const soonMs = 2000;
+
+/** Prints a hint where the program ends soon, in silence, and exports what could be a unit. */
+function hintAtUnit(path: string, file: string): void {
+  const beganAtMs = performance.now();
+  process.once('beforeExit', async (code) => {
+    const isSoon = performance.now() - beganAtMs <= soonMs;
+    // It is unknown of a file, and then taken as output.
+    if (code !== 0 || !isSoon || process.stdout.bytesWritten !== 0) return;
+    const exports: unknown = await import(pathToFileURL(realpathSync(path)).href).catch(() => {});
+    if (!isLikeUnit(exports)) return;
+    const text = `${file} has ended, and nothing has used what it exports`;
+    console.error(`manycore: ${text}: manycore run --instances 1 ${file} runs it as a unit`);
+  });
 }
 
 /**
