@@ -67,7 +67,7 @@ export {
   string,
   strings,
 } from './input/check.js';
-export { hintAt } from './input/did-you-mean.js';
+export { hintAt, hintFor } from './input/did-you-mean.js';
 export {
   booleanOption,
   choiceOption,

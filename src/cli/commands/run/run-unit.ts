@@ -5,7 +5,7 @@
 import { resolve } from 'node:path';
 import type { ClusterOptions } from '../../../cluster/index.js';
 import { CodedError } from '../../../errors.js';
-import { announcements, messageOf } from '../../../lib/index.js';
+import { announcements, hintFor, invalid, messageOf } from '../../../lib/index.js';
 import { addressText } from '../../../serve/index.js';
 import {
   type Deployment,
@@ -194,7 +194,13 @@ async function endIfAllFailed(loops: Loops, deployments: readonly Deployment[]):
 
 function clusterOf({ cluster: nats, ...flags }: UnitFlags): ClusterOptions | undefined {
   if (nats === 'local') return localOptions(flags);
-  if (nats !== undefined) return clusterOptions(nats, flags);
+  if (nats !== undefined) {
+    const wrong = nats.split(',').find((each) => !/[.:/]/.test(each));
+    if (wrong === undefined) return clusterOptions(nats, flags);
+    const wanted = 'nats://HOST:PORT, several with commas between them, or local';
+    const { message } = invalid('--cluster', wrong, wanted);
+    throw new CodedError('OPTION_INVALID', `${message}${hintFor(wrong, new Set(['local']))}`);
+  }
   const alone = clusterFlagIn(flags);
   if (alone === undefined) return undefined;
   const message = `${alone} is for a cluster: give --cluster URL, or --cluster local, too`;
