@@ -225,6 +225,7 @@ const loadsLate: Readonly<Record<string, string>> = {
   'src/lib/node/cpu-profile.ts': 'the inspector, for a profile only',
   'src/agent/sources.ts': 'no agent starts in a context; figures are asked for by a call',
   'src/cli/commands/init/pm2-file.ts': 'the command',
+  'src/cli/commands/run/run.ts': 'the command, of the program that it ran',
   'src/cli/main.ts': 'the command',
   'src/cluster/data/kv.ts': 'a call',
   'src/cluster/tasks/jetstream.ts': 'a call',

@@ -214,11 +214,7 @@ for (const [title, change, expected] of [
   ['a program that is gone', { app: 'none.mjs' }, /there is no file .*none\.mjs/],
   ['a file of variables that is gone', { envFile: 'none.env' }, /there is no file .*none\.env/],
   ['a certificate that is gone', { tls: { cert: 'a', key: 'b' } }, /config\.json: tls\.cert is /],
-  [
-    'two apps, one wrong',
-    { apps: [{}, { name: 'two', port: -1 }] },
-    /config\.json: apps\[1\] \(two\): port is -1: it must be/,
-  ],
+  ['one of two apps', { apps: [{}, { name: 'b', port: -1 }] }, /n: apps\[1\] \(b\): port is -1: /],
 ] as const) {
   test(`${title} refuses the reload, and changes nothing`, { skip }, async (t) => {
     const server = await start(t, { env: { ONE: 'old' } });
@@ -364,7 +360,6 @@ test('each of several apps is found by its name, in any order', { skip }, async 
   assert.deepEqual([await argsAt(one), await argsAt(two)], ['1', '2']);
   await server.run('reload', 'two');
   assert.deepEqual([await argsAt(one), await argsAt(two)], ['1', 'B']);
-  await waitFor(() => server.lines.includes('two: args ["2"] → ["B"]'), deadlineMs);
   await waitFor(() => server.lines.includes('two: reloaded'), deadlineMs);
   server.write({
     ...rest,

@@ -230,59 +230,6 @@ test('run reports each restart of an ended thread, and at last that it gives up'
   assert.match(last ?? '', /^manycore: instance 0 of dies was given up .*\(UNIT_FAILED\)$/);
 });
 
-test('errors of the code of a unit have their place', { skip }, async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'manycore-run-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const mistake = 'const fine = 1;\nconst x = ;\n';
-  const thrower = `export default class Thrower {
-    async start() { await this.inner(); }
-    async inner() {
-      await null;
-      null.x;
-    }
-  }`;
-  for (const [name, text, expected] of [
-    [
-      'a.mjs',
-      mistake,
-      /^manycore: .*a\.mjs cannot be loaded: .*, at .*a\.mjs:2:11 \(UNIT_INVALID\)\n$/,
-    ],
-    [
-      'b.cjs',
-      mistake,
-      /^manycore: .*b\.cjs cannot be loaded: .*, at .*b\.cjs:2 \(UNIT_INVALID\)\n$/,
-    ],
-    [
-      'c.mjs',
-      `import './a.mjs';`,
-      /c\.mjs cannot be loaded: .*, at .*a\.mjs:2:11 \(UNIT_INVALID\)\n$/,
-    ],
-    [
-      'd.mjs',
-      '\nnull.x',
-      /^TypeError: .*\n +at .*d\.mjs:2:6\n\nmanycore: .*d\.mjs cannot be loaded: /,
-    ],
-    [
-      'e.mjs',
-      thrower,
-      /^TypeError: .*\n +at Thrower\.inner .*e\.mjs:5:12.*\n +at async Thrower\.start .*e\.mjs:2:.*\n\nmanycore: instance 0 of e could not start: .*\(UNIT_START_FAILED\)\n$/,
-    ],
-  ] as const) {
-    const file = join(folder, name);
-    writeFileSync(file, text);
-    const flags = ['--instances', '1', '--processes', '1', '--loops', '1'];
-    const { status, stderr } = await runCommand(t, [
-      process.execPath,
-      command,
-      'run',
-      file,
-      ...flags,
-    ]);
-    assert.match(stderr, expected);
-    assert.equal(status, 2);
-  }
-});
-
 test('the failure of a unit is one sentence and exit code 2', { skip }, async (t) => {
   const failing: [args: string[], pattern: RegExp][] = [
     [['/nowhere.js', '--instances', '2'], /there is no unit \/nowhere\.js: .*\(UNIT_INVALID\)/],
