@@ -37,7 +37,7 @@ async function testOn(line) {
   const result = await run(binary, ['scripts/test.mjs', '--no-build', '--no-cargo', ...level], {
     capture: true,
     limitMs: testLimitMs,
-    env: { MANYCORE_TEST_WAYS: 'few' },
+    env: { MANYCORE_TESTS: 'few' },
   });
   const isPassed = result.status === 0;
   if (!isPassed) console.log(`\n--- Node ${version}${result.output}`);

@@ -6,8 +6,14 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { hasCode, Pool } from '../../src/public.js';
-import { isFew } from '../pool/calls/ways.js';
-import { childrenOf, openDescriptors, random, waitFor, withDeadline } from '../support/index.js';
+import {
+  childrenOf,
+  isFew,
+  openDescriptors,
+  random,
+  waitFor,
+  withDeadline,
+} from '../support/index.js';
 
 const taskCount = isFew ? 20_000 : 100_000;
 const killEveryMs = 50;

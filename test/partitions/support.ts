@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import { readStat } from '../../src/proc/index.js';
 import { Pool, type PoolOptions, type SandboxOptions, type VmOptions } from '../../src/public.js';
 import { partitionProblem, vmPrograms } from '../../src/worker/index.js';
-import { isFew } from '../pool/calls/ways.js';
+import { isFew } from '../support/index.js';
 
 /** For `test(name, { skip }, …)`. */
 export const skip = partitionProblem()?.message ?? false;
@@ -28,8 +28,7 @@ export function skipVm(engine: Engine): string | false {
   const { kernel, runsc } = vmPrograms();
   const program = engine === 'uml' ? kernel : runsc;
   // Guests of User-mode Linux take the most time of all tests, and their Node is the same.
-  if (isFew && engine === 'uml' && 'path' in runsc)
-    return 'on further lines of Node gVisor is enough';
+  if (isFew && engine === 'uml' && 'path' in runsc) return 'in a short run gVisor is enough';
   return skip || ('problem' in program && program.problem);
 }
 

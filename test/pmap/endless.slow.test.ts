@@ -5,7 +5,8 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { pmap } from '../../src/public.js';
-import { isFew, openPool } from '../pool/calls/ways.js';
+import { openPool } from '../pool/calls/ways.js';
+import { isFew } from '../support/index.js';
 
 const mib = 2 ** 20;
 const items = isFew ? 300_000 : 1_000_000;

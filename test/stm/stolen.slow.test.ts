@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { atomically, stmStats, type TVar, tvar } from '../../src/stm/public.js';
-import { isFew, openPool } from '../pool/calls/ways.js';
+import { openPool } from '../pool/calls/ways.js';
+import { isFew } from '../support/index.js';
 
 /** Thefts that are enough, and batches without so many. */
 const thefts = isFew ? 80 : 400;

@@ -15,8 +15,8 @@ import {
   tqueue,
   tvar,
 } from '../../src/stm/public.js';
-import { deadlineMs, isFew, openPool, processWays } from '../pool/calls/ways.js';
-import { withDeadline } from '../support/index.js';
+import { deadlineMs, openPool, processWays } from '../pool/calls/ways.js';
+import { isFew, withDeadline } from '../support/index.js';
 
 const wanted = process.env['MANYCORE_ROUNDS'];
 const rounds = wanted === undefined ? (isFew ? 10_000 : 100_000) : Number(wanted);

@@ -3,6 +3,7 @@
 
 import type { TestContext } from 'node:test';
 import { Pool, type PoolOptions } from '../../../src/public.js';
+import { isFew } from '../../support/index.js';
 
 export interface Way {
   readonly name: string;
@@ -17,8 +18,7 @@ const allWays: readonly Way[] = [
   { name: 'thread over memory', worker: 'thread', channel: 'memory' },
 ];
 
-/** On further lines of Node (scripts/test-matrix.mjs) one way of each kind of worker is enough. */
-export const isFew = process.env['MANYCORE_TEST_WAYS'] === 'few';
+/** In a short run one way of each kind of worker is enough. */
 const fewWays = new Set(['process over shm', 'thread over memory']);
 
 export const ways = allWays.filter(({ name }) => !isFew || fewWays.has(name));
