@@ -22,10 +22,10 @@ import {
   tvar,
 } from '../../src/stm/public.js';
 import { openPool } from '../pool/calls/ways.js';
-import { random } from '../support/index.js';
+import { isFew, random } from '../support/index.js';
 import { sharingWays } from './sharing.js';
 
-const rounds = Number(process.env['MANYCORE_ROUNDS'] ?? 200_000);
+const rounds = Number(process.env['MANYCORE_ROUNDS'] ?? (isFew ? 40_000 : 200_000));
 /** The share of the rounds after which the memory is what it stays. */
 const firstPart = 0.2;
 /** Chunks of the heap that lists of free blocks may take later: some for each of the sizes, and each thread. */

@@ -18,9 +18,9 @@ import {
   tvar,
 } from '../../src/stm/public.js';
 import { deadlineMs } from '../pool/calls/ways.js';
-import { random, waitFor, withDeadline } from '../support/index.js';
+import { isFew, random, waitFor, withDeadline } from '../support/index.js';
 
-const rounds = 20;
+const rounds = isFew ? 8 : 20;
 const keys = 200;
 
 /** Things that belong together: each key is in all collections or in none, and the counter has their number. */

@@ -14,8 +14,11 @@ import {
   tvar,
 } from '../../src/stm/public.js';
 import { deadlineMs, openPool } from '../pool/calls/ways.js';
-import { withDeadline } from '../support/index.js';
+import { isFew, withDeadline } from '../support/index.js';
 import { sharingWays } from './sharing.js';
+
+/** How often both workers are killed. */
+const kills = isFew ? 4 : 10;
 
 for (const way of sharingWays) {
   test(`variables travel in captures, arguments, results and values; ${way.name}`, async (t) => {
@@ -131,7 +134,7 @@ for (const way of sharingWays) {
         });
       }
     };
-    for (let round = 0; round < 10; round += 1) {
+    for (let round = 0; round < kills; round += 1) {
       const pool = new Pool({ size: 2, worker, channel });
       const runs = [pool.run(move), pool.run(move)].map((run) => assert.rejects(run));
       const before = to.peek();

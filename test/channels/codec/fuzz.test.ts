@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { ByteReader, ByteWriter, Codec } from '../../../src/channels/index.js';
 import { CodedError, hasCode } from '../../../src/errors.js';
-import { type Random, random } from '../../support/index.js';
+import { isFew, type Random, random } from '../../support/index.js';
 import { HeapBlocks, plainCodec, roundTrip, written } from './given.js';
 
 const text = fc.oneof(
@@ -46,7 +46,7 @@ test('any plain value arrives as it was sent', (t) => {
     fc.property(plain, (value) => {
       assert.deepStrictEqual(roundTrip(value), value);
     }),
-    { seed, numRuns: 700 },
+    { seed, numRuns: isFew ? 200 : 700 },
   );
 });
 
@@ -56,7 +56,7 @@ test('any plain value packs to the bytes that tryWrite writes', (t) => {
     fc.property(plain, (value) => {
       assert.ok(written(value).equals(plainCodec.pack(value).bytes));
     }),
-    { seed, numRuns: 300 },
+    { seed, numRuns: isFew ? 100 : 300 },
   );
 });
 
@@ -67,6 +67,8 @@ const samples: readonly unknown[] = [
   Object.assign(Object.create(null), { a: [{ b: [{ c: 1 }] }], ['long'.repeat(80)]: 2, 漢: 3 }),
   Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`key ${index}`, index])),
 ];
+
+const mutations = isFew ? 10_000 : 30_000;
 
 /** Bytes with a few places changed, cut or doubled. */
 function mutated(bytes: Buffer, chance: Random): Buffer {
@@ -115,7 +117,7 @@ function strictCodec(): Codec {
 test('changed bytes are read as something else or as a coded error, never a crash', (t) => {
   const chance = random(t);
   const codec = strictCodec();
-  for (let round = 0; round < 30_000; round += 1) {
+  for (let round = 0; round < mutations; round += 1) {
     readForeign(codec, mutated(written(chance.pick(samples)), chance));
   }
 });
@@ -123,7 +125,7 @@ test('changed bytes are read as something else or as a coded error, never a cras
 test('random bytes are read as something or as a coded error, never a crash', (t) => {
   const chance = random(t);
   const codec = strictCodec();
-  for (let round = 0; round < 30_000; round += 1) {
+  for (let round = 0; round < mutations; round += 1) {
     const bytes = chance.bytes(chance.integer(0, 60));
     // Tags alone, so that most rounds get past the first byte.
     if (round % 2 === 0) for (const [index, byte] of bytes.entries()) bytes[index] = byte % 20;
