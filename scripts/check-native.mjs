@@ -2,6 +2,7 @@
 // under valgrind. Both find what tests cannot: an interleaving that is rare, a byte read too far.
 // Not here: miri and AddressSanitizer, which need a nightly compiler (the hosted workflow has one).
 import { existsSync } from 'node:fs';
+import { isFew } from './lib/few-tests.mjs';
 import { hasCommand, run } from './lib/run.mjs';
 import { runSteps } from './lib/steps.mjs';
 
@@ -19,7 +20,7 @@ async function checkModels() {
       env: {
         RUSTFLAGS: '--cfg loom',
         CARGO_TARGET_DIR: 'target/loom',
-        LOOM_MAX_PREEMPTIONS: process.env.LOOM_MAX_PREEMPTIONS ?? '3',
+        LOOM_MAX_PREEMPTIONS: process.env.LOOM_MAX_PREEMPTIONS ?? (isFew ? '2' : '3'),
       },
     },
   );

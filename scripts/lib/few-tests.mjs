@@ -1,6 +1,6 @@
 // The short run of the tests, for a machine that has all of .ci/run to do: `MANYCORE_TESTS=few` in the
 // environment. The files below are left out, tests that repeat themselves do so less often
-// (test/support/few.ts). `--full` brings the files back, and the workflow
+// (test/support/few.ts), and loom allows a preemption less. `--full` brings the files back, and the workflow
 // runs everything without the variable. A file is here when it repeats what others test, in further
 // circumstances or more often, or when what it tests is seldom changed; no part is without a file.
 
