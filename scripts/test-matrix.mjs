@@ -1,10 +1,12 @@
 // npm run test:matrix: the TypeScript tests on every supported line of Node, one after the other, and a table
 // at the end. Each version is the npm package `node`, which brings the binary, installed once below
 // node_modules/.cache. `npm run test:matrix -- 22 26` runs only those; with `--full` the slow tests too.
-// Pools are tested with one channel for each kind of worker.
+// Pools are tested with one channel for each kind of worker. With MANYCORE_TESTS=few only the tests of what
+// differs between lines run (lib/few-tests.mjs).
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { compileTypeScript, isSound } from './lib/compile.mjs';
+import { isFew, ofNodeLines } from './lib/few-tests.mjs';
 import { run } from './lib/run.mjs';
 
 const supported = ['20', '22', '24', '26'];
@@ -12,7 +14,8 @@ const installLimitMs = 300_000;
 const testLimitMs = 2_700_000;
 
 const wanted = process.argv.slice(2).filter((each) => each !== '--full');
-const level = process.argv.includes('--full') ? ['--full'] : [];
+const isFull = process.argv.includes('--full');
+const files = isFull ? ['--full'] : isFew ? ofNodeLines : [];
 const unknown = wanted.filter((line) => !supported.includes(line));
 if (unknown.length > 0) {
   console.error(`not a supported line of Node: ${unknown}. There are: ${supported.join(' ')}`);
@@ -34,7 +37,7 @@ async function testOn(line) {
   if (!binary)
     return { isPassed: false, text: `${line.padEnd(10)} could not be installed, see above` };
   const { output: version } = await run(binary, ['--version'], { capture: true });
-  const result = await run(binary, ['scripts/test.mjs', '--no-build', '--no-cargo', ...level], {
+  const result = await run(binary, ['scripts/test.mjs', '--no-build', '--no-cargo', ...files], {
     capture: true,
     limitMs: testLimitMs,
     env: { MANYCORE_TESTS: 'few' },

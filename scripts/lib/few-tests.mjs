@@ -46,3 +46,18 @@ export function isLeftOut(name) {
 }
 
 export const leftOut = Object.keys(repeated).map((name) => `test/${name}`);
+
+/** Parts of names: the tests of what differs between lines of Node. */
+export const ofNodeLines = [
+  'test/channels/codec/',
+  'test/cli/cli.test',
+  'test/cli/logs.test',
+  'test/cli/metrics.test',
+  'test/context/',
+  'test/native/',
+  'test/pool/life.test',
+  'test/pool/stacks.test',
+  'test/pool/values/',
+  'test/units/deploy.test',
+  'test/worker/',
+];

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = new URL('../../../', import.meta.url);
 const at = (path: string) => new URL(path, root).href;
-const { leftOut, repeated } = await import(at('scripts/lib/few-tests.mjs'));
+const { leftOut, ofNodeLines, repeated } = await import(at('scripts/lib/few-tests.mjs'));
 const { typeScriptFiles } = await import(at('scripts/lib/sources.mjs'));
 
 process.chdir(fileURLToPath(root));
@@ -24,4 +24,8 @@ test('each file that a short run leaves out is there, and so is what it keeps in
       assert.ok(found, `${part}, named for ${name}`);
     }
   }
+});
+
+test('each name of the tests of a line of Node is that of a file', () => {
+  for (const part of ofNodeLines) assert.ok(files.some((file) => file.includes(part)), part);
 });
