@@ -19,7 +19,7 @@ import { deadlineMs, openPool, processWays } from '../pool/calls/ways.js';
 import { isFew, withDeadline } from '../support/index.js';
 
 const wanted = process.env['MANYCORE_ROUNDS'];
-const rounds = wanted === undefined ? (isFew ? 10_000 : 100_000) : Number(wanted);
+const rounds = wanted === undefined ? (isFew ? 5_000 : 100_000) : Number(wanted);
 /** Longest wait for one change: a lost wake-up fails here. */
 const waitMs = 2 * deadlineMs;
 const way = processWays.find(({ channel }) => channel === 'shm');
