@@ -59,7 +59,7 @@ export const repeated = {
   'observe/programs.slow.test.ts': ['observe/view', 'observe/dashboard'],
 };
 
-/** Whether this run leaves a file of tests out; `name` is its path from the repository's root. */
+/** Returns true for a file that this run leaves out; `name` is its path from the repository's root. */
 export function isLeftOut(name) {
   return isFew && leftOut.includes(name.replaceAll('\\', '/'));
 }

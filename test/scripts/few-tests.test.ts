@@ -27,5 +27,9 @@ test('each file that a short run leaves out is there, and so is what it keeps in
 });
 
 test('each name of the tests of a line of Node is that of a file', () => {
-  for (const part of ofNodeLines) assert.ok(files.some((file) => file.includes(part)), part);
+  for (const part of ofNodeLines)
+    assert.ok(
+      files.some((file) => file.includes(part)),
+      part,
+    );
 });
