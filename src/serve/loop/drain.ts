@@ -125,11 +125,13 @@ export class Drain {
 /** Closes connections that are idle now, after a moment without input. */
 function closeIdle(idle: readonly Socket[]): void {
   const before = new Map(idle.map((socket) => [socket, socket.bytesRead]));
-  setTimeout(() => {
+  const close = (): void => {
     for (const [socket, bytesRead] of before) {
       if (socket.bytesRead === bytesRead) socket.destroy();
     }
-  }, idleMs).unref();
+  };
+  // After a long callback timers come before input. What a client has sent meanwhile is read between the two.
+  setTimeout(() => setImmediate(close), idleMs).unref();
 }
 
 /** Returns true for a connection that was answered and that Node closes by itself (`keepAliveTimeout`). */

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect as connectPlain, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -71,6 +71,29 @@ test('a server that the program has closed, before or in the drain, emits `close
   const server = await open(t, app, { loops: 1, args: [file] });
   await server.close();
   assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), { before: 1, in: 1, after: 1 });
+});
+
+test('a request that came while the loop was blocked is answered, not cut off', async (t) => {
+  const place = folder(t);
+  const [draining, go] = [join(place, 'draining'), join(place, 'go')];
+  const text = `import { subscribe } from 'node:diagnostics_channel';
+    import { existsSync, writeFileSync } from 'node:fs';
+    import { createServer } from 'node:http';
+    subscribe('manycore:server:drain', () => {
+      if (existsSync(${JSON.stringify(draining)}) || !existsSync(${JSON.stringify(place)})) return;
+      writeFileSync(${JSON.stringify(draining)}, '');
+      const endMs = performance.now() + 1500; // longer than an idle connection has
+      while (performance.now() < endMs || !existsSync(${JSON.stringify(go)}));
+    });
+    createServer((request, response) => response.end('answer')).listen(0, '127.0.0.1');`;
+  const server = await open(t, program(t, 'app.mjs', text), { loops: 1, drainTimeoutMs: 20_000 });
+  const unasked = await connect(t, portOf(server), false);
+  const reloaded = server.reload();
+  await waitFor(() => existsSync(draining), 10_000);
+  const answer = exchange(unasked, get);
+  writeFileSync(go, '');
+  assert.match(await answer, /Connection: close[^]*answer$/);
+  await reloaded;
 });
 
 /** Serves the pid over connections that stay open for a minute. */
