@@ -3,7 +3,7 @@
 // Long (over 400 lines), because each way to fail or to end has a test of its own.
 
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
@@ -29,8 +29,17 @@ function supervisorOf(port: number): Promise<string> {
   return bodyOf(port);
 }
 
-function run(...args: string[]): { status: number | null; stdout: string; stderr: string } {
-  return spawnSync(process.execPath, [command, ...args], { encoding: 'utf8' });
+/** Not `spawnSync`: clients of a blocked loop leave their connections idle, which servers close. */
+async function run(
+  ...args: string[]
+): Promise<{ status: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [command, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 60_000,
+  });
+  const [stdout, stderr] = [text(child.stdout), text(child.stderr)];
+  const [status] = await once(child, 'close');
+  return { status, stdout: await stdout, stderr: await stderr };
 }
 
 /** Resolves with exit code and signal. */
@@ -85,19 +94,19 @@ test('commands and signals reach the successor, by the name and by the pid of th
   const server = await startWith(t, ['-P', '1', '-L', '1', '--name', 'shop', listens]);
   const { child, port, lines } = server;
   for (let round = 0; round < 2; round += 1) {
-    assert.equal(run('upgrade', 'shop').stdout, 'upgraded\n');
+    assert.equal((await run('upgrade', 'shop')).stdout, 'upgraded\n');
     const [found, second] = await remoteServers();
     assert.equal(second, undefined);
     assert.equal(found?.status.pid, child.pid);
   }
   const before = await bodyOf(port);
-  assert.equal(run('reload', String(child.pid)).status, 0);
+  assert.equal((await run('reload', String(child.pid))).status, 0);
   assert.notEqual(await bodyOf(port), before);
   killOne(child.pid, 'SIGHUP');
   await waitFor(() => lines.filter((line) => line === 'reloaded').length === 2, deadlineMs);
   killOne(child.pid, 'SIGTTIN');
   await waitFor(() => lines.includes('serving from 2 processes'), deadlineMs);
-  assert.equal(run('stop', 'shop').status, 0);
+  assert.equal((await run('stop', 'shop')).status, 0);
   assert.deepEqual(await exitOf(server), [0, null]);
   assert.deepEqual(await remoteServers(), []);
 });
@@ -151,7 +160,7 @@ for (const [what, { text: brokenText, why }] of Object.entries(broken)) {
       errors.some((line) => line.includes(why)),
       errors.join('\n'),
     );
-    const { status, stderr } = run('upgrade', 'shop');
+    const { status, stderr } = await run('upgrade', 'shop');
     assert.equal(status, 2);
     assert.match(stderr, /^manycore: the server did not upgrade: .*\(SERVE_CONTROL_FAILED\)$/m);
     assert.equal(await supervisorOf(port), String(child.pid));
@@ -162,9 +171,7 @@ for (const [what, { text: brokenText, why }] of Object.entries(broken)) {
       [...server.pids].sort(),
     );
     writeFileSync(app, exported);
-    // Not by `run`: clients of a blocked loop leave their connections idle, which a drain closes.
-    const upgrading = spawn(process.execPath, [command, 'upgrade', 'shop']);
-    assert.equal(await text(upgrading.stdout), 'upgraded\n');
+    assert.equal((await run('upgrade', 'shop')).stdout, 'upgraded\n');
     await waitFor(async () => (await supervisorOf(port)) !== String(child.pid), deadlineMs);
     for (const each of load) assert.deepEqual((await each.stop()).failures, []);
   });
@@ -211,14 +218,14 @@ test('options that only a restart changes are new after an upgrade; broken ones 
   const { lines, port } = server;
   const portAt = (what: string) => lines.filter((line) => line.startsWith(`${what} at `));
   writeFileSync(config, '{');
-  assert.match(run('upgrade', 'shop').stderr, /cannot be read as a configuration/);
+  assert.match((await run('upgrade', 'shop')).stderr, /cannot be read as a configuration/);
   writeFileSync(config, JSON.stringify({ ...content, processes: 2, loops: 2 }));
   await waitFor(() => portAt('metrics').length === 1, deadlineMs);
   writeFileSync(
     config,
     JSON.stringify({ ...content, ...endpoints, plan: 'worker', processes: 2, loops: 2 }),
   );
-  assert.equal(run('upgrade', 'shop').stdout, 'upgraded\n');
+  assert.equal((await run('upgrade', 'shop')).stdout, 'upgraded\n');
   const [found] = await remoteServers();
   assert.equal(found?.status.loops.length, 4);
   for (const what of ['status', 'health', 'metrics']) {
