@@ -87,6 +87,24 @@ for (const flags of [
   });
 }
 
+test('upgrades lose no request that was on its way from a blocked loop to another process', {
+  skip,
+}, async (t) => {
+  // The kernel gives connections to a process whether its loop has time or not.
+  const flags = ['-P', '2', '-L', '1', '--placement', 'reuseport', listens];
+  const server = await startWith(t, flags);
+  const { port } = server;
+  const path = '/?block=12';
+  const load = [keepBusy(port, 6, true, path), keepBusy(port, 16, false, path)];
+  let successor: number | undefined;
+  for (let round = 0; round < 4; round += 1) {
+    const answers = load.map((each) => each.answers());
+    successor = await upgrade(server, successor);
+    await waitFor(() => load.every((each, at) => each.answers() > (answers[at] ?? 0) + 20));
+  }
+  for (const each of load) assert.deepEqual((await each.stop()).failures, []);
+});
+
 test('commands and signals reach the successor, by the name and by the pid of the first process', {
   skip,
 }, async (t) => {

@@ -10,7 +10,7 @@ use super::files::{self, Files};
 use super::listener::Listener;
 use super::loop_inbox::{AcceptedConnection, IdleClock, LoopInbox};
 use super::placement::Policy;
-use super::rescue::{Handover, LoopThread};
+use super::rescue::{self, Handover, LoopThread};
 pub use super::shared::Settings;
 use super::shared::Shared;
 use super::socket::Socket;
@@ -96,6 +96,11 @@ impl Acceptor {
         self.shared.handover.as_ref().expect("it rescues")
     }
 
+    #[cfg(test)]
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     pub fn board(&self) -> &Arc<Board> {
         &self.shared.board
     }
@@ -154,6 +159,9 @@ impl Acceptor {
         // The last loop is needed for requests that the thread does not answer.
         let is_last = state.inboxes.iter().all(|other| Arc::ptr_eq(other, inbox));
         if is_last && self.shared.files.get().is_some_and(|files| files.held() > 0) {
+            return false;
+        }
+        if is_last && rescue::take_rest(&self.shared, inbox) {
             return false;
         }
         state.inboxes.retain(|other| !Arc::ptr_eq(other, inbox));

@@ -113,6 +113,22 @@ impl LoopInbox {
         if is_ready { self.word(word::LISTENS).load(Acquire) } else { 0 }
     }
 
+    /// The sockets for whose connections a loop that drains still has servers, until it leaves
+    /// (`Acceptor::try_leave`).
+    fn drains_for(&self) -> u32 {
+        // Acquire: as in `listens`.
+        let is_draining = self.word(word::STATE).load(Acquire) == state::DRAINING;
+        if is_draining { self.word(word::LISTENS).load(Acquire) } else { 0 }
+    }
+
+    pub fn drains(&self) -> bool {
+        self.drains_for() != 0
+    }
+
+    pub fn drains_with(&self, socket: u32) -> bool {
+        self.drains_for() & (1 << socket) != 0
+    }
+
     fn lock(&self) -> MutexGuard<'_, VecDeque<AcceptedConnection>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -52,6 +52,13 @@ pub struct Handover {
     pub receive: OwnedFd,
 }
 
+impl Handover {
+    /// True: a connection waits for a process that takes it.
+    fn has_waiting(&self) -> bool {
+        sys::control_socket_queue(self.receive.as_fd()).is_some_and(|count| count > 0)
+    }
+}
+
 /// The gates of this process, which the handler of the signal finds by number.
 static GATES: [Place; MAX_GATES] =
     [const { Place { gate: OnceLock::new(), owner: AtomicI32::new(0) } }; MAX_GATES];
@@ -279,11 +286,18 @@ impl Rescue {
         let Some(handover) = &shared.handover else { return };
         let state = shared.lock(); // as for every connection that is placed (`Listener::accept_one`)
         let (now, now_ms) = (Instant::now(), now_ms());
+        let mut has_request = false;
         if was_rung || self.may_wait {
+            // First: what was noted before a rest would show each loop as stalled.
+            has_request = self.note(&state, now);
+            if has_request {
+                self.active_at = now;
+            }
             self.take_over(shared, handover, &state, now_ms);
         }
-        self.is_alone = is_alone(shared);
-        if self.is_alone || self.is_asleep && !self.is_wanted(&state, now_ms, now) {
+        self.is_alone = ready_loops(shared) < 2;
+        let rests = self.is_asleep && !has_request;
+        if self.is_alone || rests && !self.is_wanted(&state, now_ms, now) {
             return;
         }
         if self.is_asleep {
@@ -295,7 +309,7 @@ impl Rescue {
         }
         self.checked_at = now;
         self.allowance.refill(now);
-        let has_request = self.note(&state, now);
+        has_request |= self.note(&state, now);
         if has_request {
             self.active_at = now;
         }
@@ -492,31 +506,59 @@ impl Rescue {
         take_over(shared, &state.inboxes, connection);
     }
 
-    /// Takes connections that processes without a live loop have handed over.
+    /// Takes connections that processes without a live loop have handed over. Where no loop of the server has time,
+    /// they go to one without, or to one that drains: nobody else will take them.
     fn take_over(&mut self, shared: &Shared, handover: &Handover, state: &State, now_ms: u32) {
-        let receive = handover.receive.as_fd();
         for _ in 0..BATCH {
-            self.may_wait = sys::control_socket_queue(receive).is_some_and(|count| count > 0);
-            let live = self.live(state, Instant::now());
-            if !self.may_wait || live.is_empty() {
-                return;
+            self.may_wait = handover.has_waiting();
+            let mut loops = self.live(state, Instant::now());
+            if loops.is_empty() && other_process(shared, None, now_ms).is_none() {
+                let has_servers = |inbox: &&Arc<LoopInbox>| inbox.listens() != 0 || inbox.drains();
+                loops.extend(state.inboxes.iter().filter(has_servers).cloned());
             }
-            match sys::receive_numbered(receive) {
-                (number, Accepted::Connection(fd)) if u32::from(number) < MAX_SOCKETS => {
-                    let socket = number.into();
-                    let taken_at_ms = now_ms.max(1);
-                    let connection = AcceptedConnection { socket, fd, at_ms: now_ms, taken_at_ms };
-                    take_over(shared, &live, connection);
-                }
-                (_, Accepted::Connection(_) | Accepted::Again) => {}
-                (_, Accepted::Empty | Accepted::Exhausted | Accepted::Failed(_)) => return,
+            if !self.may_wait || loops.is_empty() || !take_next(shared, handover, &loops, now_ms) {
+                return;
             }
         }
     }
 }
 
-/// True: fewer than two loops of the server take connections.
-fn is_alone(shared: &Shared) -> bool {
+/// Before the last loop of a process leaves, and with it whoever checks the socket between the processes: others
+/// that take connections are rung; without any, `leaving` takes what waits. False: it got nothing.
+pub fn take_rest(shared: &Shared, leaving: &Arc<LoopInbox>) -> bool {
+    let Some(handover) = shared.handover.as_ref().filter(|handover| handover.has_waiting()) else {
+        return false;
+    };
+    if ready_loops(shared) > 0 || !leaving.drains() {
+        (0..shared.board.processes()).for_each(|process| shared.ring(process));
+        return false;
+    }
+    let (loops, now_ms) = ([Arc::clone(leaving)], now_ms());
+    while handover.has_waiting() && take_next(shared, handover, &loops, now_ms) {}
+    true
+}
+
+/// Gives the next connection that waits between the processes to one of `inboxes`. False: there is none.
+fn take_next(
+    shared: &Shared,
+    handover: &Handover,
+    inboxes: &[Arc<LoopInbox>],
+    now_ms: u32,
+) -> bool {
+    match sys::receive_numbered(handover.receive.as_fd()) {
+        (number, Accepted::Connection(fd)) if u32::from(number) < MAX_SOCKETS => {
+            let (socket, taken_at_ms) = (number.into(), now_ms.max(1));
+            let connection = AcceptedConnection { socket, fd, at_ms: now_ms, taken_at_ms };
+            take_over(shared, inboxes, connection);
+            true
+        }
+        (_, Accepted::Connection(_) | Accepted::Again) => true,
+        (_, Accepted::Empty | Accepted::Exhausted | Accepted::Failed(_)) => false,
+    }
+}
+
+/// Loops of the server that take new connections, at most two.
+fn ready_loops(shared: &Shared) -> usize {
     let board = &shared.board;
     let rows = (0..board.processes())
         .flat_map(|process| (0..board.loops()).map(move |index| (process, index)));
@@ -524,8 +566,8 @@ fn is_alone(shared: &Shared) -> bool {
     rows.filter(|&(process, index)| {
         board.word(process, index, word::STATE).load(Relaxed) == state::READY
     })
-    .nth(1)
-    .is_none()
+    .take(2)
+    .count()
 }
 
 /// Puts a connection that was taken from another loop into the best of `inboxes`.
@@ -567,6 +609,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
     use std::sync::atomic::AtomicBool;
     use std::sync::mpsc;
 
@@ -786,6 +829,85 @@ mod tests {
             let receive = server.acceptors[0].handover().receive.as_fd();
             (sys::control_socket_queue(receive) == Some(0)).then_some(())
         });
+    }
+
+    #[test]
+    fn a_connection_that_waits_for_a_process_is_served_by_a_loop_that_drains_when_none_is_left() {
+        let server = serve();
+        let handover = sys::duplicate(server.acceptors[0].handover().send.as_fd()).expect("dup");
+        let set = |process: usize, to| server.inboxes[process].word(word::STATE).store(to, Release);
+        let hand_over = || {
+            let (client, accepted) = server.connect();
+            sys::send_numbered(handover.as_fd(), SOCKET as u8, accepted.as_fd());
+            client
+        };
+        server.listen(0);
+        server.listen(1);
+        set(0, state::FREE);
+        set(1, state::DRAINING);
+        let _client = hand_over();
+        // Not the thread, which no ring has woken: the process would end.
+        assert!(!server.acceptors[1].try_leave(&server.inboxes[1]), "it has a connection to serve");
+        assert!(server.inboxes[1].take().is_some());
+        assert!(server.acceptors[1].try_leave(&server.inboxes[1]));
+        set(0, state::DRAINING);
+        let _client = hand_over();
+        server.acceptors[0].wake();
+        wait_for("its thread takes it", || server.inboxes[0].take());
+        // Rings a process that takes connections: this one need not stay.
+        set(1, state::READY);
+        let _client = hand_over();
+        assert!(server.acceptors[0].try_leave(&server.inboxes[0]));
+        assert!(server.acceptors[0].handover().has_waiting());
+    }
+
+    #[test]
+    fn a_connection_that_waits_is_taken_after_a_rest_and_by_a_blocked_loop_when_no_other_has_time()
+    {
+        let server = serve();
+        let is_taken = |process: usize| {
+            let shared = server.acceptors[process].shared();
+            let mut rescue = Rescue::new(shared);
+            for _ in 0..2 {
+                rescue.check(shared, true);
+                std::thread::sleep(CHECK * 2); // a rest: nothing rings it
+            }
+            let (_client, accepted) = UnixStream::pair().expect("a pair");
+            let handover = server.acceptors[process].handover().send.as_fd();
+            sys::send_numbered(handover, SOCKET as u8, accepted.as_fd());
+            rescue.check(shared, true);
+            server.inboxes[process].take().is_some()
+        };
+        // Not by `listen`, which rings the threads.
+        let ready = |process: usize| {
+            let word = |offset| server.inboxes[process].word(offset);
+            word(word::LIMIT).store(10, Relaxed);
+            word(word::LISTENS).store(1 << SOCKET, Release);
+            word(word::STATE).store(state::READY, Release);
+        };
+        ready(0);
+        ready(1);
+        assert!(is_taken(1), "it has slept");
+        server.inboxes[1].word(word::STATE).store(state::FREE, Release);
+        assert!(is_taken(0), "it is blocked, and alone");
+    }
+
+    #[test]
+    fn a_connection_that_was_taken_goes_to_a_loop_that_has_begun_to_drain() {
+        let server = serve();
+        server.listen(0);
+        let inboxes = &server.inboxes[..1];
+        inboxes[0].word(word::STATE).store(state::DRAINING, Release);
+        let put = |socket| {
+            let (_client, accepted) = server.connect();
+            let fd = accepted.into();
+            let connection = AcceptedConnection { socket, fd, at_ms: 1, taken_at_ms: 1 };
+            server.acceptors[0].shared().put_into_best(inboxes, connection).is_some()
+        };
+        assert!(put(SOCKET), "it still has its server");
+        assert!(!put(SOCKET + 1), "it listens on another socket");
+        inboxes[0].word(word::STATE).store(state::FREE, Release);
+        assert!(!put(SOCKET), "it has left");
     }
 
     #[test]

@@ -51,8 +51,8 @@ impl Shared {
     }
 
     /// Puts `connection` into the best of `inboxes`, or where all of them are blocked or full into the one
-    /// with the least work; closes it when none listens to its socket.
-    /// Returns the one that got it.
+    /// with the least work. Where none takes new connections, a loop that drains gets it: it still has its
+    /// servers. Closes it when none listens to its socket. Returns the one that got it.
     pub fn put_into_best<'inboxes>(
         &self,
         inboxes: &'inboxes [Arc<LoopInbox>],
@@ -70,7 +70,15 @@ impl Shared {
                 .collect();
             placement::best(&work, 0)
         };
-        let (at, _) = placement::best(&scores, 0).or_else(least_work)?;
+        let draining = || {
+            let is_usable = |inbox: &&Arc<LoopInbox>| inbox.drains_with(connection.socket);
+            // Relaxed: a hint.
+            let used = |inbox: &&Arc<LoopInbox>| inbox.word(word::OPEN).load(Relaxed);
+            let inbox = inboxes.iter().filter(is_usable).min_by_key(used)?;
+            inboxes.iter().position(|other| Arc::ptr_eq(other, inbox))
+        };
+        let live = placement::best(&scores, 0).or_else(least_work).map(|(at, _)| at);
+        let at = live.or_else(draining)?;
         inboxes[at].put(AcceptedConnection { at_ms: now, ..connection });
         Some(&inboxes[at])
     }
