@@ -1,12 +1,13 @@
 // Apps that share a port by name: each gets the connections of clients that ask for it, and no other.
+// Long (over 400 lines), because each form of a request and each change of the apps has a test of its own.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmodSync, readFileSync } from 'node:fs';
-import { Agent, createServer, type RequestOptions, request } from 'node:http';
+import { Agent, type ClientRequest, createServer, type RequestOptions, request } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
 import { request as secureRequest } from 'node:https';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
@@ -14,11 +15,14 @@ import fc from 'fast-check';
 import type { ServedApp, ServeOptions } from '../../src/serve/index.js';
 import { matchesName } from '../../src/serve/loop/clients/misdirected.js';
 import { fillServeOptions } from '../../src/serve/options.js';
+import { withDeadline } from '../support/index.js';
 import { cert, key } from './apps/certificate.js';
 import { bodyOf, keepBusy, portOf } from './client.js';
 import { open, othersNeedRoot, program, skip } from './served.js';
 
 const host = '127.0.0.1';
+/** Beyond the ten seconds that a client has for a name. */
+const deadlineMs = 30_000;
 
 /** An app that says its name, and what was sent to it. */
 function named(t: TestContext, name: string): string {
@@ -63,16 +67,33 @@ function share(
 async function ask(port: number, name: string, options: RequestOptions = {}): Promise<string> {
   const sent = request({ port, host, agent: false, headers: { Host: name }, ...options });
   sent.end(options.method === 'POST' ? 'body' : undefined);
-  const [response] = await once(sent, 'response');
-  return `${response.statusCode} ${await text(response)}`.trim();
+  return await answerOf(sent);
+}
+
+/** All that comes over a connection, which is closed. */
+function wholeOf(socket: Socket, what: string): Promise<string> {
+  return withDeadline(text(socket), deadlineMs, what).finally(() => socket.destroy());
+}
+
+/** Status and body; a request without an answer in time ends. */
+async function answerOf(sent: ClientRequest): Promise<string> {
+  const whole = async (): Promise<string> => {
+    const [response] = await once(sent, 'response');
+    return `${response.statusCode} ${await text(response)}`.trim();
+  };
+  return await withDeadline(whole(), deadlineMs, `the answer to ${sent.method} ${sent.host}`).catch(
+    (error) => {
+      sent.destroy();
+      throw error;
+    },
+  );
 }
 
 async function askSecure(port: number, servername: string, name = servername): Promise<string> {
   const options = { port, host, servername, headers: { Host: name }, rejectUnauthorized: false };
   const sent = secureRequest({ ...options, agent: false });
   sent.end();
-  const [response] = await once(sent, 'response');
-  return `${response.statusCode} ${await text(response)}`.trim();
+  return await answerOf(sent);
 }
 
 test('apps share a port by the names that clients ask for', { skip }, async (t) => {
@@ -100,22 +121,25 @@ test('a connection stays with its app, whatever is asked for over it', { skip },
   const own = 'GET / HTTP/1.1\r\nHost: first.example\r\n';
   const patient = connect(port, host);
   patient.write(`${own}\r\n`);
-  await once(patient, 'data');
+  await withDeadline(once(patient, 'data'), deadlineMs, 'the first answer');
   patient.end(foreign);
-  assert.match(await text(patient), /^HTTP\/1.1 421 /);
+  assert.match(await wholeOf(patient, 'the second answer'), /^HTTP\/1.1 421 /);
   const hasty = connect(port, host);
   hasty.end(`${own}\r\n${foreign}`);
-  assert.doesNotMatch(await text(hasty).catch(() => ''), /421/); // that would be the answer to its first
+  assert.doesNotMatch(await wholeOf(hasty, 'the answers').catch(() => ''), /421/); // that would be the answer to its first
   const upgraded = connect(port, host);
   upgraded.end(own + upgrade);
-  assert.match(await text(upgraded), /^HTTP\/1.1 101 /);
+  assert.match(await wholeOf(upgraded, 'the upgrade'), /^HTTP\/1.1 101 /);
 });
 
 /** The answer to these bytes: the name of an app, or a status. */
 async function answerTo(port: number, bytes: string): Promise<string> {
   const socket = connect(port, host);
   socket.write(bytes, 'latin1');
-  const answer = await text(socket);
+  const answer = await wholeOf(
+    socket,
+    `the end of the answer to ${JSON.stringify(bytes.slice(0, 80))}`,
+  );
   const [, status, body] = /^HTTP\/1.1 (\d+) [^]*?\r\n\r\n([^]*)/.exec(answer) ?? [];
   return (status === '200' ? body?.trim() : status) ?? `no answer but ${JSON.stringify(answer)}`;
 }
@@ -167,6 +191,9 @@ test('each form of a target, and each way to name a host twice, has one meaning'
     [`GET / HTTP/1.1\r\nX: ${'y'.repeat(17_000)}\r\nHost: first`, '431'],
     [`GET / HTTP/1.1\r\nHost: first\r\nX: ${'y'.repeat(17_000)}`, '431'],
     ['get / HTTP/1.1\r\nHost: first', '400'],
+    ['GET http://second\nHost: first', 'second'],
+    ['GET /\nHost: second', 'second'],
+    ['GET / HTTP/1.1\nHost: first', '400'],
     ['nonsense', '400'],
   ] as const) {
     assert.equal(await answerTo(port, `${head}\r\n${close}`), expected, head.slice(0, 80));
@@ -190,7 +217,10 @@ test("the app that gets a request is the one that Node's parser finds in it", {
     socket.end('HTTP/1.1 200 OK\r\n\r\n["*",["Host","a"]]'),
   );
   await new Promise<void>((resolve) => plain.listen(0, host, resolve));
-  t.after(() => plain.close());
+  t.after(() => {
+    plain.close();
+    plain.closeAllConnections();
+  });
   const address = plain.address();
   const plainPort = typeof address === 'object' ? (address?.port ?? 0) : 0;
   const expectedOf = async (bytes: string): Promise<string> => {
@@ -277,14 +307,15 @@ test('over TLS the handshake names the app', { skip }, async (t) => {
   try {
     const statusFor = async (authority: string): Promise<unknown> => {
       const stream = session.request({ ':authority': authority });
-      const [headers] = await once(stream.resume(), 'response');
+      const answered = once(stream.resume(), 'response');
+      const [headers] = await withDeadline(answered, deadlineMs, `the answer of ${authority}`);
       return headers[':status'];
     };
     assert.equal(await statusFor('second.example'), 200);
     assert.equal(await statusFor('first.example'), 421);
     assert.equal(await statusFor(`second.example:${port}`), 200);
   } finally {
-    session.close();
+    session.destroy();
   }
 });
 

@@ -62,14 +62,17 @@ pub fn is_match(pattern: &str, name: &str) -> bool {
 
 fn host_in(bytes: &[u8]) -> Requested {
     let mut rest = bytes;
-    let request = match next_line(&mut rest) {
-        Line::Unfinished => return Requested::Unfinished,
-        Line::Whole(line) => line,
-        Line::Bad => return Requested::BadRequest,
+    let Some(line) = next_line(&mut rest) else { return Requested::Unfinished };
+    let (request, is_bare) = match without_cr(line) {
+        Some(request) => (request, false),
+        // Without a version (HTTP/0.9) llhttp takes a bare LF, and reads fields behind it.
+        None => (line, true),
     };
     let (method, request) = split_at_byte(request, b' ');
-    let (target, version) = split_at_byte(request.trim_ascii_start(), b' ');
-    if !is_token(method) || target.is_empty() {
+    let request = request.trim_ascii_start();
+    let (target, version) = split_at_byte(request, b' ');
+    let is_sound = !is_bare || (is_clean(line) && target.len() == request.len());
+    if !is_token(method) || target.is_empty() || !is_sound {
         return Requested::BadRequest;
     }
     // The target's host counts over `Host` (RFC 9112, section 3.2.2).
@@ -79,12 +82,12 @@ fn host_in(bytes: &[u8]) -> Requested {
         Authority::Bad => return Requested::BadRequest,
     }
     loop {
-        let line = match next_line(&mut rest) {
-            Line::Unfinished => return Requested::Unfinished,
-            Line::Whole([]) if version == b"HTTP/1.1" => return Requested::BadRequest,
-            Line::Whole([]) => return Requested::Http(None),
-            Line::Whole(line) => line,
-            Line::Bad => return Requested::BadRequest,
+        let Some(line) = next_line(&mut rest) else { return Requested::Unfinished };
+        let line = match without_cr(line) {
+            Some([]) if version == b"HTTP/1.1" => return Requested::BadRequest,
+            Some([]) => return Requested::Http(None),
+            Some(line) => line,
+            None => return Requested::BadRequest,
         };
         let (field, value) = split_at_byte(line, b':');
         // Also a line that continues the one before, or has no colon.
@@ -97,22 +100,21 @@ fn host_in(bytes: &[u8]) -> Requested {
     }
 }
 
-enum Line<'bytes> {
-    Unfinished,
-    /// Without its CRLF.
-    Whole(&'bytes [u8]),
-    /// With a bare LF, a bare CR or a zero byte.
-    Bad,
-}
-
-fn next_line<'bytes>(rest: &mut &'bytes [u8]) -> Line<'bytes> {
-    let Some(end) = rest.iter().position(|&byte| byte == b'\n') else { return Line::Unfinished };
+/// Returns the bytes before the next LF; `None`: more are needed.
+fn next_line<'bytes>(rest: &mut &'bytes [u8]) -> Option<&'bytes [u8]> {
+    let end = rest.iter().position(|&byte| byte == b'\n')?;
     let (line, after) = rest.split_at(end);
     *rest = &after[1..];
-    match line.strip_suffix(b"\r") {
-        Some(line) if !line.iter().any(|byte| matches!(byte, b'\r' | 0)) => Line::Whole(line),
-        _ => Line::Bad,
-    }
+    Some(line)
+}
+
+/// A line without its CR; `None`: it has none, or a bare CR, or a zero byte.
+fn without_cr(line: &[u8]) -> Option<&[u8]> {
+    line.strip_suffix(b"\r").filter(|line| is_clean(line))
+}
+
+fn is_clean(line: &[u8]) -> bool {
+    !line.iter().any(|byte| matches!(byte, b'\r' | 0))
 }
 
 /// Splits around the first `byte`; without one the second part is empty.
@@ -334,6 +336,27 @@ mod tests {
             assert_eq!(requested_name(empty.as_bytes()), Requested::Unfinished);
             let request = format!("{empty}GET / HTTP/1.1\r\nHost: a\r\n");
             assert_eq!(requested_name(request.as_bytes()), Requested::Http(name("a")));
+        }
+    }
+
+    #[test]
+    fn a_line_without_a_version_may_end_in_a_bare_lf() {
+        for (request, expected) in [
+            ("GET http://b\nHost: a\r\n\r\n", Some("b")),
+            ("GET http://b?q\r\nHost: a\r\n\r\n", Some("b")),
+            ("GET /\nHost: a\r\n\r\n", Some("a")),
+            ("GET  *\nX: y\r\nHost: a\r\n\r\n", Some("a")),
+            ("GET / \nHost: a\r\n\r\n", None),
+            ("GET / HTTP/1.0\nHost: a\r\n\r\n", None),
+            ("GET /\nHost: a\n\r\n", None),
+            ("GET /\n\nHost: a\r\n\r\n", None),
+            ("GET http://b\r\r\nHost: a\r\n\r\n", None),
+            ("GET http://b\rHost: a\nHost: a\r\n\r\n", None),
+            ("GET http://b/\0\nHost: a\r\n\r\n", None),
+        ] {
+            let expected =
+                expected.map_or(Requested::BadRequest, |host| Requested::Http(name(host)));
+            assert_eq!(requested_name(request.as_bytes()), expected, "{request:?}");
         }
     }
 
