@@ -269,9 +269,11 @@ impl Layout {
         let rest = words.iter().skip(COUNT_IN_HEAD);
         let head = COUNT_IN_HEAD + rest.take_while(|&&word| is_small(word)).count();
         let after = head + if count <= MAX_INLINE { 2 * count } else { 1 + count };
-        // A name of its own without a slot has -1 there.
+        // A name of its own without a slot has -1 there. The words may belong to the next object in memory.
         let last = small(self.min_slots + room).wrapping_sub(small(1));
-        let has_own = words.get(after + 1).is_some_and(|&word| word == last);
+        let has_own = count < room
+            && words.get(after + 1).is_some_and(|&word| word == last)
+            && self.type_of(peek, words[after]).is_some_and(|kind| kind < self.first_nonstring);
         let extra = room.checked_sub(count + usize::from(has_own)).filter(|&extra| extra <= 1)?;
         (after <= words.len()).then_some(Scope { words, count, head, after, room, has_own, extra })
     }
