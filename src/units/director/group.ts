@@ -117,6 +117,11 @@ export class DirectedGroup implements DeploymentGroup {
     this.#runIfWanted();
   }
 
+  /** A first start has failed: throws `error`, unless the group ends; then `begin` throws the reason. */
+  startFailed(error: unknown): void {
+    if (this.isLive) throw error;
+  }
+
   /** A unit was undeployed. */
   memberEnded(member: DirectedDeployment): void {
     this.#left.delete(member);

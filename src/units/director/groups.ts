@@ -31,7 +31,8 @@ export class Groups {
     const group = new DirectedGroup({ id: newId(), strategy, intensity, restarts });
     try {
       for (const { unit, ...options } of units) {
-        if (group.isLive) await deploy(unit, options, group);
+        if (!group.isLive) break;
+        await deploy(unit, options, group).catch((error: unknown) => group.startFailed(error));
       }
       group.begin();
       return group;

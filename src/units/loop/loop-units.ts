@@ -2,6 +2,8 @@
 
 import type { Server } from 'node:net';
 import type { EventBus, HandOffTarget } from '../../bus/index.js';
+import { CodedError } from '../../errors.js';
+import { type Deferred, defer } from '../../lib/index.js';
 import { ask } from '../ask.js';
 import { currentInstance } from '../current.js';
 import { remoteDeploy } from '../director/remote.js';
@@ -27,6 +29,9 @@ export class LoopUnits {
   readonly #instances = new Map<number, Map<number, Instance>>();
   /** By deployment, then by version: functions of an old version have modules that are old, too. */
   readonly #threads = new Map<number, Map<string | undefined, BlockingThreads>>();
+
+  /** Starts whose code is being loaded; rejecting ends them. */
+  readonly #loading = new Map<Start, Deferred<never>>();
 
   constructor(
     loop: number,
@@ -69,12 +74,34 @@ export class LoopUnits {
     }
   }
 
-  /** Makes instances, which have not started. Rejects with `UNIT_INVALID`, `UNIT_VERSION_CHANGED`. */
+  /** Resolves with the code of a start. Rejects when instances of it are stopped before it is loaded. */
+  async #untilStopped(start: Start, loading: Promise<UnitCode>): Promise<UnitCode> {
+    const stopped = defer<never>();
+    this.#loading.set(start, stopped);
+    try {
+      return await Promise.race([loading, stopped.promise]);
+    } finally {
+      this.#loading.delete(start);
+    }
+  }
+
+  #stopLoading(isMeant: (start: Start) => boolean): void {
+    for (const [start, stopped] of this.#loading) {
+      if (!isMeant(start)) continue;
+      const text = `${start.name} could not start: it was stopped while its code was loaded`;
+      stopped.reject(new CodedError('UNIT_START_FAILED', text));
+    }
+  }
+
+  /**
+   * Makes instances, which have not started. Rejects with `UNIT_INVALID`, `UNIT_VERSION_CHANGED`, and with
+   * `UNIT_START_FAILED` when they are stopped before their code is loaded.
+   */
   async #make(start: Start): Promise<{ readonly made: Instance[]; readonly code: UnitCode }> {
     const { deployment, name, source, config, instances, blockingThreads } = start;
     const { isIncoming, isStrict } = start;
     const loop = this.#loop;
-    const code = await unitMaker(source, isStrict, this.#copy);
+    const code = await this.#untilStopped(start, unitMaker(source, isStrict, this.#copy));
     const ofDeployment =
       this.#threads.get(deployment) ?? new Map<string | undefined, BlockingThreads>();
     const threads = ofDeployment.get(code.version) ?? new BlockingThreads(blockingThreads);
@@ -178,6 +205,10 @@ export class LoopUnits {
   }
 
   #stop({ deployment, instances, stopTimeoutMs }: Stop): Promise<void> {
+    this.#stopLoading(
+      (start) =>
+        start.deployment === deployment && start.instances.some((each) => instances.includes(each)),
+    );
     return this.#end(deployment, instances, stopTimeoutMs);
   }
 
@@ -206,6 +237,7 @@ export class LoopUnits {
 
   /** Stops all of them, because the loop ends. Never rejects. */
   async endAll(timeoutMs: number): Promise<void> {
+    this.#stopLoading(() => true);
     const all = [...this.#instances].map(([deployment, instances]) =>
       this.#end(deployment, [...instances.keys()], timeoutMs).catch((error: unknown) => {
         process.emitWarning(error instanceof Error ? error : String(error));
