@@ -138,8 +138,11 @@ export class ScopedBus implements Bus {
     const { receivers, local, queue, state } = this.#parts;
     const { address, locality } = message;
     const uplink = locality === 'only' ? undefined : receivers.uplinkFor(address);
-    uplink?.deliver(message);
-    if (uplink !== undefined && receivers.consumersOf(address, locality).length === 0) return;
+    if (uplink !== undefined) {
+      const isReached = receivers.consumersOf(address, locality).length > 0;
+      uplink.deliver(isReached ? { ...message, isReached } : message);
+      if (!isReached) return;
+    }
     const copy = local.copyOf(message);
     const reached = new Set<Transport>();
     const sendToPeers = (): void => {

@@ -61,6 +61,8 @@ export interface Delivery {
   readonly locality?: 'only' | 'prefer' | undefined;
   /** Set for a publication that an uplink brought. */
   readonly origin?: Origin | undefined;
+  /** True: a consumer in the sender's loop gets this publication, whatever the uplink reaches. */
+  readonly isReached?: boolean;
 }
 
 export interface ReplyOptions {

@@ -98,6 +98,8 @@ export class ClusterPeer implements Uplink {
     probe: (address, number) => this.#probe(address, number),
   });
   #lastRequest = nobody;
+  /** False: the server does not permit to subscribe to the replies of other clients. */
+  #maySeeReplies = true;
 
   /** Throws as `EventBus.attachUplink`; the caller then closes the connection. */
   constructor(bus: EventBus, { connected, name, signer, sender, local }: PeerOptions) {
@@ -172,22 +174,43 @@ export class ClusterPeer implements Uplink {
     return listen(this.#connection, subject, onMessage, { queue });
   }
 
-  deliver({ address, body, headers, waiter, isPublished }: Delivery): void {
+  deliver({ address, body, headers, waiter, isPublished, isReached }: Delivery): void {
     const hasHeaders = headers !== noHeaders;
     const kind = hasHeaders ? clusterFrame.messageWithHeaders : clusterFrame.message;
     const value = hasHeaders ? [body, headers] : body;
-    const send = (number: number): void => {
+    const post = (reply: string | undefined): void => {
       const subject = isPublished ? this.#subjects.publish(address) : this.#subjects.send(address);
-      const reply = isPublished ? undefined : `${this.#inbox}.${number}`;
       this.#wire.post(kind, subject, value, reply, address);
     };
-    if (waiter === undefined) send(nobody);
-    else if (waiter instanceof RemoteWaiter) {
-      // The request came from another loop and is passed on: the answer goes straight to that loop.
-      this.#wire.post(kind, this.#subjects.send(address), value, waiter.reply, address);
-    } else {
+    const send = (number: number): void => post(`${this.#inbox}.${number}`);
+    if (isReached) post(undefined);
+    else if (waiter === undefined) send(nobody);
+    else if (waiter instanceof RemoteWaiter) this.#passOn(address, waiter, post);
+    else {
       if (this.#isLeaving) throw clusterClosed(); // no answer would arrive
       this.#withNumber(address, waiter, send);
+    }
+  }
+
+  /**
+   * Passes on a request of another loop. Its answer goes straight to that loop, so nothing depends on this one.
+   * Servers report a missing consumer only to the client that sends, and only if that is subscribed to the reply
+   * subject. Hence this one is subscribed until the server has the request.
+   */
+  #passOn(address: string, waiter: RemoteWaiter, post: (reply: string) => void): void {
+    const { reply } = waiter;
+    const mayAsk = this.#maySeeReplies && this.#wire.isConnected && !this.#isLeaving;
+    const onMessage = (message: NatsMessage): void => {
+      if (isReportOfNobody(message)) waiter.settle({ isDone: false, error: noHandlers(address) });
+    };
+    const onError = (): void => {
+      this.#maySeeReplies = false; // then the requester waits for its time limit
+    };
+    const seen = mayAsk ? listen(this.#connection, reply, onMessage, { onError }) : undefined;
+    try {
+      post(reply);
+    } finally {
+      drain(seen);
     }
   }
 
@@ -268,8 +291,7 @@ export class ClusterPeer implements Uplink {
 
   readonly #receiveAnswer = (message: NatsMessage): void => {
     const number = Number(message.subject.slice(this.#inbox.length + 1));
-    const isNobody = message.data.byteLength === 0 && message.headers?.code === 503;
-    if (isNobody) this.#nobodyThere(number);
+    if (isReportOfNobody(message)) this.#nobodyThere(number);
     else this.#readAnswer(message, number);
   };
 
@@ -350,6 +372,11 @@ export class ClusterPeer implements Uplink {
     for (const { waiter } of pending) waiter.settle({ isDone: false, error: clusterClosed() });
     this.#probes.loseAll();
   }
+}
+
+/** Returns whether the server reports that a message has found no subscriber. */
+function isReportOfNobody({ data, headers }: NatsMessage): boolean {
+  return data.byteLength === 0 && headers?.code === 503;
 }
 
 /** Returns whether `post` sent; false when the connection is closed or closing. */

@@ -84,6 +84,19 @@ export const apartCases: readonly Case[] = [
       assert.deepEqual(await noted(1), ['foo']);
       assert.deepEqual(got, ['foo']);
     },
+    overNats:
+      "A local consumer of the sender's loop gets them all: only the servers count the other ones.",
+    runOverNats: async (ends) => {
+      const { bus, address, there, notes } = ends;
+      await there(record(address));
+      const got: unknown[] = [];
+      using _ = here(ends, got, true);
+      bus.send(address, 'foo');
+      bus.send(address, 'foo');
+      await waitFor(() => got.length === 2);
+      await there(() => {});
+      assert.deepEqual(notes, []);
+    },
   },
   {
     name: 'testLocalHandlerClusteredPublish',

@@ -1,9 +1,8 @@
 // A case of Vert.x's own tests, and what it needs to run on manycore's bus: one end that sends, and one with
-// the consumers. Each case runs with both ends in one loop, in two processes, and in two programs
-// (places.ts). Not here: the cases, by theme in the files beside this one.
+// the consumers. Each case runs with both ends in one loop, in two processes, in two programs,
+// and in two programs over NATS (places.ts). Not here: the cases, by theme in the files beside this one.
 
 import type { Bus } from '../../../src/public.js';
-import type { JoinedHere } from '../../cluster/local/buses.js';
 import { waitFor } from '../../support/index.js';
 
 /** The end that has the consumers. */
@@ -37,7 +36,13 @@ export interface Ends {
   /** Waits for `count` notes; returns all, with those that messages sent before this still caused. */
   noted(count: number): Promise<readonly unknown[]>;
   /** Joins one program more, for cases between two programs. */
-  join(): Promise<JoinedHere>;
+  join(): Promise<JoinedProgram>;
+}
+
+/** A program in the cluster of both ends. */
+export interface JoinedProgram {
+  readonly bus: Bus;
+  readonly cluster: { close(): Promise<void> };
 }
 
 export interface Case {
@@ -53,6 +58,9 @@ export interface Case {
   readonly shownBy?: readonly [file: string, title: string];
   /** The difference, in one sentence. */
   readonly differs?: string;
+  /** A difference over NATS alone, in one sentence, and its check in place of `run`. */
+  readonly overNats?: string;
+  readonly runOverNats?: (ends: Ends) => Promise<void>;
   /** Reason why there is nothing like it here, in one sentence. */
   readonly absent?: string;
 }

@@ -19,6 +19,7 @@ test('docs/design/vertx.md has the numbers of the cases, and all differences by 
       countRow(title, cases),
       reasonTable(cases, 'differs'),
       reasonTable(cases, 'absent'),
+      reasonTable(busCases, 'overNats'),
     ]) {
       assert.ok(page.includes(part), `the page lacks:\n${part}`);
     }

@@ -5,6 +5,7 @@ export interface Listed {
   readonly name: string;
   readonly differs?: string;
   readonly absent?: string;
+  readonly overNats?: string;
   readonly shownBy?: readonly [file: string, title: string];
 }
 
@@ -17,7 +18,10 @@ export function countRow(title: string, cases: readonly Listed[]): string {
 }
 
 /** Returns a table of reasons, each with the cases that it is of. */
-export function reasonTable(cases: readonly Listed[], kind: 'differs' | 'absent'): string {
+export function reasonTable(
+  cases: readonly Listed[],
+  kind: 'differs' | 'absent' | 'overNats',
+): string {
   const names = new Map<string, string[]>();
   for (const { name, [kind]: reason } of cases) {
     if (reason !== undefined) names.set(reason, [...(names.get(reason) ?? []), `\`${name}\``]);

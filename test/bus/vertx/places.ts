@@ -1,24 +1,38 @@
-// The three placements of a case's two ends. One of each serves all cases, which have addresses of their own.
+// The four placements of a case's two ends. One of each serves all cases, which have addresses of their own.
 
+import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { createCopy, EventBus } from '../../../src/bus/index.js';
 import type { Bus, BusMessage, UnitContext } from '../../../src/public.js';
 import { joinHere } from '../../cluster/local/buses.js';
+import { joinBus, startServer } from '../../cluster/server.js';
 import { startLoops } from '../../units/loops.js';
 import { turns } from '../net.js';
-import { type Act, type Case, type ConsumerEnd, type Ends, type Kept, untilNoted } from './case.js';
+import {
+  type Act,
+  type Case,
+  type ConsumerEnd,
+  type Ends,
+  type JoinedProgram,
+  type Kept,
+  untilNoted,
+} from './case.js';
 
 /** The places of the two ends. */
 export interface Place {
   readonly bus: Bus;
   /** Runs `act` at the other end, whose notes go to `notes`. */
   run(act: Act, notes: (value: unknown) => void): Promise<unknown>;
+  /** Joins one program more; missing where the ends are in one program. */
+  readonly join?: (() => Promise<JoinedProgram>) | undefined;
+  /** True: the ends are two programs over NATS. */
+  readonly isNats?: boolean;
 }
 
 const probe = 'probe';
 
 /** The other end is in this process, too. */
-function placeOf(bus: Bus, other: Bus): Place {
+function placeOf(bus: Bus, other: Bus, join?: Place['join']): Place {
   const kept = new Map<string, Kept>();
   other.consumer(probe, (message) => message.reply(true));
   const run = async (act: Act, note: (value: unknown) => void): Promise<unknown> => {
@@ -26,7 +40,7 @@ function placeOf(bus: Bus, other: Bus): Place {
     await bus.request(probe, 0); // announcements come before its reply
     return result;
   };
-  return { bus, run };
+  return { bus, run, join };
 }
 
 export async function oneLoop(t: TestContext): Promise<Place> {
@@ -36,8 +50,17 @@ export async function oneLoop(t: TestContext): Promise<Place> {
 }
 
 export async function twoPrograms(t: TestContext): Promise<Place> {
-  const [here, there] = [await joinHere(t, 'vertx'), await joinHere(t, 'vertx')];
-  return placeOf(here.bus, there.bus);
+  const join = (): Promise<JoinedProgram> => joinHere(t, 'vertx');
+  const [here, there] = [await join(), await join()];
+  return placeOf(here.bus, there.bus, join);
+}
+
+/** With a secret, since some bodies have classes. */
+export async function overNats(t: TestContext): Promise<Place> {
+  const server = await startServer(t);
+  const join = (): Promise<JoinedProgram> => joinBus(t, server, { secret: 'of these programs' });
+  const [here, there] = [await join(), await join()];
+  return { ...placeOf(here.bus, there.bus, join), isNats: true };
 }
 
 interface Order {
@@ -79,9 +102,8 @@ let cases = 0;
 
 /** Runs a case; throws what its checks throw. */
 export async function runCase(
-  t: TestContext,
-  { bus, run }: Place,
-  { run: check }: Case,
+  { bus, run, join, isNats = false }: Place,
+  each: Case,
 ): Promise<void> {
   cases += 1;
   const notes: unknown[] = [];
@@ -102,10 +124,13 @@ export async function runCase(
     notes,
     there,
     noted,
-    join: () => joinHere(t, 'vertx'),
+    join: async () => {
+      assert.ok(join, 'this case needs two programs');
+      return await join();
+    },
   };
   try {
-    await check?.(ends);
+    await (isNats ? (each.runOverNats ?? each.run) : each.run)?.(ends);
   } finally {
     await run(disposeKept, note);
   }
