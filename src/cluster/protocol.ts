@@ -32,6 +32,8 @@ export const clusterFrame = Object.freeze({
   /** A probe for liveness, and its answer; both without a value. */
   probe: 6,
   present: 7,
+  /** Answer to a request that was refused for its time; no value, since the time of its head says it. */
+  otherClock: 8,
 });
 
 export interface FrameHead {
@@ -292,7 +294,8 @@ export type WorkerMessage =
     }
   /** All free workers were granted to others. */
   | { readonly type: 'busy' }
-  | { readonly type: 'failed'; readonly why: string }
+  /** `now`: set where the time of the request is the reason; the clock of the node, in ms. */
+  | { readonly type: 'failed'; readonly why: string; readonly now?: number }
   /** The worker gets no more tasks, and ends after those that it has. */
   | { readonly type: 'retire' }
   | { readonly type: 'exit'; readonly exitCode: number | null; readonly signal: string | null };

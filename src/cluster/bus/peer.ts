@@ -32,9 +32,10 @@ import { listen } from '../nats/listen.js';
 import type { Connected, NatsConnection, NatsMessage, NatsSubscription } from '../nats/nats.js';
 import { Subjects } from '../nats/subjects.js';
 import { clusterFrame } from '../protocol.js';
+import { drain, Forwarding, isReportOfNobody, RemoteWaiter } from './forwarding.js';
 import { answerMicro, microPrefix } from './micro.js';
 import { Probes } from './probes.js';
-import type { Signer } from './signature.js';
+import { clocksDiffer, type Signer } from './signature.js';
 import { ClusterWire } from './wire.js';
 
 /** One queue group for the consumers of an address in the whole cluster. */
@@ -68,21 +69,6 @@ interface Subscriptions {
   all: NatsSubscription | undefined;
 }
 
-/** A request that waits in another loop of the cluster. */
-class RemoteWaiter implements Waiter {
-  /** Subject of the answer. */
-  readonly reply: string;
-  readonly settle: (outcome: Outcome) => void;
-
-  constructor(reply: string, settle: (outcome: Outcome) => void) {
-    this.reply = reply;
-    this.settle = settle;
-  }
-
-  /** Empty: only the other side detects a timeout. */
-  whenGivenUp(): void {}
-}
-
 export class ClusterPeer implements Uplink {
   /** Resolves when the connection is closed for good, with the error that closed it. */
   readonly closed: Promise<unknown>;
@@ -98,8 +84,7 @@ export class ClusterPeer implements Uplink {
     probe: (address, number) => this.#probe(address, number),
   });
   #lastRequest = nobody;
-  /** False: the server does not permit to subscribe to the replies of other clients. */
-  #maySeeReplies = true;
+  readonly #forwarding: Forwarding;
 
   /** Throws as `EventBus.attachUplink`; the caller then closes the connection. */
   constructor(bus: EventBus, { connected, name, signer, sender, local }: PeerOptions) {
@@ -112,6 +97,7 @@ export class ClusterPeer implements Uplink {
       refused: (error: unknown) => this.#refused(error),
     };
     this.#wire = new ClusterWire(this.#connection, { signer, sender, listener });
+    this.#forwarding = new Forwarding(this.#connection);
     this.#attached = bus.attachUplink(this, local);
     listen(this.#connection, `${this.#inbox}.*`, this.#receiveAnswer);
     this.closed = this.#connection.closed().then((error) => {
@@ -185,32 +171,11 @@ export class ClusterPeer implements Uplink {
     const send = (number: number): void => post(`${this.#inbox}.${number}`);
     if (isReached) post(undefined);
     else if (waiter === undefined) send(nobody);
-    else if (waiter instanceof RemoteWaiter) this.#passOn(address, waiter, post);
-    else {
+    else if (waiter instanceof RemoteWaiter) {
+      this.#forwarding.passOn(address, waiter, this.#wire.isConnected, post);
+    } else {
       if (this.#isLeaving) throw clusterClosed(); // no answer would arrive
       this.#withNumber(address, waiter, send);
-    }
-  }
-
-  /**
-   * Passes on a request of another loop. Its answer goes straight to that loop, so nothing depends on this one.
-   * Servers report a missing consumer only to the client that sends, and only if that is subscribed to the reply
-   * subject. Hence this one is subscribed until the server has the request.
-   */
-  #passOn(address: string, waiter: RemoteWaiter, post: (reply: string) => void): void {
-    const { reply } = waiter;
-    const mayAsk = this.#maySeeReplies && this.#wire.isConnected && !this.#isLeaving;
-    const onMessage = (message: NatsMessage): void => {
-      if (isReportOfNobody(message)) waiter.settle({ isDone: false, error: noHandlers(address) });
-    };
-    const onError = (): void => {
-      this.#maySeeReplies = false; // then the requester waits for its time limit
-    };
-    const seen = mayAsk ? listen(this.#connection, reply, onMessage, { onError }) : undefined;
-    try {
-      post(reply);
-    } finally {
-      drain(seen);
     }
   }
 
@@ -296,7 +261,11 @@ export class ClusterPeer implements Uplink {
   };
 
   #readAnswer(message: NatsMessage, number: number): void {
-    this.#wire.open(message, ({ kind }, read) => {
+    this.#wire.open(message, ({ kind, time }, read) => {
+      if (kind === clusterFrame.otherClock) {
+        this.#refusedForTime(number, time);
+        return;
+      }
       if (kind === clusterFrame.present) {
         this.#probes.answered(number);
         return;
@@ -307,6 +276,15 @@ export class ClusterPeer implements Uplink {
       if (pending !== undefined) pending.waiter.settle(outcome);
       else if (outcome.isDone) outcome.waiter?.settle({ isDone: false, error: noRequester() });
     });
+  }
+
+  /** `time`: that of the receiver's clock. */
+  #refusedForTime(number: number, time: number): void {
+    const pending = this.#takePending(number);
+    if (pending === undefined) return;
+    const what = `a request to ${pending.address}`;
+    const error = clocksDiffer(what, 'its receiver', (time - Date.now()) / 1000);
+    pending.waiter.settle({ isDone: false, error });
   }
 
   #takePending(number: number): Pending | undefined {
@@ -374,11 +352,6 @@ export class ClusterPeer implements Uplink {
   }
 }
 
-/** Returns whether the server reports that a message has found no subscriber. */
-function isReportOfNobody({ data, headers }: NatsMessage): boolean {
-  return data.byteLength === 0 && headers?.code === 503;
-}
-
 /** Returns whether `post` sent; false when the connection is closed or closing. */
 function untilClosed(post: () => void): boolean {
   try {
@@ -399,8 +372,4 @@ function contentOf(kind: number, withHeaders: number, read: () => unknown) {
   if (kind !== withHeaders) return { body: read(), headers: noHeaders };
   const [body, headers] = parseMessage(read());
   return { body, headers };
-}
-
-function drain(subscription: NatsSubscription | undefined): void {
-  subscription?.drain().catch(() => {}); // there is no connection: nothing to drain
 }

@@ -9,6 +9,7 @@ import {
   type KeyObject,
   timingSafeEqual,
 } from 'node:crypto';
+import type { CodedError } from '../../errors.js';
 import { refused } from '../errors.js';
 import { type FrameHead, signatureBytes } from '../protocol.js';
 
@@ -54,6 +55,22 @@ export class Signer {
 export function checkAge({ time }: FrameHead, now: number): void {
   if (Math.abs(now - time) <= maxAgeMs) return;
   throw refused(wrongTime('a frame', now - time));
+}
+
+/**
+ * Returns whether the clock of a member differs from this one, by a message that it has just sent. A message that
+ * it refused for its time alone may be a recording, and then the clocks agree.
+ */
+export function isOtherClock(time: number, now: number): boolean {
+  return Math.abs(now - time) > maxAgeMs / 2;
+}
+
+/** Returns the error of a sender whose clock is so many seconds behind that of `others`. */
+export function clocksDiffer(what: string, others: string, seconds: number): CodedError {
+  const by = `${Math.abs(Math.round(seconds))} s ${seconds > 0 ? 'behind' : 'ahead of'}`;
+  return refused(
+    `${what} was refused: the clock of this machine is ${by} that of ${others}: synchronize them, by NTP`,
+  );
 }
 
 /** Returns the sentence about a message that is `ageMs` old by the clock here. */

@@ -5,11 +5,28 @@
 import { ByteReader } from '../../channels/index.js';
 import { CodedError } from '../../errors.js';
 import { announcements, messageOf } from '../../lib/index.js';
-import { follow } from '../nats/listen.js';
+import { refused } from '../errors.js';
+import { follow, guarded } from '../nats/listen.js';
 import type { NatsConnection, NatsMessage, NatsStatus } from '../nats/nats.js';
 import { Outbox } from '../nats/outbox.js';
-import { type FrameHead, readHead, signatureBytes, stampFrame, writeFrame } from '../protocol.js';
-import { checkAge, ReplayWindow, type Signer, verified, windowSize } from './signature.js';
+import {
+  clusterFrame,
+  type FrameHead,
+  readHead,
+  signatureBytes,
+  stampFrame,
+  writeFrame,
+} from '../protocol.js';
+import { NoticeLimit } from './notice-limit.js';
+import {
+  checkAge,
+  isOtherClock,
+  maxAgeMs,
+  ReplayWindow,
+  type Signer,
+  verified,
+  windowSize,
+} from './signature.js';
 import { ClusterValues, type SenderValues } from './values.js';
 
 /** Limit of remembered senders: without a secret anybody may invent new ones. */
@@ -47,6 +64,7 @@ export class ClusterWire {
   readonly #values: ClusterValues;
   readonly #outbox: Outbox;
   readonly #senders = new Map<string, Sender>();
+  readonly #notices = new NoticeLimit();
   #lastFrame = 0;
   #maxPayload = defaultMaxPayload;
 
@@ -116,13 +134,28 @@ export class ClusterWire {
     try {
       const reader = new ByteReader(verified(this.#signer, data, targetOf(subject, reply)));
       const head = readHead(reader);
+      const now = Date.now();
+      if (head.kind === clusterFrame.otherClock) {
+        if (this.#signer === undefined || !isOtherClock(head.time, now)) throw noOtherClock();
+        use(head, () => undefined);
+        return;
+      }
+      if (this.#signer !== undefined) {
+        if (Math.abs(now - head.time) > maxAgeMs) this.#noticeClock(reply);
+        checkAge(head, now);
+      }
       const { values, window } = this.#senderOf(head);
-      if (this.#signer !== undefined) checkAge(head, Date.now());
       window.check(head);
       values.receive(reader, (read) => use(head, read));
     } catch (error) {
       announcements.clusterRefused.publish({ why: messageOf(error) });
     }
+  }
+
+  /** Notifies the sender of a request, which would wait for its time limit. */
+  #noticeClock(reply: string | undefined): void {
+    if (reply === undefined || reply === '' || !this.#notices.take()) return;
+    guarded(() => this.post(clusterFrame.otherClock, reply, undefined, undefined, reply));
   }
 
   #senderOf({ sender: id }: FrameHead): Sender {
@@ -167,6 +200,10 @@ export class ClusterWire {
 /** Returns the target that a signature covers: the subject, and the reply subject for answers. */
 function targetOf(subject: string, reply: string | undefined): string {
   return `${subject}\0${reply ?? ''}`;
+}
+
+function noOtherClock(): CodedError {
+  return refused('a frame reports another clock, which is unsigned or agrees with this one');
 }
 
 function tooLarge(address: string, { byteLength }: Buffer, most: number): CodedError {

@@ -16,13 +16,14 @@ import {
 import { CodedError, hasCode } from '../../errors.js';
 import { abortError, type Deferred, defer, unwatchAbort, watchAbort } from '../../lib/index.js';
 import type { DurableOptions } from '../../worker/index.js';
-import { verified } from '../bus/signature.js';
+import { clocksDiffer, verified } from '../bus/signature.js';
 import { ClusterValues, type EncodedValue } from '../bus/values.js';
 import { clusterClosed, notDurable } from '../errors.js';
 import { follow, guarded, listen } from '../nats/listen.js';
-import type { NatsConnection, NatsMessage } from '../nats/nats.js';
+import type { NatsConnection, NatsMessage, NatsSubscription } from '../nats/nats.js';
 import { protocolVersion, signatureBytes } from '../protocol.js';
 import { isRefusal, TaskStore, type TaskSubjects, taskSubjects } from './jetstream.js';
+import { noticeSubject, readNotice, signatureOf, type TaskNotice } from './refused-tasks.js';
 import { writeTask } from './task-frames.js';
 import type { TaskOptions } from './task-options.js';
 
@@ -40,6 +41,8 @@ interface Waiting {
   readonly outcome: Deferred<Buffer>;
   /** Sequence number in the stream of tasks, once the task is stored. */
   seq: number | undefined;
+  /** By signature: sequence numbers of its signed frames, once the server has answered. */
+  readonly puts: Map<string, Promise<number | undefined>>;
 }
 
 export class DurableTasks {
@@ -48,6 +51,8 @@ export class DurableTasks {
   readonly #waiting = new Set<Waiting>();
   #store: Promise<TaskStore> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** Notices about refused tasks, while tasks wait. */
+  #notices: NatsSubscription | undefined;
   #isPuttingAgain = false;
 
   constructor(cluster: TaskOptions) {
@@ -97,13 +102,14 @@ export class DurableTasks {
     { id, signal }: DurableOptions,
   ): Promise<Buffer> {
     const { connection } = this.#cluster;
-    const waiting: Waiting = { subjects, frame, outcome: defer(), seq: undefined };
+    const waiting: Waiting = { subjects, frame, outcome: defer(), seq: undefined, puts: new Map() };
     const { promise, reject } = waiting.outcome;
     const onAbort = (): void => reject(abortError(signal));
     if (signal !== undefined) watchAbort(signal, onAbort);
     this.#waiting.add(waiting);
     const onResult = ({ data }: NatsMessage): void => void this.#take(waiting, data);
     const subscription = listen(connection, subjects.result, onResult, { onError: reject });
+    this.#listenForNotices();
     const put = this.#put(waiting, id !== undefined);
     put.catch(reject);
     this.#timer ??= setInterval(() => void this.#putAgain(), againMs).unref();
@@ -119,8 +125,29 @@ export class DurableTasks {
       if (this.#waiting.size === 0) {
         clearInterval(this.#timer);
         this.#timer = undefined;
+        if (!connection.isClosed()) this.#notices?.unsubscribe();
+        this.#notices = undefined;
       }
       if (!connection.isClosed()) subscription.unsubscribe();
+    }
+  }
+
+  #listenForNotices(): void {
+    const { connection, name, signer } = this.#cluster;
+    if (signer === undefined) return;
+    const subject = noticeSubject(name);
+    const onMessage = ({ data }: NatsMessage): void => {
+      void this.#refused(readNotice(signer, subject, data));
+    };
+    this.#notices ??= listen(connection, subject, onMessage);
+  }
+
+  /** Rejects the task that a notice is about, if the frame there is the one that this caller has stored. */
+  async #refused({ signature, seq, seconds }: TaskNotice): Promise<void> {
+    for (const { puts, outcome } of this.#waiting) {
+      const put = puts.get(signature);
+      if (put === undefined || (await put.catch(() => undefined)) !== seq) continue;
+      outcome.reject(clocksDiffer('a durable task', 'the NATS server', seconds));
     }
   }
 
@@ -168,7 +195,13 @@ export class DurableTasks {
       const kept = await store.result(subjects.result);
       if (kept !== undefined && this.#take(waiting, kept.data)) return;
     }
-    waiting.seq = (await store.putTask(subjects.task, frame())) ?? waiting.seq;
+    const bytes = frame();
+    const put = store.putTask(subjects.task, bytes);
+    const signature = signatureOf(bytes);
+    waiting.puts.set(signature, put);
+    const seq = await put;
+    if (seq === undefined) waiting.puts.delete(signature);
+    else waiting.seq = seq;
   }
 
   async #remove({ seq }: Waiting): Promise<void> {

@@ -16,7 +16,11 @@ export interface GivenTask {
   readonly subject: string;
   readonly data: Uint8Array;
   /** `timestampNanos`: time of storing by the clock of the server. */
-  readonly info: { readonly deliveryCount: number; readonly timestampNanos: number };
+  readonly info: {
+    readonly deliveryCount: number;
+    readonly streamSequence: number;
+    readonly timestampNanos: number;
+  };
   /** Resolves when the server has confirmed the acknowledgement. */
   ackAck(): Promise<boolean>;
   /** Gives the task back: another node may get it after `delayMs`. */

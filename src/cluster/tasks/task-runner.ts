@@ -7,13 +7,15 @@ import { importVersion, LoadedVersions, type ModuleVersion, task } from '../../c
 import { CodedError, hasCode } from '../../errors.js';
 import { announcements, messageOf } from '../../lib/index.js';
 import { Pool } from '../../pool/index.js';
-import { maxAgeMs, verified } from '../bus/signature.js';
+import { NoticeLimit } from '../bus/notice-limit.js';
+import { maxAgeMs, type Signer, verified } from '../bus/signature.js';
 import { ClusterValues } from '../bus/values.js';
 import { refused } from '../errors.js';
 import { guarded } from '../nats/listen.js';
 import { signatureBytes } from '../protocol.js';
 import type { Slots } from '../workers/slots.js';
 import { type GivenTask, keptMs, resultSubject, silentMs, TaskStore } from './jetstream.js';
+import { noticeSubject, signatureOf, writeNotice } from './refused-tasks.js';
 import type { runTask } from './task-entry.js';
 import { readTask, type TaskOrder, writeOutcome } from './task-frames.js';
 import type { TaskOptions } from './task-options.js';
@@ -59,6 +61,7 @@ export class TaskRunner {
   readonly #inHand = new Set<string>();
   /** Signatures of tasks that ran here, the oldest first: recorded ones do not run again. */
   readonly #done = new Set<string>();
+  readonly #notices = new NoticeLimit();
   /** Opened again after a failure. */
   #store: TaskStore | undefined;
   /** Last announced reason for which tasks wait: the server, or the start of a worker. */
@@ -210,12 +213,14 @@ export class TaskRunner {
    * stored again: it has run here, or was stored long after its time.
    */
   #refuseOld(given: GivenTask, task: Buffer): void {
-    if (this.#options.cluster.signer === undefined) return;
+    const { signer } = this.#options.cluster;
+    if (signer === undefined) return;
     const storedMs = given.info.timestampNanos / nsPerMs;
     const seconds = Math.round((storedMs - (orderOf(task)?.time ?? storedMs)) / 1000);
     const isStale = Math.abs(seconds) * 1000 > maxAgeMs;
-    if (!isStale && !this.#done.has(signatureOf(given))) return;
+    if (!isStale && !this.#done.has(signatureOf(given.data))) return;
     given.term();
+    if (isStale) this.#notify(signer, given, seconds);
     const stale = `a durable task was stored ${seconds} s after it was signed: it was sent again`;
     throw refused(
       isStale
@@ -224,11 +229,20 @@ export class TaskRunner {
     );
   }
 
+  /** Notifies the caller, which would wait for ever. One that misses it stores the task again. */
+  #notify(signer: Signer, { data, info }: GivenTask, seconds: number): void {
+    if (!this.#notices.take()) return;
+    const { connection, name } = this.#options.cluster;
+    const subject = noticeSubject(name);
+    const notice = { signature: signatureOf(data), seq: info.streamSequence, seconds };
+    guarded(() => connection.publish(subject, writeNotice(signer, subject, notice)));
+  }
+
   #remember(given: GivenTask): void {
     if (this.#options.cluster.signer === undefined) return;
     const [oldest] = this.#done.size < maxRemembered ? [] : this.#done.keys();
     if (oldest !== undefined) this.#done.delete(oldest);
-    this.#done.add(signatureOf(given));
+    this.#done.add(signatureOf(given.data));
   }
 
   /** Returns whether a result exists. An unsigned one was put there without the secret, and is deleted. */
@@ -360,10 +374,6 @@ function orderOf(task: Buffer): TaskOrder | undefined {
   } catch {
     return undefined;
   }
-}
-
-function signatureOf({ data }: GivenTask): string {
-  return Buffer.from(data.subarray(-signatureBytes)).toString('base64');
 }
 
 function lost(): CodedError {

@@ -8,6 +8,7 @@ import { hostname } from 'node:os';
 import { offerChannel } from '../../channels/index.js';
 import { defer, messageOf } from '../../lib/index.js';
 import { startProcess, type WorkerHandle } from '../../worker/index.js';
+import { NoticeLimit } from '../bus/notice-limit.js';
 import { Refusals } from '../bus/refusals.js';
 import { maxAgeMs, verified, wrongTime } from '../bus/signature.js';
 import { listen } from '../nats/listen.js';
@@ -47,6 +48,7 @@ export class WorkerLending {
   /** Ended tunnels: when they ended, and the time of their pools' last requests. */
   readonly #over = new Map<string, { readonly since: number; readonly requestedAt: number }>();
   readonly #refusals = new Refusals();
+  readonly #notices = new NoticeLimit();
   #subscription: NatsSubscription | undefined;
   readonly #drainTimeoutMs: number;
   #closing: Promise<void> | undefined;
@@ -87,12 +89,15 @@ export class WorkerLending {
   /** Throws for a message that is no valid request. */
   #receive({ subject, data, reply }: NatsMessage): void {
     const request = parseWorkerRequest(verified(this.#options.signer, data, subject));
-    const ageMs = Date.now() - request.time;
+    if (reply === undefined || !reply.includes(request.tunnel)) throw new Error('it names no pool');
+    const now = Date.now();
+    const ageMs = now - request.time;
     if (Math.abs(ageMs) > maxAgeMs) {
-      this.#refusals.report('clock', wrongTime('a request of a pool for a worker', ageMs));
+      const why = wrongTime('a request of a pool for a worker', ageMs);
+      this.#refusals.report('clock', why);
+      if (this.#notices.take()) this.#answer({ type: 'failed', why, now }, reply);
       return; // pools repeat it
     }
-    if (reply === undefined || !reply.includes(request.tunnel)) throw new Error('it names no pool');
     this.#answer(this.#lend(request, reply), reply);
   }
 

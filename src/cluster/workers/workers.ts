@@ -15,6 +15,7 @@ import type {
   WorkerOptions,
   WorkerTicket,
 } from '../../worker/index.js';
+import { clocksDiffer, isOtherClock } from '../bus/signature.js';
 import {
   type PoolMessage,
   parseWorkerMessage,
@@ -213,7 +214,7 @@ class ClusterWorker implements WorkerHandle {
         if (this.isWaiting) this.#events.onNobody();
         break;
       case 'failed':
-        this.#end({ exitCode: null, signal: null, error: new Error(message.why) });
+        this.#failed(message.why, message.now);
         break;
       case 'retire':
         if (!this.#hasEnded) this.#events.onRetire();
@@ -222,6 +223,16 @@ class ClusterWorker implements WorkerHandle {
         this.#end({ exitCode: message.exitCode, signal: message.signal, error: undefined });
         break;
     }
+  }
+
+  /** `now`: the clock of a node that refused the time of a request, which may have been recorded. */
+  #failed(why: string, now: number | undefined): void {
+    let error = new Error(why);
+    if (now !== undefined) {
+      if (!this.isWaiting || !isOtherClock(now, Date.now())) return;
+      error = clocksDiffer('a request for a worker', 'a node', (now - Date.now()) / 1000);
+    }
+    this.#end({ exitCode: null, signal: null, error });
   }
 
   #send(message: PoolMessage, other?: string): void {
