@@ -11,7 +11,7 @@ const self = fileURLToPath(import.meta.url);
 const secret = 'a secret of the benchmark';
 const local = 'manycore-local';
 
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address();

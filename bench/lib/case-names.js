@@ -52,6 +52,7 @@ export const namedOnly = [
   'hello-units',
   'units-soak',
   'cluster',
+  'durable-soak',
   'dashboard',
   'metrics',
   'trace',
