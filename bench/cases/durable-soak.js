@@ -7,7 +7,7 @@ import { counted, runsOf } from '../lib/figures.js';
 
 const setting = 'kills';
 const contender = 'manycore';
-/** A smaller number is for a look by hand. */
+/** A smaller number serves trials by hand. */
 const tasks = Number(process.env.MANYCORE_SOAK_TASKS ?? 10_000);
 const nodes = 3;
 const workers = 2;
@@ -17,7 +17,7 @@ const killNodeEveryMs = 1000;
 const killServerEveryMs = 10_000;
 /** Time after a kill of the server in which it may give tasks to a second node. */
 const backMs = 5000;
-/** What is left of the time limit when the wait for the tasks ends. */
+/** The rest of the time limit when the wait for the tasks ends. */
 const endMs = 120_000;
 const minutes = 15;
 

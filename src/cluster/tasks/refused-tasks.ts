@@ -1,6 +1,6 @@
 // Notices of nodes about durable tasks that they refuse for their time. Without one a caller whose clock differs
 // from that of the server would wait for ever. A notice names the signature of the refused frame, and the number
-// under which the server has stored it: so a caller can tell its own frame from a recording that was stored again.
+// under which the server has stored it: so a caller distinguishes its own frame from a recording that was stored again.
 // Not here: when a task is refused (task-runner.ts), and what follows for the caller (durable.ts).
 
 import { type Signer, verified } from '../bus/signature.js';
