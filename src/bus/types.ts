@@ -39,7 +39,7 @@ export type Handler<Body = unknown> = (message: BusMessage<Body>) => unknown;
 export interface BusStats {
   readonly sent: number;
   readonly received: number;
-  /** Sent to an address without consumers. In a cluster without publications: no server reports that nobody subscribes. */
+  /** Sent or published to an address without consumers. */
   readonly undelivered: number;
   /** Lost at consumers where too many waited. */
   readonly dropped: number;
