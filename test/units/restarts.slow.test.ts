@@ -2,6 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Deployment, Loops, UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
@@ -139,6 +142,47 @@ test('a loop that ends starts again alone, and the others of its process go on',
   }
   assert.equal(lost.length, Object.keys(ends).length);
   assert.ok(lost.every((each) => each.loop !== undefined && each.pid === lost[0]?.pid));
+});
+
+test('a loop that ends before it is ready again takes no other of its process along', {
+  timeout: longMs,
+}, async (t) => {
+  const place = mkdtempSync(join(tmpdir(), 'manycore-restarts-'));
+  t.after(() => rmSync(place, { recursive: true }));
+  const [hold, doom] = [join(place, 'hold'), join(place, 'doom')];
+  let losses = 0;
+  const note = (message: unknown): void => {
+    if (Object(message).unit === 'doomed') losses += 1;
+  };
+  subscribe('manycore:unit:lost', note);
+  t.after(() => unsubscribe('manycore:unit:lost', note));
+  const loops = startLoops(t, { processes: 1, loops: 2 });
+  // Their loop is ready when they run again: not while `hold` is there.
+  const calm = await loops.deploy(
+    async ({ bus, instance }: UnitContext) => {
+      while (existsSync(hold)) await new Promise((resolve) => setTimeout(resolve, 5));
+      const id = Math.random();
+      bus.consumer(`calm ${instance}`, (message) => message.reply(id));
+    },
+    { instances: 2, name: 'calm' },
+  );
+  const doomed = await loops.deploy(
+    ({ bus }: UnitContext) => {
+      if (existsSync(doom)) process.exit(7);
+      bus.consumer('end', () => process.exit(7));
+    },
+    { name: 'doomed' },
+  );
+  const [{ loop } = { loop: undefined }] = await doomed.status();
+  const spared = (await calm.status()).find((each) => each.loop !== loop) ?? assert.fail();
+  const { body } = await loops.bus.request(`calm ${spared.instance}`, 0);
+  for (const path of [hold, doom]) writeFileSync(path, '');
+  loops.bus.send('end', 0);
+  await waitFor(() => losses >= 2, 20_000);
+  for (const path of [hold, doom]) rmSync(path);
+  await waitFor(() => allRun(calm), 20_000);
+  assert.equal((await calm.status())[spared.instance]?.loop, spared.loop);
+  assert.equal((await loops.bus.request(`calm ${spared.instance}`, 0)).body, body);
 });
 
 test('units beside one that ends its loop while it starts are not guilty', {

@@ -9,6 +9,7 @@ import { closeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { offerChannel } from '../../channels/index.js';
 import { hasCode } from '../../errors.js';
+import { RestartPolicy } from '../../lib/index.js';
 import { Loop } from '../loop/loop.js';
 import {
   type ArrivedEnvelope,
@@ -72,6 +73,8 @@ export class ServeProcess {
   /** The last change of size, which may have to wait for the end of a loop. */
   #wanted: { readonly count: number; readonly deadlineMs: number } | undefined;
   #isDraining = false;
+  /** Failures in a row of loops that ended before they were ready again, by the loop's index. */
+  readonly #restarts = new Map<number, RestartPolicy>();
   #hasLeft = false;
   /** True: all initial loops listen, or did. */
   #hasServed = false;
@@ -286,6 +289,7 @@ export class ServeProcess {
 
   #serves(loop: LoopEnd): void {
     loop.isReady = true;
+    this.#restarts.get(loop.index)?.succeeded();
     process.off('uncaughtException', this.#startFailed);
     this.#startStackThread();
     this.#serveIfReady();
@@ -431,17 +435,35 @@ export class ServeProcess {
     } else if (!loop.hasEnded && !loop.hasFailed) {
       const thrown =
         error ?? new Error(`loop ${loop.index} has ended: the program called process.exit()`);
-      if (this.#ticket.restartsLoops && loop.isReady && !this.#isDraining) {
-        this.#restart(loop, travelled(thrown));
-      } else this.#failed(loop, travelled(thrown));
+      const delayMs = this.#restartDelay(loop);
+      if (delayMs === undefined) this.#failed(loop, travelled(thrown));
+      else this.#restart(loop, travelled(thrown), delayMs);
     }
     this.#ended(loop);
   }
 
+  /**
+   * Returns the delay before a loop starts again whose thread has ended, in ms; `undefined`: the process is replaced.
+   * A loop that ends before it is ready may have ended by what it got back, so it does not take the others along.
+   */
+  #restartDelay({ index, isReady }: LoopEnd): number | undefined {
+    if (!this.#ticket.restartsLoops || this.#isDraining) return undefined;
+    if (isReady) return 0;
+    if (!this.#hasServed || this.#loops.size === 0) return undefined;
+    const policy = this.#restarts.get(index) ?? new RestartPolicy();
+    this.#restarts.set(index, policy);
+    return policy.failed();
+  }
+
   /** Starts a loop again whose thread has ended. */
-  #restart(loop: LoopEnd, error: TravelledError): void {
+  #restart(loop: LoopEnd, error: TravelledError, delayMs: number): void {
     this.#print(loop, error);
     this.#post({ type: 'loopLost', index: loop.index, error });
+    if (delayMs === 0) this.#startAgain(loop);
+    else setTimeout(() => !this.#isDraining && this.#startAgain(loop), delayMs).unref();
+  }
+
+  #startAgain(loop: LoopEnd): void {
     try {
       this.#endIfLate(this.#startThread(loop.index));
     } catch (refused) {
