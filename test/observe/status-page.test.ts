@@ -30,6 +30,32 @@ const status: ServerStatus = {
   loops,
 };
 
+test('at 1100 px all columns of an ordinary server are in view, and the last exit wraps', {
+  skip: noBrowser,
+}, async (t) => {
+  const page = await newPage(t, { viewport: { width: 1100, height: 800 } });
+  const ordinary = loopsIn(
+    ['', 'exit code 1', 'the signal SIGKILL, after it was blocked for 15 s'].map(
+      (lastExit, at) => ({
+        ...{ process: at, pid: 30_178 + at, loop: 0, state: 'ready', generation: 1, ageMs: 2e5 },
+        ...{ rssBytes: 94e6, connections: 12_345, requests: 1_234_567, bytesWritten: 37e6 },
+        ...{ blockedMs: at === 2 ? 14_000 : 0, lastExit },
+      }),
+    ),
+  );
+  await page.setContent(statusPage({ ...status, loops: ordinary }));
+  const box = await page.getByRole('cell', { name: 'SIGKILL' }).boundingBox();
+  assert.ok(box !== null && box.x + box.width <= 1100, JSON.stringify(box));
+  const heads = page.getByRole('columnheader');
+  for (const head of await heads.all()) {
+    const size = await head.boundingBox();
+    assert.ok(
+      size !== null && size.x + size.width <= 1100 && size.width > 20,
+      JSON.stringify(size),
+    );
+  }
+});
+
 for (const width of [1100, 390]) {
   test(`at ${width} px nothing but the table is wider, and the state of each loop is in view`, {
     skip: noBrowser,

@@ -74,8 +74,8 @@ export function sizeText(count: number): string {
 }
 
 const style = `
-  :root { color-scheme: light dark; font: 15px/1.4 system-ui, sans-serif; }
-  body { margin: 1.5rem; overflow-wrap: anywhere; }
+  :root { color-scheme: light dark; font: 14px/1.4 system-ui, sans-serif; }
+  body { margin: 1rem; overflow-wrap: anywhere; }
   h1 { font-size: 1.2rem; }
   /* A shadow at the right edge while columns are out of sight. */
   .wide {
@@ -84,9 +84,11 @@ const style = `
       linear-gradient(to left, #8886, #8880) right / 1.5rem 100% no-repeat scroll;
   }
   table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
-  th, td { padding: 0.25rem 0.5rem; border-bottom: 1px solid #8884; text-align: right; }
+  th, td { padding: 0.25rem 0.3rem; border-bottom: 1px solid #8884; text-align: right; }
+  th { white-space: normal; overflow-wrap: normal; vertical-align: bottom; }
   th:first-child, td:first-child { padding-left: 0; }
   .text { text-align: left; }
+  td:last-child { min-width: 8.5rem; white-space: normal; }
   .odd .text:not(:last-child) { font-weight: bold; }
 `;
 
