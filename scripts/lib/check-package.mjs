@@ -23,7 +23,7 @@ const allowed = [
   /^(README|CHANGELOG)\.md$/,
   /^LICENSE$/,
   /^package\.json$/,
-  /^docs\/(guide\/[^/]+\.(md|png)|errors\.md|metrics\.md)$/,
+  /^docs\/(guide\/[^/]+\.md|errors\.md|metrics\.md)$/,
   /^dist\/bundle\/[^/]+(?:\.c?js|\.d\.c?ts)$/,
   /^dist\/bundle\/(dashboard-page\.css|third-party-licences\.txt)$/,
 ];

@@ -20,7 +20,8 @@ const ofCheckout = ['private', 'scripts', 'devDependencies'];
 /** Empties `folder`, writes the package there, and returns its manifest. */
 export function stagePackage(folder) {
   rmSync(folder, { recursive: true, force: true });
-  const guides = readdirSync('docs/guide').map((name) => `docs/guide/${name}`);
+  const pages = readdirSync('docs/guide').filter((name) => name.endsWith('.md')); // without pictures
+  const guides = pages.map((name) => `docs/guide/${name}`);
   for (const name of ['dist/bundle', ...documents, ...guides]) {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     cpSync(name, join(folder, name), { recursive: true });
