@@ -34,7 +34,8 @@ const longRunning = ['run', 'serve', 'worker'];
 function program(): Command {
   const root = new Command('manycore')
     .description('Use every core from Node.js, and keep the event loops responsive while you do')
-    .version(packageVersion())
+    .version(packageVersion(), '-v, --version')
+    .addOption(new Option('-V').hideHelp())
     .enablePositionalOptions()
     .exitOverride()
     .hook('preAction', (_, command) => {
@@ -43,6 +44,10 @@ function program(): Command {
     .configureOutput({ outputError: (text, write) => write(coded(text)) })
     .showHelpAfterError('(manycore --help shows what there is)')
     .addHelpText('after', '\nmanycore COMMAND --help shows the flags of a command.');
+  root.on('option:V', () => {
+    console.log(packageVersion());
+    throw new CommanderError(0, 'commander.version', packageVersion());
+  });
   root.commandsGroup('Run programs:');
   addRun(root);
   addServe(root);

@@ -193,8 +193,11 @@ test('--help names the commands, --version is that of the package', async (t) =>
   assert.deepEqual(names, [...run, ...others]);
   for (const line of help.stdout.split('\n')) assert.ok(line.length <= 80, line);
   const { version } = JSON.parse(readRepositoryFile('package.json')) as { version: string };
-  const printed = await runCommand(t, [...command, '--version']);
-  assert.deepEqual([printed.status, printed.stdout.trim()], [0, version]);
+  for (const flag of ['--version', '-v', '-V']) {
+    const printed = await runCommand(t, [...command, flag]);
+    assert.deepEqual([printed.status, printed.stdout.trim()], [0, version], flag);
+  }
+  assert.match(help.stdout, /^ {2}-v, --version {2,}output the version number\n {2}-h, --help /m);
 });
 
 test('without a command it shows the help', async (t) => {
