@@ -143,6 +143,25 @@ const frameworks: readonly Framework[] = [
     build: [],
     program: ['build/bin/server.js'],
   },
+  {
+    name: 'log4js with disableClustering',
+    packages: ['log4js'],
+    files: {
+      'app.js': `import { createServer } from 'node:http';
+        import log4js from 'log4js';
+        log4js.configure({
+          appenders: { all: { type: 'recording' } },
+          categories: { default: { appenders: ['all'], level: 'info' } },
+          disableClustering: true,
+        });
+        createServer((request, response) => {
+          log4js.getLogger().info('a line');
+          response.end(log4js.recording().replay().length > 0 ? 'answer' : 'no line');
+        }).listen(process.env.PORT);`,
+    },
+    build: [],
+    program: ['app.js'],
+  },
 ];
 
 /** Installs and builds; returns the reason when that is impossible here. */

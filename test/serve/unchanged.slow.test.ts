@@ -19,6 +19,8 @@ interface Shape {
   readonly text: string;
   readonly skip?: string | false;
   readonly args?: readonly string[];
+  /** Processes and loops. Default: a main thread, threads, and both in two processes. */
+  readonly sizes?: readonly (readonly [processes: number, loops: number])[];
 }
 
 const answers = `(request, response) => response.end('answer')`;
@@ -88,6 +90,26 @@ const shapes: readonly Shape[] = [
       createServer(${answers}).listen(port, '127.0.0.1');`,
   },
   {
+    title: 'one port after the other, until one is free',
+    name: 'app.cjs',
+    text: `${cjs}const listen = (port) => {
+        const probe = createServer().once('error', () => listen(port + 1));
+        probe.listen(port, () => probe.close(() => createServer(${answers}).listen(port)));
+      };
+      listen(Number(process.argv[2]));`,
+    args: ['port'],
+  },
+  {
+    title: 'isMainThread, with one loop per process',
+    name: 'app.mjs',
+    text: `${esm}import { isMainThread } from 'node:worker_threads';
+      if (isMainThread) createServer(${answers}).listen(0);`,
+    sizes: [
+      [1, 1],
+      [2, 1],
+    ],
+  },
+  {
     title: 'cluster.isPrimary, which would fork',
     name: 'app.cjs',
     text: `${cjs}const cluster = require('node:cluster');
@@ -152,14 +174,19 @@ const shapes: readonly Shape[] = [
   },
 ];
 
-async function answersEverywhere(t: TestContext, { name, text, args = [] }: Shape): Promise<void> {
+const allSizes = [
+  [1, 1],
+  [1, 2],
+  [2, 2],
+] as const;
+
+async function answersEverywhere(
+  t: TestContext,
+  { name, text, args = [], sizes = allSizes }: Shape,
+): Promise<void> {
   const port = args.length === 0 ? 0 : await freePort();
   const app = program(t, name, text);
-  for (const [processes, loops] of [
-    [1, 1],
-    [1, 2],
-    [2, 2],
-  ] as const) {
+  for (const [processes, loops] of sizes) {
     const server = await open(t, app, { processes, loops, args: args.map(() => String(port)) });
     for (let asked = 0; asked < 4 * processes * loops; asked += 1) {
       assert.equal(await bodyOf(portOf(server)), 'answer', `${processes} x ${loops}`);
