@@ -45,6 +45,10 @@ for (const [reader, read] of Object.entries(readers)) {
       { apps: [{ node_args: [] }] },
       'processes get the flags of the Node that starts them, and manycore.config.json has nodeFlags',
     ],
+    [
+      { apps: [{ env: {} }] },
+      'processes have the environment of the program that starts them, and manycore.config.json has env for all its apps',
+    ],
     [{ apps: [{ watch: true }] }, 'use the flag --reload-on-change of manycore serve'],
   ] as const) {
     test(`${reader}: the key in ${JSON.stringify(content)} gets the hint: ${hint}`, (t) => {

@@ -222,7 +222,7 @@ const waysOutOfServe: Readonly<Record<string, string>> = {
   autorestart:
     'a process that ends is replaced; the server ends after 5 failures in a row while none serves',
   cwd: 'start the supervisor in the folder',
-  env: 'processes have the environment of the program that starts them',
+  env: 'processes have the environment of the program that starts them, and manycore.config.json has env for all its apps',
   error_file: output,
   exec_mode: 'plan names what follows the load, processes and loops set the numbers',
   exp_backoff_restart_delay: restartDelays,
