@@ -26,8 +26,10 @@ export function Durations({ history }: { readonly history: History }) {
     <section class="two">
       <div>
         <h2>Task durations</h2>
+        <p class="note">Of the last half minute, while this page was open.</p>
         <Histogram durations={ran} />
         <h2>Task waits</h2>
+        <p class="note">Of the same tasks.</p>
         <Histogram durations={waited} />
       </div>
       <div>

@@ -156,7 +156,7 @@ function Pool({
     <section>
       <h2>Pool {pool.id}</h2>
       <p class="note">
-        In {where}, over {pool.channel}.
+        In {where}, over {pool.channel}. Wait and run p99 count since it was opened.
         {pool.isSilent && ' It does not answer: this is as it was before.'}
       </p>
       <Stats

@@ -26,7 +26,7 @@ export function bytesText(bytes: number | undefined): string {
 export function msText(ms: number | undefined): string {
   if (ms === undefined) return unknown;
   if (ms === 0) return '0ms';
-  if (ms < 0.0995) return `${Math.round(1000 * ms)}us`;
+  if (ms < 0.9995) return `${Math.round(1000 * ms)}µs`;
   if (ms < 9.95) return `${ms.toFixed(1)}ms`;
   if (ms < 10_000) return `${Math.round(ms)}ms`;
   const seconds = Math.round(ms / 1000);

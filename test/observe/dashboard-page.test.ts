@@ -35,6 +35,8 @@ test('a program that runs is listed, opened, and its workers and tasks are drawn
   const first = await waitFor(async () => (await drawnPixels(page)) || undefined);
   await waitFor(async () => (await drawnPixels(page)) > first);
   await page.getByRole('heading', { name: 'Task durations' }).waitFor();
+  await page.getByText('Of the last half minute, while this page was open.').waitFor();
+  await page.getByText('Wait and run p99 count since it was opened.').waitFor();
   await page.getByRole('cell', { name: 'slowFail' }).first().waitFor();
   await page
     .getByRole('region', { name: 'Event loops' })
