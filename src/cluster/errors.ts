@@ -39,9 +39,31 @@ export function connectError(servers: string, cause: unknown): CodedError {
   return new CodedError('CLUSTER_UNREACHABLE', `${why}: start it, or correct its URL`, { cause });
 }
 
+/**
+ * Error codes of the JetStream API for limits of an account, of the server (also for new streams, on disk and in
+ * memory), and of a stream (nats-server, server/errors.json).
+ */
+const noRoomCodes: readonly unknown[] = [10002, 10023, 10047, 10028, 10077];
+
+/** Returns true for the refusal of a second message of a subject, which has the code of a full stream. */
+export function isSubjectFull(error: unknown): boolean {
+  const { code, message } = Object(error);
+  return code === 10077 && /per subject/.test(message);
+}
+
+/** Returns true when the server has no room for what was to be stored. */
+export function hasNoRoom(error: unknown): boolean {
+  return noRoomCodes.includes(Object(error).code) && !isSubjectFull(error);
+}
+
 /** Returns the error for durable tasks, or other stored data (`what`), that cannot be used. */
 export function notDurable(cause: unknown, what = 'durable tasks'): CodedError {
   if (cause instanceof CodedError && cause.code === 'CLUSTER_NOT_DURABLE') return cause;
+  if (hasNoRoom(cause)) {
+    const why = `the NATS server has no room for ${what} (${messageOf(cause)})`;
+    const way = 'raise its max_file_store or the max_bytes of the stream, or delete old data there';
+    return new CodedError('CLUSTER_NOT_DURABLE', `${why}: ${way}`, { cause });
+  }
   const wayOut = 'start nats-server with -js, and allow $JS.API.> and $JS.ACK.>';
   const message = `${what} need JetStream: ${messageOf(cause)}: ${wayOut}`;
   return new CodedError('CLUSTER_NOT_DURABLE', message, { cause });

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,6 +23,7 @@ export const natsProgram = process.env['MANYCORE_TEST_NATS'] ?? '';
 export const skip = natsProgram === '' && 'needs nats-server (Debian: apt-get install nats-server)';
 
 const firstLineMs = 1000;
+const jetStreamName: string = '@nats-io/jetstream'; // its declarations are too loose for our compiler
 
 export interface Server {
   readonly url: string;
@@ -76,6 +77,27 @@ export async function startServer(t: TestContext, flags: readonly string[] = [])
       child = await start();
     },
   };
+}
+
+/** Starts a server that stores 100 kB, whatever the limits of its streams. */
+export async function startSmallServer(t: TestContext): Promise<Server> {
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-small-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'nats.conf');
+  writeFileSync(file, 'jetstream { max_file_store: 100KB }');
+  return await startServer(t, ['-c', file]);
+}
+
+/** Sets the limit of a stream in bytes; `-1`: none. */
+export async function limitStream(
+  t: TestContext,
+  { url }: Server,
+  stream: string,
+  maxBytes: number,
+): Promise<void> {
+  const { jetstreamManager } = await import(jetStreamName);
+  const manager = await jetstreamManager(await stranger(t, url));
+  await manager.streams.update(stream, { max_bytes: maxBytes });
 }
 
 /** Waits until `check` throws no more. */

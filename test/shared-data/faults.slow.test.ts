@@ -7,7 +7,16 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSpace } from '../../src/shared-data/index.js';
 import { type Member, startMember } from '../cluster/member.js';
-import { joinBus, refusals, type Server, skip, startServer, stranger } from '../cluster/server.js';
+import {
+  joinBus,
+  limitStream,
+  refusals,
+  type Server,
+  skip,
+  startServer,
+  startSmallServer,
+  stranger,
+} from '../cluster/server.js';
 import { killOne, waitFor, withDeadline } from '../support/index.js';
 
 const secret = 'nobody else knows this';
@@ -142,6 +151,34 @@ test('a server without JetStream is named', { skip }, async (t) => {
   const refused = { code: 'CLUSTER_NOT_DURABLE', message: /shared data need JetStream.*-js/ };
   await assert.rejects(cluster.map('m').get('k'), refused);
   await assert.rejects(cluster.lock('l').acquire(), refused);
+});
+
+test('a server without room refuses writes with a way out, and still reads', {
+  skip,
+}, async (t) => {
+  const server = await startSmallServer(t);
+  const { cluster } = await joinBus(t, server, { secret });
+  const map = cluster.map<string>('m');
+  const lease = await cluster.lock('held').acquire({ leaseMs: 1000 });
+  await cluster.counter('old').add();
+  await map.set('k', 'x');
+  await limitStream(t, server, 'KV_manycore-map-m', 1000);
+  const isFull = (why: RegExp) => ({ code: 'CLUSTER_NOT_DURABLE', message: why });
+  const wayOut = /no room for a write of "l" .*\(maximum bytes exceeded\): raise .* max_bytes/;
+  await assert.rejects(map.set('l', 'x'.repeat(2000)), isFull(wayOut));
+  const other = cluster.map<string>('other');
+  await assert.rejects(
+    async () => {
+      for (let n = 0; n < 20; n += 1) await other.set(`k${n}`, 'x'.repeat(10_000));
+    },
+    isFull(/no room for a write of "k\d+" .*\(insufficient resources\): raise its max_file_store/),
+  );
+  await assert.rejects(cluster.counter('old').add(), isFull(/no room for a write of "old"/));
+  await assert.rejects(cluster.lock('l').acquire(), isFull(/no room for a write of "l"/));
+  await assert.rejects(map.delete('k'), isFull(/no room for a deletion of "k"/));
+  await lease.release(); // the lease runs out
+  assert.equal(await map.get('k'), 'x');
+  assert.equal(await cluster.counter('old').get(), 1);
 });
 
 test('calls are repeated while servers elect a leader', { skip }, async (t) => {

@@ -7,7 +7,7 @@ import { CodedError } from '../../errors.js';
 import { beforeDeadline, type Deferred, defer, messageOf, nowMs } from '../../lib/index.js';
 import { timedOut } from '../../shared-data/index.js';
 import type { Signer } from '../bus/signature.js';
-import { clusterClosed, notDurable, refused } from '../errors.js';
+import { clusterClosed, hasNoRoom, notDurable, refused } from '../errors.js';
 import { follow } from '../nats/listen.js';
 import type { NatsConnection } from '../nats/nats.js';
 import { type Bucket, openBucket } from './kv.js';
@@ -173,6 +173,7 @@ export class KvLink {
   #translated(error: unknown, what: string): unknown {
     if (error instanceof CodedError || isTimeout(error) || isConflict(error)) return error;
     if (this.#connection.isClosed() || this.#connection.isDraining()) return clusterClosed();
+    if (hasNoRoom(error)) return notDurable(error, what);
     return refused(`the NATS server refuses ${what}: ${messageOf(error)}`, error);
   }
 

@@ -18,7 +18,7 @@ import { abortError, type Deferred, defer, unwatchAbort, watchAbort } from '../.
 import type { DurableOptions } from '../../worker/index.js';
 import { clocksDiffer, verified } from '../bus/signature.js';
 import { ClusterValues, type EncodedValue } from '../bus/values.js';
-import { clusterClosed, notDurable } from '../errors.js';
+import { clusterClosed, hasNoRoom, notDurable } from '../errors.js';
 import { follow, guarded, listen } from '../nats/listen.js';
 import type { NatsConnection, NatsMessage, NatsSubscription } from '../nats/nats.js';
 import { protocolVersion, signatureBytes } from '../protocol.js';
@@ -39,10 +39,12 @@ interface Waiting {
   readonly frame: () => Buffer;
   /** Result without its signature. */
   readonly outcome: Deferred<Buffer>;
-  /** Sequence number in the stream of tasks, once the task is stored. */
+  /** Sequence number in the stream of tasks, once the task is stored from here. */
   seq: number | undefined;
   /** By signature: sequence numbers of its signed frames, once the server has answered. */
   readonly puts: Map<string, Promise<number | undefined>>;
+  /** True once the task, or its result, was seen in its stream. */
+  isStored: boolean;
 }
 
 export class DurableTasks {
@@ -102,7 +104,8 @@ export class DurableTasks {
     { id, signal }: DurableOptions,
   ): Promise<Buffer> {
     const { connection } = this.#cluster;
-    const waiting: Waiting = { subjects, frame, outcome: defer(), seq: undefined, puts: new Map() };
+    const none = { seq: undefined, isStored: false };
+    const waiting: Waiting = { subjects, frame, outcome: defer(), ...none, puts: new Map() };
     const { promise, reject } = waiting.outcome;
     const onAbort = (): void => reject(abortError(signal));
     if (signal !== undefined) watchAbort(signal, onAbort);
@@ -179,6 +182,7 @@ export class DurableTasks {
         const { connection } = this.#cluster;
         if (connection.isDraining() || connection.isClosed()) throw clusterClosed();
         if (hasCode(error, 'CLUSTER_CLIENT_MISSING')) throw error;
+        if (waiting.isStored && hasNoRoom(Object(error).cause)) return; // it is there, unless the server lost it
         this.#store = undefined; // the streams may be gone
         const { info } = connection;
         if (isRefusal(error) && info !== undefined) refusals += info.jetstream ? 1 : maxRefusals;
@@ -199,7 +203,11 @@ export class DurableTasks {
     const put = store.putTask(subjects.task, bytes);
     const signature = signatureOf(bytes);
     waiting.puts.set(signature, put);
-    const seq = await put;
+    const seq = await put.catch((error: unknown) => {
+      waiting.puts.delete(signature);
+      throw error;
+    });
+    waiting.isStored = true;
     if (seq === undefined) waiting.puts.delete(signature);
     else waiting.seq = seq;
   }

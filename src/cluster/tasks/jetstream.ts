@@ -4,7 +4,7 @@
 
 import { CodedError, hasCode } from '../../errors.js';
 import { messageOf, prototypeRemedy } from '../../lib/index.js';
-import { notDurable } from '../errors.js';
+import { hasNoRoom, isSubjectFull, notDurable } from '../errors.js';
 import type { NatsConnection } from '../nats/nats.js';
 import { tokensOf } from '../nats/subjects.js';
 import { parseJetStreamClient } from '../protocol.js';
@@ -83,7 +83,6 @@ const nsPerMs = 1e6;
 const apiError = Object.freeze({
   streamDiffers: 10058,
   wrongLastSequence: 10071,
-  subjectIsFull: 10077,
   consumerDiffers: 10148,
 });
 
@@ -160,14 +159,14 @@ export class TaskStore {
 
   /**
    * Resolves with the sequence number once it is stored; with `undefined` when a task of this id waits
-   * already.
+   * already. Rejects with `CLUSTER_NOT_DURABLE` when the server has no room.
    */
   async putTask(subject: string, task: Uint8Array): Promise<number | undefined> {
     try {
       return (await this.#stream.publish(subject, task)).seq;
     } catch (error) {
-      if (codeOf(error) === apiError.subjectIsFull) return undefined;
-      throw error;
+      if (isSubjectFull(error)) return undefined;
+      throw hasNoRoom(error) ? notDurable(error, 'a durable task') : error;
     }
   }
 
@@ -176,15 +175,17 @@ export class TaskStore {
     await this.#manager.streams.deleteMessage(`${this.#name}-tasks`, seq);
   }
 
-  /** Resolves with false when a result exists already, which then stays. */
+  /**
+   * Resolves with false when a result exists already, which then stays. Rejects with `CLUSTER_NOT_DURABLE` when the
+   * server has no room.
+   */
   async putResult(subject: string, result: Uint8Array): Promise<boolean> {
     try {
       await this.#stream.publish(subject, result, { expect: { lastSubjectSequence: 0 } });
       return true;
     } catch (error) {
-      const code = codeOf(error);
-      if (code === apiError.wrongLastSequence || code === apiError.subjectIsFull) return false;
-      throw error;
+      if (codeOf(error) === apiError.wrongLastSequence || isSubjectFull(error)) return false;
+      throw hasNoRoom(error) ? notDurable(error, 'the result of a durable task') : error;
     }
   }
 

@@ -48,6 +48,9 @@ export interface TaskRunnerOptions {
   readonly modules: ReadonlySet<string>;
 }
 
+/** Cause of a wait: the server, the room for results, or the start of a worker. */
+type Obstacle = 'server' | 'results' | 'worker';
+
 export class TaskRunner {
   readonly #options: TaskRunnerOptions;
   #pool: Pool;
@@ -64,8 +67,8 @@ export class TaskRunner {
   readonly #notices = new NoticeLimit();
   /** Opened again after a failure. */
   #store: TaskStore | undefined;
-  /** Last announced reason for which tasks wait: the server, or the start of a worker. */
-  readonly #announced = new Map<'server' | 'worker', string>();
+  /** Last announced reasons for which tasks wait. */
+  readonly #announced = new Map<Obstacle, string>();
   /** Pause before the next pull after workers failed to start, in ms. */
   #pauseMs = 0;
   #isClosing = false;
@@ -106,26 +109,29 @@ export class TaskRunner {
     }
   }
 
-  /** Resolves with `undefined` on failure: the server is away, starts, or has lost its streams. */
-  async #withStore<T>(work: (store: TaskStore) => Promise<T>): Promise<T | undefined> {
+  /** Resolves with `undefined` on failure: the server is away, starts, is full, or has lost its streams. */
+  async #withStore<T>(
+    work: (store: TaskStore) => Promise<T>,
+    what: 'server' | 'results' = 'server',
+  ): Promise<T | undefined> {
     const { connection, name } = this.#options.cluster;
     try {
       this.#store ??= await TaskStore.open(connection, name);
       const done = await work(this.#store);
-      this.#announced.delete('server');
+      this.#announced.delete(what);
       return done;
     } catch (error) {
       this.#store = undefined;
-      this.#announce('server', error);
+      this.#announce(what, error);
       if (!connection.isClosed()) await wait(retryMs, undefined, { ref: false });
       return undefined;
     }
   }
 
   /** Announces a reason once, until tasks continue. */
-  #announce(what: 'server' | 'worker', error: unknown): void {
+  #announce(what: Obstacle, error: unknown): void {
     const why = `durable tasks wait: ${messageOf(error)}`;
-    if (this.#announced.get(what) === why) return;
+    if ([...this.#announced.values()].includes(why)) return;
     this.#announced.set(what, why);
     announcements.clusterRefused.publish({ why });
   }
@@ -314,6 +320,7 @@ export class TaskRunner {
       isKept = await this.#withStore(
         async (store) =>
           (await store.putResult(subject, outcome)) || (await this.#hasResult(store, subject)),
+        'results',
       );
     }
   }

@@ -10,7 +10,16 @@ import { Signer } from '../../../src/cluster/bus/signature.js';
 import { silentMs, taskSubjects } from '../../../src/cluster/tasks/jetstream.js';
 import { Pool } from '../../../src/public.js';
 import { waitFor } from '../../support/index.js';
-import { eventually, joinBus, refusals, skip, startServer, stranger } from '../server.js';
+import {
+  eventually,
+  joinBus,
+  limitStream,
+  refusals,
+  skip,
+  startServer,
+  startSmallServer,
+  stranger,
+} from '../server.js';
 import {
   double,
   durable,
@@ -201,6 +210,52 @@ test('a task or result above the message limit of the server is refused', { skip
     caller.run(() => new Uint8Array(2 ** 21)),
     large,
   );
+});
+
+test('a full stream refuses tasks, and gets results when it has room', { skip }, async (t) => {
+  const server = await startDurable(t);
+  await openStore(t, server);
+  await limitStream(t, server, 'manycore-tasks', 100);
+  const { cluster } = await joinBus(t, server, { secret });
+  const pool = new Pool({ cluster });
+  t.after(() => pool.destroy());
+  await assert.rejects(pool.with({ durable: true }).run(double, 1), {
+    code: 'CLUSTER_NOT_DURABLE',
+    message: /has no room for a durable task \(maximum bytes exceeded\): raise its max_file_store/,
+  });
+  await limitStream(t, server, 'manycore-tasks', -1);
+  await limitStream(t, server, 'manycore-results', 10);
+  const why = refusals(t);
+  await cluster.lendWorkers(1, { durable: true });
+  const kept = pool.with({ durable: { id: 'kept' } });
+  assert.equal(await kept.run(double, 2), 4); // it arrives, stored or not
+  await eventually(() => assert.equal(why.length, 1));
+  assert.match(why[0] ?? '', /durable tasks wait: .* no room for the result of a durable task/);
+  const undone = await openCounts(t, server);
+  assert.equal(await undone(), 1);
+  await limitStream(t, server, 'manycore-results', -1);
+  await eventually(async () => assert.equal(await undone(), 0));
+  assert.equal(await kept.run(double, 3), 4);
+  assert.equal(why.length, 1);
+});
+
+test('a full server refuses new tasks, and runs those that it has', { skip }, async (t) => {
+  const server = await startSmallServer(t);
+  const { cluster } = await joinBus(t, server, { secret });
+  const noRoom = { code: 'CLUSTER_NOT_DURABLE', message: /has no room for .* max_file_store/ };
+  const caller = await durable(t, server);
+  const stored = caller.run(double, 1);
+  const undone = await openCounts(t, server);
+  await eventually(async () => assert.equal(await undone(), 1));
+  const map = cluster.map<string>('m');
+  await assert.rejects(async () => {
+    for (let n = 0; n < 20; n += 1) await map.set(`k${n}`, 'x'.repeat(10_000));
+  }, noRoom);
+  await assert.rejects(caller.run(double, 2), noRoom);
+  await server.restart(); // the caller then stores its task again
+  await assert.rejects(caller.run(double, 3), noRoom); // a new one is tried as often
+  await startNode(t, server);
+  assert.equal(await stored, 2);
 });
 
 test('waiting tasks end with their pool or their cluster', { skip }, async (t) => {
