@@ -1,7 +1,7 @@
 // The protocol of two buses over a channel: frames with three int32 (`kind`, `task`, `target`) and a value as
 // body. Kinds below 40 belong to workers; the link uses two of them (worker/protocol.ts).
 
-import { CodedError, type ErrorCode, isErrorCode } from '../errors.js';
+import { CodedError, type ErrorCode, hasCode, isErrorCode } from '../errors.js';
 import { isHeader, type OutgoingBusHeaders } from './delivery/headers.js';
 import type { Origin } from './delivery/message.js';
 
@@ -57,7 +57,19 @@ export function parseMessage(value: unknown): MessageBody {
   return [body, parseHeaders(headers)];
 }
 
-/** Posts a failure by `post`, without its cause where that cannot travel. Throws what `post` throws. */
+/** Length of a text that is cut, because the whole one is above the limit of a message, in characters. */
+const cutChars = 256;
+
+/** Returns the text as short as fits into any message. */
+export function cutText(text: string): string {
+  if (text.length <= cutChars) return text;
+  return `${text.slice(0, cutChars)}… (${text.length - cutChars} more characters)`;
+}
+
+/**
+ * Posts a failure by `post`, without its cause where that cannot travel, and with a cut text where the whole one is
+ * too large. Throws what `post` throws.
+ */
 export function postFailure(error: CodedError, post: (body: FailureBody) => void): void {
   const { code, message, cause } = error;
   const given: unknown = Reflect.get(error, 'failureCode');
@@ -70,7 +82,12 @@ export function postFailure(error: CodedError, post: (body: FailureBody) => void
       // A cause that holds a socket, or is too large.
     }
   }
-  post([code, message, failureCode]);
+  try {
+    post([code, message, failureCode]);
+  } catch (error) {
+    if (!hasCode(error, 'BUS_TOO_LARGE')) throw error;
+    post([code, cutText(message), failureCode]);
+  }
 }
 
 /** Returns the error of a `FailureBody`. */

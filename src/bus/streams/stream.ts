@@ -7,7 +7,7 @@
 import { Duplex } from 'node:stream';
 import { CodedError, type ErrorCode, hasCode } from '../../errors.js';
 import { abortError, errorOf, nextTick, unwatchAbort, watchAbort } from '../../lib/index.js';
-import { parseStreamFrame, type StreamFrame } from '../protocol.js';
+import { cutText, parseStreamFrame, type StreamFrame } from '../protocol.js';
 
 /** Items that an end takes before it has to be read. */
 const streamWindow = 16;
@@ -111,10 +111,17 @@ export class BusStream extends Duplex {
 
   /** Sends the other end the reason of the end. */
   #notifyOther(error: Error | null): void {
+    const isHandlers = hasCode(error, 'BUS_HANDLER_ERROR');
+    const code = isHandlers ? { code: error.code } : {};
+    const notify = (message: string | undefined): void =>
+      this.#wire.send({ type: 'destroyed', message, ...code });
     try {
-      const isHandlers = hasCode(error, 'BUS_HANDLER_ERROR');
-      const code = isHandlers ? { code: error.code } : {};
-      this.#wire.send({ type: 'destroyed', message: error?.message, ...code });
+      try {
+        notify(error?.message);
+      } catch (sending) {
+        if (!hasCode(sending, 'BUS_TOO_LARGE')) throw sending;
+        notify(cutText(error?.message ?? ''));
+      }
     } catch {
       // no consumer there any more, or no room: its watch of this address reports the end
     }

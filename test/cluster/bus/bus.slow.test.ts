@@ -3,9 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer } from '../../../src/bus/index.js';
+import { waitFor } from '../../support/index.js';
 import { eventually, type Joined, joinBus, skip, startServer } from '../server.js';
 
 const secret = 'nobody else knows this';
@@ -134,6 +139,41 @@ test('a message that is larger than the server takes is refused, also as an answ
   await assert.rejects(answer, { code: 'BUS_HANDLER_ERROR', message: /1048576/ });
   const fits = await here.bus.request<Uint8Array>('bytes', 2 ** 19);
   assert.equal(fits.body.byteLength, 2 ** 19);
+});
+
+test('errors and items that are larger than the server takes end at once', { skip }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-nats-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'nats.conf');
+  writeFileSync(file, 'max_payload: 4096');
+  const server = await startServer(t, ['-c', file]);
+  const [here, there] = [await joinBus(t, server), await joinBus(t, server)];
+  const long = 'x'.repeat(10_000);
+  there.bus.consumer('throw', () => {
+    throw new Error(long);
+  });
+  const streams: Duplex[] = [];
+  there.bus.acceptStreams('items', (stream) => void streams.push(stream));
+  await known(there);
+  await assert.rejects(here.bus.request('throw', 1, { timeoutMs: 2 ** 30 }), {
+    code: 'BUS_HANDLER_ERROR',
+    message: /^the consumer of throw threw: x+… \(\d+ more characters\)$/,
+  });
+  for (const end of [
+    (stream: Duplex) => stream.write(long),
+    (stream: Duplex) => stream.destroy(new Error(long)),
+  ]) {
+    const stream = await here.bus.openStream('items');
+    const own = once(stream, 'error').then(([error]) => error);
+    const accepted = await waitFor(() => streams.pop());
+    const others = once(accepted, 'error').then(([error]) => error);
+    end(stream);
+    const error = await own;
+    if (error.message !== long) assert.equal(error.code, 'BUS_TOO_LARGE');
+    const { code, message } = await others;
+    assert.equal(code, 'BUS_CONSUMER_LOST');
+    assert.match(message, /^the other end was destroyed: (a message to .* bytes|x+… \(\d+ more)/);
+  }
 });
 
 test('functions and classes travel between those with one secret', { skip }, async (t) => {
