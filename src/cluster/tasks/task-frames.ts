@@ -54,6 +54,16 @@ export function readTask(frame: Buffer): { readonly order: TaskOrder; readonly c
   return { order, call: frame.subarray(reader.position) };
 }
 
+/** Returns the version of the protocol in which a task was written; `undefined` for bytes that are no task. */
+export function protocolOf(frame: Buffer): unknown {
+  try {
+    const reader = new ByteReader(frame);
+    return Object(jsonOf(reader.copy(reader.u32())))['protocol'];
+  } catch {
+    return undefined;
+  }
+}
+
 function isOrder(value: unknown): value is TaskOrder {
   if (typeof value !== 'object' || value === null) return false;
   const field = (name: string): unknown => Reflect.get(value, name);

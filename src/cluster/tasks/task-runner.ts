@@ -12,12 +12,12 @@ import { maxAgeMs, type Signer, verified } from '../bus/signature.js';
 import { ClusterValues } from '../bus/values.js';
 import { refused } from '../errors.js';
 import { guarded } from '../nats/listen.js';
-import { signatureBytes } from '../protocol.js';
+import { protocolVersion, signatureBytes } from '../protocol.js';
 import type { Slots } from '../workers/slots.js';
 import { type GivenTask, keptMs, resultSubject, silentMs, TaskStore } from './jetstream.js';
 import { noticeSubject, signatureOf, writeNotice } from './refused-tasks.js';
 import type { runTask } from './task-entry.js';
-import { readTask, type TaskOrder, writeOutcome } from './task-frames.js';
+import { protocolOf, readTask, type TaskOrder, writeOutcome } from './task-frames.js';
 import type { TaskOptions } from './task-options.js';
 
 /** Limit of the tasks that a node remembers as done. */
@@ -355,8 +355,13 @@ function check({ time, target }: TaskOrder, modules: ReadonlySet<string> | undef
   throw new CodedError('CLUSTER_UNSIGNED', `a node may not run ${what}: ${wayOut}`);
 }
 
-/** Returns the reason why the code of this node is not that of the caller; `undefined` where it is. */
+/** Returns the reason why this node has another manycore or other code than the caller; `undefined`: the same. */
 function otherVersion(task: Buffer): string | undefined {
+  const protocol = protocolOf(task);
+  if (typeof protocol === 'number' && protocol !== protocolVersion) {
+    const text = `a durable task has version ${protocol} of the protocol, and this node ${protocolVersion}`;
+    return `${text}: it waits for a node with the manycore of its caller, so give all one version`;
+  }
   const order = orderOf(task);
   for (const { specifier, parent, version } of order?.code ?? []) {
     const own = importVersion(specifier, parent);

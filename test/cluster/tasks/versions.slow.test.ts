@@ -4,11 +4,22 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { Signer } from '../../../src/cluster/bus/signature.js';
+import { protocolVersion, signatureBytes } from '../../../src/cluster/protocol.js';
+import { taskSubjects } from '../../../src/cluster/tasks/jetstream.js';
 import { announcements } from '../../../src/lib/index.js';
 import { task } from '../../../src/public.js';
 import { waitFor } from '../../support/index.js';
-import { joinBus, skip } from '../server.js';
-import { notesFile, openPool, secret, startDurable, startNode } from './durables.js';
+import { joinBus, refusals, skip } from '../server.js';
+import {
+  notesFile,
+  openCounts,
+  openPool,
+  openStore,
+  secret,
+  startDurable,
+  startNode,
+} from './durables.js';
 
 /** Writes a module and its import; returns the URL of the one, and a function that edits the other. */
 function program(t: TestContext) {
@@ -47,6 +58,33 @@ test('a durable task runs in the version of its caller, or waits', { skip }, asy
   edit(2);
   assert.equal(await second, 2, 'by a worker that has not loaded version 1');
   await node.destroy();
+});
+
+test('a durable task of another manycore waits for a node that can read it', {
+  skip,
+}, async (t) => {
+  const server = await startDurable(t);
+  const why = refusals(t);
+  const { cluster } = await joinBus(t, server, { secret });
+  const node = await cluster.lendWorkers(1, { durable: true });
+  t.after(() => node.destroy());
+  const { task: subject, result } = taskSubjects('manycore', 'other');
+  const order = { protocol: protocolVersion + 1, time: Date.now(), unknown: 'to this version' };
+  const head = Buffer.from(JSON.stringify(order));
+  const frame = Buffer.alloc(4 + head.byteLength + signatureBytes);
+  frame.writeUInt32LE(head.byteLength);
+  head.copy(frame, 4);
+  new Signer(secret, 'manycore').sign(frame, subject);
+  const store = await openStore(t, server);
+  await store.putTask(subject, frame);
+  await waitFor(() => why.length > 0);
+  const versions = `version ${protocolVersion + 1} of the protocol, and this node ${protocolVersion}:`;
+  assert.match(
+    why[0] ?? '',
+    new RegExp(`^a durable task has ${versions} .* give all one version$`),
+  );
+  assert.equal(await store.result(result), undefined);
+  assert.equal(await (await openCounts(t, server))(), 1);
 });
 
 test('a worker of another version refuses a function before it runs', { skip }, async (t) => {
