@@ -18,10 +18,14 @@ export function certificateMissing(servers: string): CodedError {
   return refused(`${why}: give ${way}`);
 }
 
+/** Returns true for an error of the NATS client about credentials that are wrong or have expired. */
+export function isAboutCredentials({ name }: Error): boolean {
+  return /Authorization|Authentication/.test(name);
+}
+
 /** Returns the error for a connection that could not be made or kept. */
 export function connectError(servers: string, cause: unknown): CodedError {
-  const name = cause instanceof Error ? cause.name : '';
-  if (/Authorization|Authentication|Permission/.test(name)) {
+  if (cause instanceof Error && (isAboutCredentials(cause) || /Permission/.test(cause.name))) {
     const why = `the NATS server at ${servers} refuses these credentials: ${messageOf(cause)}`;
     return refused(why, cause);
   }

@@ -22,7 +22,10 @@ export interface NatsOptions {
   readonly user?: string | undefined;
   readonly pass?: string | undefined;
   readonly token?: string | undefined;
-  /** File of credentials as written by `nsc`; it has to exist on every machine. */
+  /**
+   * File of credentials as written by `nsc`; it has to exist on every machine. Each connection reads it anew, so
+   * credentials that expire are renewed there.
+   */
   readonly credsFile?: string | undefined;
   /** Paths (`caFile`, `certFile`, `keyFile`) or PEM texts (`ca`, `cert`, `key`). `{}`: requires TLS. */
   readonly tls?: Readonly<Record<string, string | boolean>> | undefined;
@@ -117,7 +120,8 @@ function fillNats(nats: ClusterOptions['nats']): NatsOptions {
   if (list.length === 0 || list.some((each) => each === '')) {
     throw invalid('nats.servers', servers, 'the URL of a NATS server, or several');
   }
-  for (const [key, value] of Object.entries({ user, pass, token, credsFile, inboxPrefix })) {
+  const texts = { user, pass, token, credsFile, inboxPrefix };
+  for (const [key, value] of Object.entries(texts)) {
     if (value !== undefined) string(`nats.${key}`, value, 'a text');
   }
   if (tls !== undefined) ownOptions('nats.tls', tls, new Set(Object.keys(tls)));

@@ -18,23 +18,28 @@ interface Credentials {
   /** Credentials of a user of this account, and of another account's. */
   readonly right: string;
   readonly wrong: string;
+  /** Returns credentials of a user of this account, until a time in seconds. */
+  until(seconds: number): string;
 }
 
 export async function makeCredentials(): Promise<Credentials> {
   const { nkeys } = await import(clientName);
-  const [operator, account, stranger]: KeyPair[] = [
+  const [operator, account, system, stranger]: KeyPair[] = [
     nkeys.createOperator(),
     nkeys.createAccount(),
     nkeys.createAccount(),
+    nkeys.createAccount(),
   ];
-  if (operator === undefined || account === undefined || stranger === undefined) throw new Error();
+  if (operator === undefined || account === undefined) throw new Error();
+  if (system === undefined || stranger === undefined) throw new Error();
   const operatorToken = sign(operator, operator, 'operator', {});
-  const accountToken = sign(operator, account, 'account', {
-    limits: { subs: -1, data: -1, payload: -1, conn: -1, imports: -1, exports: -1, leaf: -1 },
-  });
-  const userOf = (signer: KeyPair): string => {
+  const limits = { subs: -1, data: -1, payload: -1, conn: -1, imports: -1, exports: -1, leaf: -1 };
+  const stored = { mem_storage: -1, disk_storage: -1, streams: -1, consumer: -1 };
+  const accountToken = sign(operator, account, 'account', { limits: { ...limits, ...stored } });
+  const systemToken = sign(operator, system, 'account', { limits }); // JetStream needs one
+  const userOf = (signer: KeyPair, exp?: number): string => {
     const user: KeyPair = nkeys.createUser();
-    const token = sign(signer, user, 'user', { subs: -1, data: -1, payload: -1 });
+    const token = sign(signer, user, 'user', { subs: -1, data: -1, payload: -1 }, exp);
     const seed = Buffer.from(user.getSeed()).toString();
     return [
       ...['-----BEGIN NATS USER JWT-----', token, '------END NATS USER JWT------', ''],
@@ -44,16 +49,26 @@ export async function makeCredentials(): Promise<Credentials> {
   const config = [
     `operator: ${operatorToken}`,
     'resolver: MEMORY',
-    `resolver_preload: { ${account.getPublicKey()}: ${accountToken} }`,
+    `system_account: ${system.getPublicKey()}`,
+    'resolver_preload: {',
+    `  ${account.getPublicKey()}: ${accountToken}`,
+    `  ${system.getPublicKey()}: ${systemToken}`,
+    '}',
   ].join('\n');
-  return { config, right: userOf(account), wrong: userOf(stranger) };
+  return {
+    config,
+    right: userOf(account),
+    wrong: userOf(stranger),
+    until: (seconds) => userOf(account, seconds),
+  };
 }
 
-/** Returns the claims of `signer` about `subject`. */
-function sign(signer: KeyPair, subject: KeyPair, type: string, nats: object): string {
+/** Returns the claims of `signer` about `subject`. `exp`: their end, in seconds. */
+function sign(signer: KeyPair, subject: KeyPair, type: string, nats: object, exp?: number): string {
   const claims = {
     jti: randomUUID(),
     iat: Math.floor(Date.now() / 1000),
+    ...(exp !== undefined && { exp }),
     iss: signer.getPublicKey(),
     name: type,
     sub: subject.getPublicKey(),

@@ -100,7 +100,7 @@ export class ClusterPeer implements Uplink {
     this.#forwarding = new Forwarding(this.#connection);
     this.#attached = bus.attachUplink(this, local);
     listen(this.#connection, `${this.#inbox}.*`, this.#receiveAnswer);
-    this.closed = this.#connection.closed().then((error) => {
+    this.closed = connected.closed.then((error) => {
       this.#ended();
       return error;
     });

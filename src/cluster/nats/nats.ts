@@ -2,9 +2,10 @@
 // Not here: the messages on the connection.
 
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { CodedError } from '../../errors.js';
 import { beforeDeadline, messageOf, prototypeRemedy } from '../../lib/index.js';
-import { certificateMissing, connectError } from '../errors.js';
+import { certificateMissing, connectError, isAboutCredentials } from '../errors.js';
 import { type FilledClusterOptions, type NatsOptions, serversOf } from '../options.js';
 import { parseNatsClient } from '../protocol.js';
 import { follow } from './listen.js';
@@ -55,10 +56,13 @@ export interface NatsConnection {
   status(): AsyncIterable<NatsStatus>;
 }
 
+/** Returns the answer to the nonce of a server, for each connection that is made. */
+type Authenticator = (nonce?: string) => unknown;
+
 export interface NatsClient {
   connect(options: object): Promise<NatsConnection>;
   createInbox(prefix?: string): string;
-  credsAuthenticator(credentials: Uint8Array): unknown;
+  credsAuthenticator(credentials: Uint8Array): Authenticator;
 }
 
 const clientName: string = '@nats-io/transport-node';
@@ -68,6 +72,8 @@ const jitterMs = 250;
 /** Period of pings; after two unanswered ones the connection is given up. */
 const pingIntervalMs = 10_000;
 const maxUnansweredPings = 2;
+/** Refusals of the credentials in a row after which the connection ends: the first is that of the old connection. */
+const maxRefusals = 3;
 
 async function loadClient(): Promise<NatsClient> {
   let client: unknown;
@@ -85,6 +91,8 @@ async function loadClient(): Promise<NatsClient> {
 export interface Connected {
   readonly connection: NatsConnection;
   readonly inbox: string;
+  /** Resolves when the connection has ended for good, with the reason. */
+  readonly closed: Promise<unknown>;
 }
 
 /** Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNREACHABLE`, `CLUSTER_REFUSED`, `OPTION_INVALID`. */
@@ -93,6 +101,7 @@ export async function connectNats(options: FilledClusterOptions, name: string): 
   const client = await loadClient();
   const list = [nats.servers].flat();
   const servers = serversOf(options);
+  const given = { ...natsOptions(client, nats), name, timeout: timeoutMs };
   if (nats.tls?.['handshakeFirst'] !== true) {
     const { wantsCertificate } = await probeServers(list, timeoutMs).catch((cause: unknown) => {
       throw connectError(servers, cause);
@@ -100,18 +109,35 @@ export async function connectNats(options: FilledClusterOptions, name: string): 
     // With a certificate missing the client would wait for a reason that the server never sends.
     if (wantsCertificate && !hasCertificate(nats)) throw certificateMissing(servers);
   }
-  const connecting = client.connect({ ...natsOptions(client, nats), name, timeout: timeoutMs });
+  const connecting = client.connect(given);
   const onDeadline = (): Error => new Error(`nothing came within ${timeoutMs} ms`);
   try {
     const connection = await beforeDeadline(connecting, { deadlineMs: timeoutMs, onDeadline });
-    follow(connection, ({ type }) => {
-      if (type === 'staleConnection') destroySocket(connection);
-    });
-    return { connection, inbox: client.createInbox(nats.inboxPrefix) };
+    const closed = watchConnection(connection);
+    return { connection, inbox: client.createInbox(nats.inboxPrefix), closed };
   } catch (cause) {
     void connecting.then((late) => late.close()).catch(() => {});
     throw connectError(servers, cause);
   }
+}
+
+/**
+ * Ends the connection when the server refuses its credentials several times in a row. Left to itself the client gives
+ * up too early: where a connection that expires gets two errors, it does not try the renewed credentials.
+ */
+async function watchConnection(connection: NatsConnection): Promise<unknown> {
+  let refusals = 0;
+  let refusal: Error | undefined;
+  follow(connection, ({ type, error }) => {
+    if (type === 'staleConnection') destroySocket(connection);
+    if (type === 'reconnect') refusals = 0;
+    if (error === undefined || !isAboutCredentials(error)) return;
+    refusals += 1;
+    if (refusals < maxRefusals || connection.isClosed()) return;
+    refusal = error;
+    void connection.close().catch(() => {});
+  });
+  return (await connection.closed()) ?? refusal;
 }
 
 /**
@@ -131,24 +157,51 @@ function natsOptions(client: NatsClient, { credsFile, ...nats }: NatsOptions): o
   return {
     pingInterval: pingIntervalMs,
     ...withoutUndefined(nats),
-    ...(credsFile !== undefined && { authenticator: credentials(client, credsFile) }),
+    ...(credsFile !== undefined && {
+      authenticator: renewed('nats.credsFile', credsFile, (text) => credentials(client, text)),
+    }),
     maxPingOut: maxUnansweredPings,
     maxReconnectAttempts: -1,
+    ignoreAuthErrorAbort: true, // see watchConnection
     reconnectTimeWait: reconnectMs,
     reconnectJitter: jitterMs,
     noAsyncTraces: true,
   };
 }
 
-function credentials(client: NatsClient, path: string): unknown {
+/**
+ * Reads the file anew for each connection: credentials that expire are renewed there. While it cannot be read, its
+ * last good text stays in use. Throws `OPTION_INVALID` when there is none yet.
+ */
+function renewed(
+  option: string,
+  path: string,
+  parse: (text: string) => Authenticator,
+): Authenticator {
+  const absolute = resolve(path);
+  const read = (): Authenticator => parse(readFileSync(absolute, 'utf8'));
+  let last: Authenticator;
   try {
-    const text = readFileSync(path);
-    if (!text.includes('-----BEGIN NATS USER JWT-----')) throw new Error('it holds no credentials');
-    return client.credsAuthenticator(text);
+    last = read();
   } catch (cause) {
-    const message = `nats.credsFile ${path} cannot be read: ${messageOf(cause)}`;
+    const message = `${option} ${path} cannot be read: ${messageOf(cause)}`;
     throw new CodedError('OPTION_INVALID', message, { cause });
   }
+  return (nonce) => {
+    try {
+      last = read();
+    } catch {
+      // it is being renewed
+    }
+    return last(nonce);
+  };
+}
+
+function credentials(client: NatsClient, text: string): Authenticator {
+  if (!/-----BEGIN NATS USER JWT-----[^]*-----END USER NKEY SEED-----/.test(text)) {
+    throw new Error('it holds no credentials');
+  }
+  return client.credsAuthenticator(Buffer.from(text));
 }
 
 function withoutUndefined(options: object): object {

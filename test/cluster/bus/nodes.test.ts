@@ -35,7 +35,8 @@ class Neighbours {
     const id = String(this.#count).padStart(24, '0');
     const connection = this.network.connect();
     const signer = new Signer('nobody else knows this', 'name');
-    const nodes = new Nodes(id, 'name', { connection, inbox: `inbox-${id}` }, signer);
+    const connected = { connection, inbox: `inbox-${id}`, closed: connection.closed() };
+    const nodes = new Nodes(id, 'name', connected, signer);
     const told: string[] = [];
     nodes.on('join', (node) => told.push(`join ${node.id}`));
     nodes.on('leave', (node) => told.push(`leave ${node.id}`));

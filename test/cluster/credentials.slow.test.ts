@@ -1,0 +1,75 @@
+// Credentials in files: those that expire, with and without a renewal.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { announcements } from '../../src/lib/index.js';
+import { Pool } from '../../src/public.js';
+import { waitFor } from '../support/index.js';
+import { makeCredentials } from './credentials.js';
+import { joinBus, skip, startServer } from './server.js';
+import { double, secret } from './tasks/durables.js';
+
+/** Returns the path of a file that the test removes. */
+function fileOf(t: TestContext, text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-credentials-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'file');
+  writeFileSync(file, text);
+  return file;
+}
+
+const refusedCredentials = {
+  code: 'CLUSTER_REFUSED',
+  message: /^the NATS server at \S+ refuses these credentials: /,
+};
+
+/** Time in which the test has to join, in seconds. */
+const validSeconds = 8;
+
+test('credentials that expire end the cluster, unless their file was renewed', {
+  skip,
+}, async (t) => {
+  const { config, until } = await makeCredentials();
+  const server = await startServer(t, ['-js', '-c', fileOf(t, config)]);
+  const joinWith = (credsFile: string) =>
+    joinBus(t, server, { secret, nats: { servers: server.url, credsFile } });
+  const now = Math.floor(Date.now() / 1000);
+  await assert.rejects(joinWith(fileOf(t, until(now - 1))), refusedCredentials);
+  let backs = 0;
+  const onBack = (): void => {
+    backs += 1;
+  };
+  announcements.clusterBack.subscribe(onBack);
+  t.after(() => announcements.clusterBack.unsubscribe(onBack));
+  const soon = Math.floor(Date.now() / 1000) + validSeconds;
+  const [old, fresh] = [fileOf(t, until(soon)), fileOf(t, until(soon))];
+  const [left, stays] = [await joinWith(old), await joinWith(fresh)];
+  writeFileSync(fresh, until(soon + 3600));
+  stays.bus.consumer('never', () => {});
+  await stays.bus.drained();
+  await stays.cluster.lock('held').acquire();
+  const pool = new Pool({ cluster: left.cluster });
+  t.after(() => pool.destroy());
+  const waiting = Promise.all([
+    assert.rejects(left.bus.request('never', 1, { timeoutMs: 60_000 }), {
+      code: /^(CLUSTER|BUS)_/,
+    }),
+    assert.rejects(left.cluster.lock('held').acquire({ timeoutMs: 60_000 }), {
+      code: 'CLUSTER_CLOSED',
+    }),
+    assert.rejects(pool.with({ durable: true }).run(double, 1), { code: 'CLUSTER_CLOSED' }),
+  ]);
+  await assert.rejects(left.cluster.closed, refusedCredentials);
+  await waiting;
+  left.bus.consumer('own', (message) => message.reply('here'));
+  assert.equal((await left.bus.request('own', 1)).body, 'here');
+  await waitFor(() => backs > 0);
+  rmSync(fresh); // the last good text stays
+  assert.equal(await stays.cluster.map<number>('m').set('k', 1), 1);
+  await server.restart();
+  await waitFor(() => backs > 1);
+  assert.equal(await stays.cluster.map<number>('m').get('k'), 1);
+});
