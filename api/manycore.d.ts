@@ -328,6 +328,7 @@ interface NatsOptions {
     readonly pass?: string | undefined;
     readonly token?: string | undefined;
     readonly credsFile?: string | undefined;
+    readonly nkeyFile?: string | undefined;
     readonly tls?: Readonly<Record<string, string | boolean>> | undefined;
     readonly inboxPrefix?: string | undefined;
     readonly pingInterval?: number | undefined;

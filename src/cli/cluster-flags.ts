@@ -37,6 +37,7 @@ const clusterFlags = {
     'file',
     'credentials file for the NATS server, as written by nsc',
   ],
+  clusterNkey: ['cluster-nkey', 'file', 'file with the seed of an nkey for the NATS server'],
   clusterTlsCa: ['cluster-tls-ca', 'file', 'TLS certificate authority of the NATS server (PEM)'],
   clusterTlsCert: ['cluster-tls-cert', 'file', 'TLS client certificate for the NATS server (PEM)'],
   clusterTlsKey: ['cluster-tls-key', 'file', 'TLS private key of the client certificate (PEM)'],
@@ -114,10 +115,12 @@ function credentials(
   const pass = secretIn('clusterPassword', flags);
   if (user === undefined && pass !== undefined) throw needs('clusterPassword', 'clusterUser');
   const credsFile = readable('clusterCreds', flags);
+  const nkeyFile = readable('clusterNkey', flags);
   return {
     ...(user !== undefined && { user, pass: pass ?? password ?? missingPassword(user) }),
     token: secretIn('clusterToken', flags) ?? token,
     credsFile,
+    nkeyFile,
   };
 }
 

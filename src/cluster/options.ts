@@ -15,7 +15,7 @@ import {
   strings,
 } from '../lib/index.js';
 
-/** Addresses of the NATS servers and credentials, with the names of the NATS client, except `credsFile`. */
+/** Addresses of the NATS servers and credentials, with the names of the NATS client, except files. */
 export interface NatsOptions {
   /** `nats://host:port`, or `tls://…` to require TLS: one, or several of the same NATS cluster. */
   readonly servers: string | readonly string[];
@@ -27,6 +27,8 @@ export interface NatsOptions {
    * credentials that expire are renewed there.
    */
   readonly credsFile?: string | undefined;
+  /** File with the seed of an nkey (`SU…`), for a user without a JWT. Read as `credsFile`, and not beside it. */
+  readonly nkeyFile?: string | undefined;
   /** Paths (`caFile`, `certFile`, `keyFile`) or PEM texts (`ca`, `cert`, `key`). `{}`: requires TLS. */
   readonly tls?: Readonly<Record<string, string | boolean>> | undefined;
   /** Prefix of the subjects for answers. Default: `_INBOX`. */
@@ -67,6 +69,7 @@ const natsNames = new Set([
   'pass',
   'token',
   'credsFile',
+  'nkeyFile',
   'tls',
   'inboxPrefix',
   'pingInterval',
@@ -115,14 +118,18 @@ function fillNats(nats: ClusterOptions['nats']): NatsOptions {
   const isList = typeof nats === 'string' || Array.isArray(nats);
   const given: NatsOptions = isList ? { servers: nats } : Object(nats);
   const options = ownOptions('nats', given, natsNames);
-  const { servers, user, pass, token, credsFile, inboxPrefix, pingInterval, tls } = options;
+  const { servers, user, pass, token, credsFile, nkeyFile, inboxPrefix, pingInterval, tls } =
+    options;
   const list = typeof servers === 'string' ? [servers] : strings('nats.servers', servers);
   if (list.length === 0 || list.some((each) => each === '')) {
     throw invalid('nats.servers', servers, 'the URL of a NATS server, or several');
   }
-  const texts = { user, pass, token, credsFile, inboxPrefix };
+  const texts = { user, pass, token, credsFile, nkeyFile, inboxPrefix };
   for (const [key, value] of Object.entries(texts)) {
     if (value !== undefined) string(`nats.${key}`, value, 'a text');
+  }
+  if (credsFile !== undefined && nkeyFile !== undefined) {
+    throw invalid('nats.nkeyFile', nkeyFile, 'left out with credsFile, which holds a key as well');
   }
   if (tls !== undefined) ownOptions('nats.tls', tls, new Set(Object.keys(tls)));
   if (pingInterval !== undefined) integer('nats.pingInterval', pingInterval, 100, 2 ** 31 - 1);

@@ -193,7 +193,7 @@ function isNode(value: unknown): value is NodeMessage {
   );
 }
 
-const clientFunctions = ['connect', 'createInbox', 'credsAuthenticator'];
+const clientFunctions = ['connect', 'createInbox', 'credsAuthenticator', 'nkeyAuthenticator'];
 
 /** Checks the loaded NATS client. Throws `CLUSTER_CLIENT_MISSING` for a version without these functions. */
 export function parseNatsClient(client: unknown): NatsClient {

@@ -205,6 +205,8 @@ test('inconsistent cluster flags are one sentence', async (t) => {
     ],
     [['--cluster-token', '/nowhere'], /--cluster-token must be a file that holds it/],
     [['--cluster-creds', '/nowhere'], /--cluster-creds must be a file that can be read/],
+    [['--cluster-nkey', '/nowhere'], /--cluster-nkey must be a file that can be read/],
+    [['--cluster-nkey', some], /nats\.nkeyFile .* it holds no seed/],
     [['--cluster-tls-ca', '/nowhere'], /--cluster-tls-ca must be a file that can be read/],
     [['--cluster-tls-cert', some], /--cluster-tls-cert needs --cluster-tls-key/],
     [['--cluster-tls-key', some], /--cluster-tls-key needs --cluster-tls-cert/],

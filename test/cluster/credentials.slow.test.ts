@@ -1,14 +1,15 @@
-// Credentials in files: those that expire, with and without a renewal.
+// Credentials in files: those that expire, with and without a renewal, and nkeys.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { announcements } from '../../src/lib/index.js';
 import { Pool } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
-import { makeCredentials } from './credentials.js';
+import { makeCredentials, makeNkey } from './credentials.js';
 import { joinBus, skip, startServer } from './server.js';
 import { double, secret } from './tasks/durables.js';
 
@@ -72,4 +73,37 @@ test('credentials that expire end the cluster, unless their file was renewed', {
   await server.restart();
   await waitFor(() => backs > 1);
   assert.equal(await stays.cluster.map<number>('m').get('k'), 1);
+});
+
+test('a user with an nkey joins with the file of its seed', { skip }, async (t) => {
+  const [user, other] = [await makeNkey(), await makeNkey()];
+  const config = `authorization: { users: [ { nkey: ${user.key} } ] }`;
+  const server = await startServer(t, ['-c', fileOf(t, config)]);
+  const joinWith = (options: object) =>
+    joinBus(t, server, { nats: { servers: server.url, ...options } });
+  const { cluster } = await joinWith({ nkeyFile: fileOf(t, `${user.seed}\n`) });
+  assert.deepEqual(cluster.nodes, []);
+  await assert.rejects(joinWith({ nkeyFile: fileOf(t, other.seed) }), refusedCredentials);
+  const nkeyFile = fileOf(
+    t,
+    user.seed.replace(/(?<=^.{20})./, (each) => (each === 'A' ? 'B' : 'A')),
+  );
+  const wrong: [options: object, pattern: RegExp][] = [
+    [{ nkeyFile: '/nowhere/at.all' }, /nats\.nkeyFile \/nowhere\/at\.all cannot be read: ENOENT/],
+    [{ nkeyFile: fileURLToPath(import.meta.url) }, /nkeyFile .* it holds no seed of a user/],
+    [{ nkeyFile }, /nats\.nkeyFile .* cannot be read: .*checksum/],
+    [{ nkeyFile: 3 }, /nats\.nkeyFile is 3: it must be a text/],
+    [{ nkeyFile, credsFile: nkeyFile }, /nats\.nkeyFile .* left out with credsFile/],
+    [{ nkeysFile: nkeyFile }, /nkeysFile.*nkeyFile/],
+  ];
+  for (const [options, pattern] of wrong) {
+    await assert.rejects(
+      async () => await joinWith(options),
+      (error: Error) => {
+        assert.equal(Object(error).code, 'OPTION_INVALID');
+        assert.match(error.message, pattern);
+        return true;
+      },
+    );
+  }
 });

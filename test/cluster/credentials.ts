@@ -22,6 +22,13 @@ interface Credentials {
   until(seconds: number): string;
 }
 
+/** Returns the public key of a new user, and its seed. */
+export async function makeNkey(): Promise<{ readonly key: string; readonly seed: string }> {
+  const { nkeys } = await import(clientName);
+  const user: KeyPair = nkeys.createUser();
+  return { key: user.getPublicKey(), seed: Buffer.from(user.getSeed()).toString() };
+}
+
 export async function makeCredentials(): Promise<Credentials> {
   const { nkeys } = await import(clientName);
   const [operator, account, system, stranger]: KeyPair[] = [

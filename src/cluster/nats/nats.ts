@@ -63,6 +63,7 @@ export interface NatsClient {
   connect(options: object): Promise<NatsConnection>;
   createInbox(prefix?: string): string;
   credsAuthenticator(credentials: Uint8Array): Authenticator;
+  nkeyAuthenticator(seed: Uint8Array): Authenticator;
 }
 
 const clientName: string = '@nats-io/transport-node';
@@ -153,12 +154,15 @@ function hasCertificate({ tls = {} }: NatsOptions): boolean {
   return tls['certFile'] !== undefined || tls['cert'] !== undefined;
 }
 
-function natsOptions(client: NatsClient, { credsFile, ...nats }: NatsOptions): object {
+function natsOptions(client: NatsClient, { credsFile, nkeyFile, ...nats }: NatsOptions): object {
   return {
     pingInterval: pingIntervalMs,
     ...withoutUndefined(nats),
     ...(credsFile !== undefined && {
       authenticator: renewed('nats.credsFile', credsFile, (text) => credentials(client, text)),
+    }),
+    ...(nkeyFile !== undefined && {
+      authenticator: renewed('nats.nkeyFile', nkeyFile, (text) => seed(client, text)),
     }),
     maxPingOut: maxUnansweredPings,
     maxReconnectAttempts: -1,
@@ -202,6 +206,14 @@ function credentials(client: NatsClient, text: string): Authenticator {
     throw new Error('it holds no credentials');
   }
   return client.credsAuthenticator(Buffer.from(text));
+}
+
+function seed(client: NatsClient, text: string): Authenticator {
+  const [found] = /\bSU[A-Z2-7]{56}\b/.exec(text) ?? [];
+  if (found === undefined) throw new Error('it holds no seed of a user, which begins with SU');
+  const authenticator = client.nkeyAuthenticator(Buffer.from(found));
+  authenticator(); // throws for a wrong checksum
+  return authenticator;
 }
 
 function withoutUndefined(options: object): object {
