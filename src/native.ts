@@ -477,6 +477,8 @@ export interface NativeBinding {
   boardLayout(): number[];
   /** The clock of the scoreboard, in ms, cut to 32 bits. */
   boardNowMs(): number;
+  /** Times that a router of this process had no descriptor left for a connection, cut to 32 bits. */
+  routersExhausted(): number;
   /** Sends to a Unix datagram socket; a path that begins with `@` is an abstract one. */
   sendDatagram(path: string, text: string): void;
   /** Rings an eventfd. */
@@ -530,6 +532,7 @@ const exportNames = [
   'outstandingBytes',
   'boardLayout',
   'boardNowMs',
+  'routersExhausted',
   'ringBell',
   'acceptQueue',
   'sendDescriptors',

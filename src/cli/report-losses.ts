@@ -1,4 +1,4 @@
-// Messages of `serve`, `run` and `worker` about processes and loops that block, fail or end.
+// Messages of `serve`, `run` and `worker` about processes and loops that block, fail or end, or lack descriptors.
 
 import { subscribe } from 'node:diagnostics_channel';
 import {
@@ -6,8 +6,10 @@ import {
   type ClusterRefusedMessage,
   messageOf,
   type ServerBlockedMessage,
+  type ServerExhaustedMessage,
   type ServerLoopFailedMessage,
   type ServerLostMessage,
+  type ServerRecoveredMessage,
   type ServerReloadFailedMessage,
   type UnitBlockedMessage,
   type UnitFailedMessage,
@@ -25,6 +27,8 @@ export function reportLosses(of: 'server' | 'units'): void {
   subscribe('manycore:server:lost', reportLost);
   subscribe('manycore:server:loop-failed', reportLoopFailed);
   subscribe('manycore:server:reload-failed', reportReloadFailed);
+  subscribe('manycore:server:exhausted', reportExhausted);
+  subscribe('manycore:server:recovered', reportRecovered);
   subscribe('manycore:unit:lost', reportUnitLost);
   subscribe('manycore:unit:failed', reportUnitFailed);
   subscribe('manycore:unit:version-changed', reportVersionChanged);
@@ -48,6 +52,20 @@ function reportReloadFailed(message: unknown): void {
   const { name, why, stack }: Partial<ServerReloadFailedMessage> = Object(message);
   if (stack !== undefined) console.error(stack);
   console.error(`manycore: ${name} did not reload at its time: ${why}`);
+}
+
+function reportExhausted(message: unknown): void {
+  const { pid, limit }: Partial<ServerExhaustedMessage> = Object(message);
+  const now = limit === undefined ? '' : `, now ${limit}`;
+  console.error(
+    `manycore: process ${pid} has no descriptor left: connections wait; raise the limit (ulimit -n)${now}`,
+  );
+}
+
+function reportRecovered(message: unknown): void {
+  const { pid, exhaustedMs = 0 }: Partial<ServerRecoveredMessage> = Object(message);
+  const time = `${(exhaustedMs / 1000).toFixed(1)} s`;
+  console.error(`manycore: process ${pid} has descriptors again, after ${time} without`);
 }
 
 function reportLost(message: unknown): void {

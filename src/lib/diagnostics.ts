@@ -150,6 +150,20 @@ export interface ServerReloadFailedMessage {
   readonly stack: string | undefined;
 }
 
+/** A process of a server has no descriptor left: connections wait until some are closed. */
+export interface ServerExhaustedMessage {
+  readonly pid: number | undefined;
+  /** Descriptors that it may have open; `undefined` when unknown. */
+  readonly limit: number | undefined;
+}
+
+/** A process of a server has had descriptors for all connections again, for three seconds. */
+export interface ServerRecoveredMessage {
+  readonly pid: number | undefined;
+  /** Time for which it had none, in ms. */
+  readonly exhaustedMs: number;
+}
+
 /** The program of a server that has started listens on one more address. */
 export interface ServerListeningMessage {
   /** The name of its server. */
@@ -299,6 +313,8 @@ export const announcements = {
   unitFailed: announce<UnitFailedMessage>('manycore:unit:failed'),
   unitVersionChanged: announce<UnitVersionChangedMessage>('manycore:unit:version-changed'),
   serverReloadFailed: announce<ServerReloadFailedMessage>('manycore:server:reload-failed'),
+  serverExhausted: announce<ServerExhaustedMessage>('manycore:server:exhausted'),
+  serverRecovered: announce<ServerRecoveredMessage>('manycore:server:recovered'),
   serverReloaded: announce<ServerChangedMessage>('manycore:server:reloaded'),
   serverScaled: announce<ServerChangedMessage>('manycore:server:scaled'),
   serverListening: announce<ServerListeningMessage>('manycore:server:listening'),

@@ -10,7 +10,7 @@ export {
   readStat,
   runningStat,
 } from './stat.js';
-export { bytesIn, missingTraceRights, rssBytesOf } from './status.js';
+export { bytesIn, descriptorLimitOf, missingTraceRights, rssBytesOf } from './status.js';
 export { findProcess, processGone, processRefused, type SeenProcess } from './target.js';
 export { namesIn, readText, textOf } from './text.js';
 export { byStart, childrenOf, readTree, threadsOf } from './tree.js';

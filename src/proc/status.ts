@@ -14,6 +14,12 @@ export function rssBytesOf(pid: number | undefined): number {
   return bytesIn(textOf(`/proc/${pid}/status`), 'VmRSS');
 }
 
+/** Descriptors that a process may have open; `undefined` when unlimited, unknown or ended. */
+export function descriptorLimitOf(pid: number | undefined): number | undefined {
+  const limit = /^Max open files\s+(\d+)/m.exec(textOf(`/proc/${pid}/limits`))?.[1];
+  return limit === undefined ? undefined : Number(limit);
+}
+
 /** Bits of capabilities(7). */
 const bits = { CAP_SYS_ADMIN: 21n, CAP_PERFMON: 38n, CAP_BPF: 39n } as const;
 

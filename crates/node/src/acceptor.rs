@@ -84,6 +84,7 @@ pub fn board_layout() -> Vec<u32> {
         word::FILES_SENT,
         word::FILES_OPEN,
         word::FILES_KIB,
+        word::EXHAUSTED,
         word::STATE,
         word::LISTENS,
         word::LIMIT,

@@ -3,7 +3,7 @@
 
 use crate::acceptor::NativeBoard;
 use crate::error::{Result, refused, to_js};
-use manycore_core::accept::router::{Router, Way};
+use manycore_core::accept::router::{self, Router, Way};
 use manycore_core::accept::sticky::{Key, Sticky};
 use manycore_core::sys;
 use napi_derive::napi;
@@ -127,4 +127,10 @@ impl NativeRouter {
     pub fn close(&mut self) {
         self.router = None;
     }
+}
+
+/// Times that a router of this process had no descriptor left for a connection, cut to 32 bits.
+#[napi]
+pub fn routers_exhausted() -> u32 {
+    router::exhausted_count()
 }

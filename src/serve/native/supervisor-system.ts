@@ -55,6 +55,10 @@ export class NativeSystem implements SupervisorSystem {
     return requireNative().boardNowMs();
   }
 
+  routersExhausted(): number {
+    return requireNative().routersExhausted();
+  }
+
   ring(number: number): void {
     requireNative().ringBell(this.#bellFds[number] ?? -1);
   }

@@ -48,6 +48,11 @@ export class PortableSystem implements SupervisorSystem {
     return clockMs();
   }
 
+  /** There are no routers without the native core. */
+  routersExhausted(): number {
+    return 0;
+  }
+
   /** Notes which loops are late: nothing has to be requested from the process. */
   ring(number: number): void {
     const nowMs = clockMs();

@@ -506,4 +506,5 @@ const countsOfProcess = [
   boardAt.filesSent,
   boardAt.filesOpen,
   boardAt.filesKib,
+  boardAt.exhausted,
 ];

@@ -21,6 +21,7 @@ export const boardAt = {
   filesSent: 48,
   filesOpen: 52,
   filesKib: 56,
+  exhausted: 60,
   state: 128,
   listens: 132,
   limit: 136,

@@ -1,7 +1,8 @@
 // The supervisor of a server: starts its processes, replaces those that end, reloads and scales
 // without losing a connection, because it alone holds the listening sockets. Once a second it reads the
-// scoreboard: for blocked loops and stopped processes (liveness.ts), processes to recycle (recycling.ts),
-// and the number of processes or loops that the load needs (sizer.ts).
+// scoreboard: for blocked loops and stopped processes (liveness.ts), processes without descriptors
+// (descriptors.ts), processes to recycle (recycling.ts), and the number of processes or loops that the load
+// needs (sizer.ts).
 //
 // A number in the scoreboard belongs to one process until that has ended, so there are twice as many
 // numbers as processes: the old ones drain while the new ones serve.
@@ -25,6 +26,7 @@ import type { BoundAddress } from '../protocol.js';
 import { boardAt, type Row } from '../shared/board.js';
 import type { HandedSocket, Predecessor } from '../shared/handover.js';
 import type { AppSettings } from '../tickets.js';
+import { Descriptors } from './descriptors.js';
 import { Leadership } from './leadership.js';
 import { Liveness } from './liveness.js';
 import type { Mesh } from './mesh.js';
@@ -103,6 +105,7 @@ export class Supervisor {
   readonly #sizer: Sizer;
   readonly #recycling: Recycling;
   readonly #liveness: Liveness<ServerProcess>;
+  readonly #descriptors: Descriptors<ServerProcess>;
   /** Exit text of the last process, by number. */
   readonly #lastExits: (string | undefined)[] = [];
   #watchTimer: NodeJS.Timeout | undefined;
@@ -151,6 +154,7 @@ export class Supervisor {
     this.#sockets = new Sockets(this.#system.opener, onBound, chosen);
     this.#processes = new Array(this.#system.rows.length).fill(undefined);
     this.#liveness = new Liveness(this.#system, options);
+    this.#descriptors = new Descriptors(this.#system);
     this.#recycling = new Recycling(options);
     this.#sizer = new Sizer(options);
   }
@@ -352,6 +356,7 @@ export class Supervisor {
   readonly #check = (): void => {
     this.#sizer.utilization.sample(this.#system.rows.flat(), performance.now());
     this.#forgetFailures();
+    this.#descriptors.check(this.#processes, performance.now());
     if (performance.now() - this.#rungAtMs > lateMs) return;
     this.#liveness.killStopped(this.#processes);
     for (const { process, loop, ms } of this.#liveness.reportBlocked(this.#processes)) {

@@ -49,6 +49,8 @@ export interface SupervisorSystem {
   readonly workers: Workers | undefined;
   /** The clock of the scoreboard, in ms. */
   nowMs(): number;
+  /** Times that a router of this process had no descriptor left for a connection. */
+  routersExhausted(): number;
   /** Makes the process with this number write how long its loops slept, within some ms. */
   ring(number: number): void;
   /** Starts a process. Throws `SERVE_START_FAILED`. */

@@ -74,6 +74,9 @@ pub mod word {
     pub const FILES_OPEN: usize = 52;
     /// KiB that this thread has written, in the first row.
     pub const FILES_KIB: usize = 56;
+    /// Times that the process had no descriptor left for a connection. Added by its threads that accept, in
+    /// its first row, and by a loop that accepts by itself, in its own.
+    pub const EXHAUSTED: usize = 60;
     /// A `state`. Written by the loop; cleared by the supervisor.
     pub const STATE: usize = 128;
     /// One bit for each listening socket on which the loop accepts connections. Written by the loop.

@@ -304,7 +304,10 @@ impl Listener {
                 }
                 Outcome::Unwanted => return self.pause(BLOCKED_PAUSE),
                 Outcome::Not(Accepted::Empty) => return,
-                Outcome::Not(Accepted::Exhausted) => return self.pause(EXHAUSTED_PAUSE),
+                Outcome::Not(Accepted::Exhausted) => {
+                    self.shared.count_exhausted();
+                    return self.pause(EXHAUSTED_PAUSE);
+                }
                 Outcome::Not(Accepted::Failed(_)) => {
                     self.poller.remove(socket.as_fd());
                     self.shared.lock().sockets.retain(|other| !Arc::ptr_eq(other, socket));

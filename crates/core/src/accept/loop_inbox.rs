@@ -221,7 +221,12 @@ impl LoopInbox {
                 Accepted::Again => {}
                 // The listener thread detects that waiting connections are not taken, and finds out
                 // why.
-                Accepted::Empty | Accepted::Exhausted | Accepted::Failed(_) => return None,
+                Accepted::Exhausted => {
+                    // Relaxed: a counter.
+                    self.word(word::EXHAUSTED).fetch_add(1, Relaxed);
+                    return None;
+                }
+                Accepted::Empty | Accepted::Failed(_) => return None,
             }
         };
         // AcqRel: see `put`.

@@ -31,6 +31,7 @@ use crate::wake::doorbell::Doorbell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::ErrorKind;
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -61,6 +62,9 @@ struct Limits {
 }
 
 const LIMITS: Limits = Limits { patience: Duration::from_secs(10), max_waiting: 4096 };
+
+/// See `exhausted_count`. One for all routers: descriptors are the process's.
+static EXHAUSTED: AtomicU32 = AtomicU32::new(0);
 
 const LISTENER: u64 = u64::MAX;
 const BELL: u64 = u64::MAX - 1;
@@ -329,7 +333,7 @@ impl RouterThread {
                 Accepted::Again => {}
                 Accepted::Empty => return,
                 // Clients that wait here for that long would wait in the kernel otherwise.
-                Accepted::Exhausted => return std::thread::sleep(EXHAUSTED_PAUSE),
+                Accepted::Exhausted => return pause_exhausted(),
                 Accepted::Failed(_) => return self.poller.remove(listener.as_fd()),
             }
         }
@@ -341,7 +345,7 @@ impl RouterThread {
             match self.next_of_predecessor() {
                 Accepted::Connection(fd) => self.admit(fd, buffer),
                 Accepted::Again => {}
-                Accepted::Exhausted => return std::thread::sleep(EXHAUSTED_PAUSE),
+                Accepted::Exhausted => return pause_exhausted(),
                 Accepted::Empty | Accepted::Failed(_) => return,
             }
         }
@@ -557,6 +561,16 @@ impl RouterThread {
             }
         }
     }
+}
+
+/// Times that a router of this process had no descriptor left for a connection.
+pub fn exhausted_count() -> u32 {
+    EXHAUSTED.load(Ordering::Relaxed) // a counter
+}
+
+fn pause_exhausted() {
+    EXHAUSTED.fetch_add(1, Ordering::Relaxed); // a counter
+    std::thread::sleep(EXHAUSTED_PAUSE);
 }
 
 /// Takes the connections out of a control socket. False: some may be left.

@@ -99,6 +99,12 @@ impl Shared {
         placement::score(self.settings.policy, turn, load)
     }
 
+    /// Counts that no descriptor was left for a connection.
+    pub fn count_exhausted(&self) {
+        // Relaxed: a counter.
+        self.board.word(self.process, 0, word::EXHAUSTED).fetch_add(1, Relaxed);
+    }
+
     /// Connections that a process has placed so far.
     pub fn placed_by(&self, process: u32) -> u32 {
         // Relaxed: counters.

@@ -384,8 +384,10 @@ impl FileThread {
             return Accepted::Exhausted;
         }
         let accepted = socket.accept();
-        if matches!(accepted, Accepted::Connection(_)) {
-            self.files.enter();
+        match accepted {
+            Accepted::Connection(_) => self.files.enter(),
+            Accepted::Exhausted => self.shared.count_exhausted(),
+            _ => {}
         }
         accepted
     }
