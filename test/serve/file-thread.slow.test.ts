@@ -345,6 +345,40 @@ test('more files than the cache has room for are all right', { skip }, async (t)
   }
 });
 
+for (const change of ['removed', 'replaced'] as const) {
+  test(`a file that is ${change} while it is sent comes whole, with its old bytes`, {
+    skip,
+  }, async (t) => {
+    const root = site(t);
+    const old = randomBytes(20_000_000); // more than the buffers of a socket
+    write(root, 'big.bin', old);
+    const { port, counts } = await open(t, root, true);
+    await exchange(port, head('/big.bin'), last); // fills the cache
+    const { connections } = counts();
+    const socket = connect(port, '127.0.0.1');
+    t.after(() => socket.destroy());
+    socket.write(head('/big.bin'));
+    await once(socket, 'readable');
+    if (change === 'removed') rmSync(join(root, 'big.bin'));
+    else {
+      write(root, 'new.bin', 'new');
+      renameSync(join(root, 'new.bin'), join(root, 'big.bin'));
+    }
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk) => chunks.push(chunk));
+    const hasAll = () => {
+      const at = chunks[0]?.indexOf('\r\n\r\n') ?? 0;
+      return chunks.reduce((sum, { length }) => sum + length, 0) >= at + 4 + old.length;
+    };
+    await waitFor(hasAll, deadlineMs);
+    const all = Buffer.concat(chunks);
+    assert.ok(all.subarray(all.indexOf('\r\n\r\n') + 4).equals(old));
+    assert.equal(counts().connections, connections, 'the thread has sent it');
+    const next = await exchange(port, head('/big.bin'), last);
+    assert.match(next, change === 'removed' ? /^HTTP\/1.1 404 / : /^HTTP\/1.1 200 [^]*\r\n\r\nnew/);
+  });
+}
+
 test('reloads lose no request while the thread answers', { skip }, async (t) => {
   const root = site(t);
   const { server, port } = await open(t, root, true, { processes: 2 });
