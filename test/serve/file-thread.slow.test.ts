@@ -345,6 +345,36 @@ test('more files than the cache has room for are all right', { skip }, async (t)
   }
 });
 
+test('of a hundred thousand files each is itself, and few stay open', { skip }, async (t) => {
+  const root = site(t);
+  const [folders, filesOfEach, batch, asked] = [100, 1000, 200, 5];
+  for (let at = 0; at < folders; at += 1) {
+    mkdirSync(join(root, `${at}`));
+    for (let file = 0; file < filesOfEach; file += 1) write(root, `${at}/${file}`, `${at}-${file}`);
+  }
+  const { server, port } = await open(t, root, true);
+  const client = async (first: number): Promise<void> => {
+    const names: string[] = [];
+    for (let at = first; at < folders * filesOfEach; at += clients * asked)
+      names.push(`${at % folders}/${Math.floor(at / folders)}`);
+    // The second time from the cache.
+    const batches = Array.from({ length: Math.ceil(names.length / batch) }, (_, at) =>
+      names.slice(at * batch, (at + 1) * batch),
+    ).flatMap((part) => [part, part]);
+    const parts = batches.map((part) => part.map((name) => head(`/${name}`)).join(''));
+    const all = await exchangeIn(port, [...parts, last]);
+    assert.deepEqual(
+      (all.match(/\r\n\r\n\d+-\d+/g) ?? []).map((body) => body.slice(4).replace('-', '/')),
+      batches.flat(),
+    );
+  };
+  const clients = 4;
+  await Promise.all(Array.from({ length: clients }, (_, at) => client(at * asked)));
+  const [pid] = server.pids;
+  const held = openDescriptors(pid ?? 0).filter((target) => target.startsWith(root));
+  assert.ok(held.length <= 1024, `${held.length}`);
+});
+
 for (const change of ['removed', 'replaced'] as const) {
   test(`a file that is ${change} while it is sent comes whole, with its old bytes`, {
     skip,
