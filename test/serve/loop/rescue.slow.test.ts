@@ -4,17 +4,20 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { ServeOptions } from '../../../src/serve/index.js';
-import { killOne, random, seeded, waitFor } from '../../support/index.js';
+import { killOne, openDescriptors, random, seeded, waitFor } from '../../support/index.js';
 import { portOf } from '../client.js';
 import { allKinds, type Sent, sendExactly } from '../exact-client.js';
 import { block, keptAtOneLoop, keptClient, total } from '../kept-clients.js';
 import { folder, open, program, skip } from '../served.js';
 
 const exact = fileURLToPath(new URL('../apps/exact.js', import.meta.url));
+const serveModule = new URL('../../../src/serve/index.js', import.meta.url).href;
 /** Time of the random runs, in seconds; some hundreds for a soak. */
 const runS = Number(process.env['MANYCORE_RESCUE_S'] ?? 4);
 const shapes = [
@@ -133,6 +136,73 @@ test('a connection that has moved moves again, and again', { skip }, async (t) =
     assert.ok(!blocked.isOver, 'they were answered while the loop was blocked');
     await blocked.answer;
   }
+});
+
+test('without descriptors left, connections stay at their loop, and none is lost', {
+  skip,
+}, async (t) => {
+  const text = `ulimit -n 200; exec "$0" --input-type=module -e "$1" "$2"`;
+  const source = `import { serve } from ${JSON.stringify(serveModule)};
+    const server = await serve(process.argv[1], { processes: 1, loops: 2, port: 0 });
+    const sum = (key) => server.status().reduce((total, loop) => total + loop[key], 0);
+    console.log(server.addresses[0].port, server.pids[0]);
+    process.stdin.on('data', () => console.log(sum('takenAway'), sum('takenOver'), server.pids[0]));`;
+  const child = spawn('/bin/sh', ['-c', text, process.execPath, source, exact], {
+    env: { ...process.env, MANYCORE_RESCUE: 'eager' },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const numbers = async (): Promise<number[]> => {
+    const { value } = await lines.next();
+    return String(value).split(' ').map(Number);
+  };
+  const [port = 0, pid = 0] = await numbers();
+  const { seed } = random(t);
+  const sent: Sent = { kinds: ['get', 'post'], heavyShare: 0.2, answered: 0, left: 0 };
+  let isOver = false;
+  t.after(() => {
+    isOver = true;
+    killOne(pid, 'SIGKILL'); // a request that is lost would hold up its drain
+  });
+  const clients = Array.from({ length: 10 }, (_, client) =>
+    sendExactly(port, `c${client}`, seeded(seed + client), sent, () => isOver),
+  );
+  const all = Promise.all(clients);
+  const idle: Socket[] = [];
+  t.after(() => {
+    for (const socket of idle) socket.destroy();
+  });
+  const status = async (): Promise<number[]> => {
+    child.stdin.write('.');
+    return numbers();
+  };
+  const until = (condition: () => unknown) => Promise.race([waitFor(condition), all]);
+  await until(async () => ((await status())[0] ?? 0) > 0); // rescued
+  const connectIdle = () => idle.push(connect(port, '127.0.0.1').on('error', () => {}));
+  const answer = (count: number) => {
+    const { answered } = sent;
+    return until(() => sent.answered >= answered + count);
+  };
+  while (openDescriptors(pid).length < 170) {
+    connectIdle();
+    await answer(1);
+  }
+  // At each number of free ones, down to none: a pair fails first, or the second descriptor of a connection.
+  for (let count = 0; count < 40; count += 1) {
+    connectIdle();
+    await answer(10);
+  }
+  await until(() => openDescriptors(pid).length >= 200);
+  await answer(300);
+  for (const socket of idle) socket.destroy();
+  const [before = 0] = await status();
+  await until(async () => ((await status())[0] ?? 0) > before); // rescued again
+  isOver = true;
+  await all;
+  const [takenAway, takenOver, last] = await status();
+  assert.equal(takenAway, takenOver);
+  assert.equal(last, pid, 'its process has not ended');
 });
 
 /** System calls of a thread while `act` runs, by name; `undefined` where nothing may trace it. */
