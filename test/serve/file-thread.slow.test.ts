@@ -1,4 +1,5 @@
 // The thread that answers requests for files: what clients get is the same, byte for byte, as from the loops.
+// Long (over 400 lines), because each answer of the thread is compared with that of a loop of one server.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

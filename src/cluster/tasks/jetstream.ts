@@ -73,6 +73,8 @@ const clientName: string = '@nats-io/jetstream';
 const consumer = 'nodes';
 /** Storage time of tasks and results: a week. */
 export const keptMs = 7 * 24 * 3600 * 1000;
+/** Delay before a returned task is given to a node again, in ms. */
+export const giveBackMs = 1000;
 /** Time without a `working()` after which a node loses its task. */
 export const silentMs = 6000;
 /** Duration of one pull request before the next one. */

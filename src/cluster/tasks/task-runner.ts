@@ -3,7 +3,7 @@
 // gets the task. Not here: lending workers to pools (worker-lending.ts), the worker's side (task-entry.ts).
 
 import { setTimeout as wait } from 'node:timers/promises';
-import { importVersion, LoadedVersions, type ModuleVersion, task } from '../../context/index.js';
+import { LoadedVersions, type ModuleVersion, task } from '../../context/index.js';
 import { CodedError, hasCode } from '../../errors.js';
 import { announcements, messageOf } from '../../lib/index.js';
 import { Pool } from '../../pool/index.js';
@@ -12,13 +12,14 @@ import { maxAgeMs, type Signer, verified } from '../bus/signature.js';
 import { ClusterValues } from '../bus/values.js';
 import { refused } from '../errors.js';
 import { guarded } from '../nats/listen.js';
-import { protocolVersion, signatureBytes } from '../protocol.js';
+import { signatureBytes } from '../protocol.js';
 import type { Slots } from '../workers/slots.js';
-import { type GivenTask, keptMs, resultSubject, silentMs, TaskStore } from './jetstream.js';
+import { type GivenTask, giveBackMs, resultSubject, silentMs, TaskStore } from './jetstream.js';
 import { noticeSubject, signatureOf, writeNotice } from './refused-tasks.js';
 import type { runTask } from './task-entry.js';
-import { protocolOf, readTask, type TaskOrder, writeOutcome } from './task-frames.js';
+import { readTask, writeOutcome } from './task-frames.js';
 import type { TaskOptions } from './task-options.js';
+import { check, orderOf, otherVersion, versionDelayMs } from './task-order.js';
 
 /** Limit of the tasks that a node remembers as done. */
 const maxRemembered = 100_000;
@@ -27,10 +28,6 @@ const nsPerMs = 1e6;
 const beatMs = silentMs / 4;
 const retryMs = 1000;
 const maxPauseMs = 60_000;
-/** Delay before a returned task is given to a node again, in ms. */
-const giveBackMs = 1000;
-/** The longest delay of a task that needs another version of its code, in ms. */
-const maxVersionDelayMs = 600_000;
 /** Deliveries after which an unfinished task fails: it probably kills its nodes. */
 const maxDeliveries = 20;
 
@@ -343,48 +340,6 @@ export class TaskRunner {
 
   async #destroyPools(): Promise<void> {
     await Promise.all([this.#pool, ...this.#oldPools].map((each) => each.destroy()));
-  }
-}
-
-/** Throws for a task that must not run. `modules`: the only ones that it may call. */
-function check({ time, target }: TaskOrder, modules: ReadonlySet<string> | undefined): void {
-  if (Date.now() - time > keptMs) throw refused('a durable task is older than a week');
-  if (modules === undefined || (target !== null && modules.has(target.url))) return;
-  const what = target === null ? 'a function' : `${target.exportName} of ${target.url}`;
-  const wayOut = 'without a secret it runs only exports of its --module files, see task()';
-  throw new CodedError('CLUSTER_UNSIGNED', `a node may not run ${what}: ${wayOut}`);
-}
-
-/** Returns the reason why this node has another manycore or other code than the caller; `undefined`: the same. */
-function otherVersion(task: Buffer): string | undefined {
-  const protocol = protocolOf(task);
-  if (typeof protocol === 'number' && protocol !== protocolVersion) {
-    const text = `a durable task has version ${protocol} of the protocol, and this node ${protocolVersion}`;
-    return `${text}: it waits for a node with the manycore of its caller, so give all one version`;
-  }
-  const order = orderOf(task);
-  for (const { specifier, parent, version } of order?.code ?? []) {
-    const own = importVersion(specifier, parent);
-    if (own === undefined || own === version) continue; // a missing file fails in the worker
-    const from = parent === '' ? '' : ` (imported by ${parent})`;
-    const text = `the durable task ${order?.name} needs ${specifier}${from} in version ${version}`;
-    const way = 'it waits for a node with that version, so put the same files on all nodes';
-    return `${text}, and here it is ${own}: ${way}`;
-  }
-  return undefined;
-}
-
-/** Grows with each delivery, which brings the task nearer to its limit: some node may get the right files. */
-function versionDelayMs(deliveries: number): number {
-  return Math.min(giveBackMs * 2 ** (deliveries - 1), maxVersionDelayMs);
-}
-
-/** Returns `undefined` for bytes that are no task: its run reports that to the caller. */
-function orderOf(task: Buffer): TaskOrder | undefined {
-  try {
-    return readTask(task).order;
-  } catch {
-    return undefined;
   }
 }
 
