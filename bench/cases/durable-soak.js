@@ -95,9 +95,10 @@ export default {
     await killing;
     const seconds = (performance.now() - began) / 1000;
     const runs = readFileSync(file, 'utf8');
+    const settled = { ...counts }; // closing rejects what is open
     await soak.close();
     const kills = { nodeKills: killed.nodes.size, serverKills: killed.servers.length };
-    return { ...counts, ...kills, ...countRuns(runs, killed), seconds };
+    return { ...settled, ...kills, ...countRuns(runs, killed), seconds };
   },
 };
 

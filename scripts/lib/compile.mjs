@@ -3,6 +3,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   utimesSync,
@@ -44,9 +45,14 @@ function isIncomplete() {
   return typeScriptFiles().some((source) => !existsSync(compiledName(source)));
 }
 
+/** The sources that there are, for the mark: one that is gone is in none of the times. */
+function sourceList() {
+  return typeScriptFiles().join('\n');
+}
+
 /** True: dist/ is up to date, and was made without a type error. */
 export function isSound() {
-  return !isStale() && existsSync(soundMark);
+  return !isStale() && existsSync(soundMark) && readFileSync(soundMark, 'utf8') === sourceList();
 }
 
 /**
@@ -57,6 +63,7 @@ export async function compileTypeScript() {
   rmSync(soundMark, { force: true });
   if (isIncomplete()) rmSync(buildInfo, { force: true });
   const begun = new Date();
+  const sources = sourceList();
   const incremental = ['--incremental', '--tsBuildInfoFile', buildInfo];
   const result = await run(process.execPath, [compiler, '-p', 'tsconfig.json', ...incremental]);
   removeOrphans();
@@ -64,7 +71,7 @@ export async function compileTypeScript() {
   writeFileSync(beginMark, '');
   utimesSync(beginMark, begun, begun);
   await Promise.all([bundle(), joinModules()]);
-  if (result.status === 0) writeFileSync(soundMark, '');
+  if (result.status === 0) writeFileSync(soundMark, sources);
   return result;
 }
 

@@ -1,7 +1,7 @@
 // The short run of the tests, for a machine that has all of .ci/run to do: `MANYCORE_TESTS=few` in the
 // environment. The files below are left out, tests that repeat themselves do so less often
-// (test/support/few.ts), and loom allows a preemption less. `--full` brings the files back, and the workflow
-// runs everything without the variable. A file is here when it repeats what others test, in further
+// (test/support/few.ts), tables of wrong input are cut, and loom allows a preemption less. `--full` brings the files
+// back, and the workflow runs everything without the variable on one line of Node. A file is here when it repeats what others test, in further
 // circumstances or more often, or when what it tests is seldom changed; no part is without a file.
 
 export const isFew = process.env.MANYCORE_TESTS === 'few';
@@ -13,7 +13,6 @@ export const repeated = {
   'platforms.slow.test.ts': ['pool/', 'serve/', 'units/', 'stm/', 'bus/'],
   'faults/polluted.slow.test.ts': ['faults/hostile'],
   'pool/workers/starts-of-programs.slow.test.ts': ['pool/workers/starts'],
-  'serve/portable/serve.slow.test.ts': ['serve/serve', 'serve/faults'],
   'units/portable.slow.test.ts': ['units/deploy', 'cluster/local/portable'],
   // The same act more often, or with further options.
   'cli/upgrade-changes.slow.test.ts': ['cli/upgrade'],
@@ -71,6 +70,7 @@ export const ofNodeLines = [
   'test/pool/life.test',
   'test/pool/stacks.test',
   'test/pool/values/',
+  'test/serve/loop/rescue.slow',
   'test/units/deploy.test',
   'test/worker/',
 ];

@@ -58,7 +58,7 @@ function reportExhausted(message: unknown): void {
   const { pid, limit }: Partial<ServerExhaustedMessage> = Object(message);
   const now = limit === undefined ? '' : `, now ${limit}`;
   console.error(
-    `manycore: process ${pid} has no descriptor left: connections wait; raise the limit (ulimit -n)${now}`,
+    `manycore: process ${pid} has no descriptor left (or no memory): connections wait; raise the limit (ulimit -n)${now}`,
   );
 }
 
@@ -72,7 +72,9 @@ function reportLost(message: unknown): void {
   const { pid, loop, why, stack, delayMs }: Partial<ServerLostMessage> = Object(message);
   if (stack !== undefined) console.error(stack);
   if (loop !== undefined) {
-    console.error(`manycore: loop ${loop} of process ${pid} is lost (${why}): it is started again`);
+    const when = delayMs === undefined || delayMs === 0 ? '' : ` in ${delayMs} ms`;
+    const which = `loop ${loop} of process ${pid}`;
+    console.error(`manycore: ${which} is lost (${why}): it is started again${when}`);
     return;
   }
   const then = delayMs === undefined ? 'no other is started' : `another starts in ${delayMs} ms`;
@@ -103,8 +105,8 @@ function reportUnitLost(message: unknown): void {
     next,
     delayMs,
   }: Partial<UnitLostMessage> = Object(message);
-  if (stack !== undefined) console.error(stack);
   if (next !== 'again') return;
+  if (stack !== undefined) console.error(stack);
   const isOne = instances.length === 1;
   const which = `instance${isOne ? '' : 's'} ${instances.join(', ')} of ${unit}`;
   const [are, they] = isOne ? ['is', 'it is'] : ['are', 'they are'];

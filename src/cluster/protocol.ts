@@ -16,7 +16,7 @@ import type { KvClient } from './data/kv.js';
 import type { NatsClient } from './nats/nats.js';
 import type { JetStreamClient } from './tasks/jetstream.js';
 
-/** Raised with every change of frames or of the encoding by the context layer; equal in a whole cluster. */
+/** Raised with every incompatible change of frames or of the encoding by the context layer; equal in a whole cluster. */
 export const protocolVersion = 2;
 
 export const clusterFrame = Object.freeze({

@@ -113,8 +113,8 @@ const kinds = {
     loopEnded: { ended: integerOf },
     /** A loop that was added has failed before it listened; the others serve. */
     loopFailed: { index: integerOf, error: errorOf },
-    /** A loop has ended unrequested, and is started again; the others go on. */
-    loopLost: { index: integerOf, error: errorOf },
+    /** A loop has ended unrequested, and is started again after `delayMs`; the others go on. */
+    loopLost: { index: integerOf, error: errorOf, delayMs: integerOf },
     /** The stack of a loop; without `stack` it could not be taken. */
     stack: { index: integerOf, stack: optionalTextOf },
     /** Rows of its scoreboard, where that is not shared memory (portable/rows.ts). */

@@ -28,7 +28,7 @@ const refusedCredentials = {
 };
 
 /** Time in which the test has to join, in seconds. */
-const validSeconds = 8;
+const validSeconds = 15;
 
 test('credentials that expire end the cluster, unless their file was renewed', {
   skip,
@@ -39,6 +39,22 @@ test('credentials that expire end the cluster, unless their file was renewed', {
     joinBus(t, server, { secret, nats: { servers: server.url, credsFile } });
   const now = Math.floor(Date.now() / 1000);
   await assert.rejects(joinWith(fileOf(t, until(now - 1))), refusedCredentials);
+  const sound = until(now + 3600);
+  const broken = [
+    sound.slice(0, 200), // half written
+    sound.slice(0, sound.indexOf('------END USER')),
+    sound.replace(/(?<=\nSU.{20})./, (each) => (each === 'A' ? 'B' : 'A')),
+  ];
+  for (const text of broken) {
+    await assert.rejects(joinWith(fileOf(t, text)), {
+      code: 'OPTION_INVALID',
+      message: /^nats\.credsFile .* cannot be read: /,
+    });
+  }
+  for (const text of [sound.trimEnd(), sound.replaceAll('\n', '\r\n')]) {
+    const { cluster } = await joinWith(fileOf(t, text));
+    await cluster.close();
+  }
   let backs = 0;
   const onBack = (): void => {
     backs += 1;
@@ -68,11 +84,18 @@ test('credentials that expire end the cluster, unless their file was renewed', {
   left.bus.consumer('own', (message) => message.reply('here'));
   assert.equal((await left.bus.request('own', 1)).body, 'here');
   await waitFor(() => backs > 0);
-  rmSync(fresh); // the last good text stays
-  assert.equal(await stays.cluster.map<number>('m').set('k', 1), 1);
-  await server.restart();
-  await waitFor(() => backs > 1);
-  assert.equal(await stays.cluster.map<number>('m').get('k'), 1);
+  // The last good text stays.
+  for (const [at, spoil] of [
+    () => rmSync(fresh),
+    ...broken.map((text) => () => writeFileSync(fresh, text)),
+  ].entries()) {
+    spoil();
+    await stays.cluster.map<number>('m').set('k', at);
+    const before = backs;
+    await server.restart();
+    await waitFor(() => backs > before);
+    assert.equal(await stays.cluster.map<number>('m').get('k'), at);
+  }
 });
 
 test('a user with an nkey joins with the file of its seed', { skip }, async (t) => {

@@ -181,7 +181,8 @@ for (const serverNames of [[], ['127.0.0.1']]) {
     assert.match(await withDeadline(answered, 30_000, 'the answer'), /^\d+:\d+$/);
     assert.match(await bodyOf(port), /^\d+:\d+$/);
     // A router, which is in the supervisor, runs out of them when the process has.
-    const begun = () => matches(/^manycore: process (\d+) has no descriptor left: .*, now 200$/);
+    const begun = () =>
+      matches(/^manycore: process (\d+) has no descriptor left \(or no memory\): .*, now 200$/);
     const ended = () => matches(/^manycore: process (\d+) has descriptors again, after [\d.]+ s/);
     const matches = (pattern: RegExp) => reports.flatMap((each) => pattern.exec(each)?.[1] ?? []);
     await waitFor(() => ended().length === begun().length, 20_000, 'the end of it');

@@ -2,7 +2,7 @@
 // the requester, so nothing depends on the loop that passes them on. Not here: when that is due (bus/event-bus.ts).
 
 import { noHandlers, type Outcome, type Waiter } from '../../bus/index.js';
-import { listen } from '../nats/listen.js';
+import { guarded, listen } from '../nats/listen.js';
 import type { NatsConnection, NatsMessage, NatsSubscription } from '../nats/nats.js';
 
 /** A request that waits in another loop of the cluster. */
@@ -32,7 +32,7 @@ export class Forwarding {
   /**
    * Calls `post` with the reply subject of a request. Servers report a missing consumer only to the client that
    * sends, and only if that is subscribed to the reply subject. Hence this one is subscribed until the server
-   * has the request.
+   * has the request. It is not where the frame waits for room or for the connection: then the requester waits.
    */
   passOn(
     address: string,
@@ -43,13 +43,15 @@ export class Forwarding {
     const { reply } = waiter;
     const isOpen = isConnected && !this.#connection.isDraining() && !this.#connection.isClosed();
     const onMessage = (message: NatsMessage): void => {
-      if (isReportOfNobody(message)) waiter.settle({ isDone: false, error: noHandlers(address) });
+      if (!isReportOfNobody(message)) return;
+      guarded(() => waiter.settle({ isDone: false, error: noHandlers(address) }));
     };
     const onError = (): void => {
       this.#maySeeReplies = false; // then the requester waits for its time limit
     };
+    const isPlain = !/[*>]/.test(reply); // without a secret anybody writes it
     const seen =
-      isOpen && this.#maySeeReplies
+      isOpen && isPlain && this.#maySeeReplies
         ? listen(this.#connection, reply, onMessage, { onError })
         : undefined;
     try {
@@ -58,6 +60,14 @@ export class Forwarding {
       drain(seen);
     }
   }
+}
+
+/** Number of senders that expect no answer, except the report that there was no consumer. */
+export const nobody = 0;
+
+/** Returns whether somebody waits for an answer at this reply subject. */
+export function expectsAnswer(reply: string | undefined): reply is string {
+  return reply !== undefined && reply !== '' && !reply.endsWith(`.${nobody}`);
 }
 
 /** Returns whether the server reports that a message has found no subscriber. */

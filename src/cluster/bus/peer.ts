@@ -32,7 +32,14 @@ import { listen } from '../nats/listen.js';
 import type { Connected, NatsConnection, NatsMessage, NatsSubscription } from '../nats/nats.js';
 import { Subjects } from '../nats/subjects.js';
 import { clusterFrame } from '../protocol.js';
-import { drain, Forwarding, isReportOfNobody, RemoteWaiter } from './forwarding.js';
+import {
+  drain,
+  expectsAnswer,
+  Forwarding,
+  isReportOfNobody,
+  nobody,
+  RemoteWaiter,
+} from './forwarding.js';
 import { answerMicro, microPrefix } from './micro.js';
 import { Probes } from './probes.js';
 import { clocksDiffer, type Signer } from './signature.js';
@@ -40,8 +47,6 @@ import { ClusterWire } from './wire.js';
 
 /** One queue group for the consumers of an address in the whole cluster. */
 const queueGroup = 'consumers';
-/** Number of senders that expect no answer, except the report that there was no consumer. */
-const nobody = 0;
 const messageKinds: readonly number[] = [clusterFrame.message, clusterFrame.messageWithHeaders];
 const answerKinds: readonly number[] = [
   clusterFrame.reply,
@@ -224,7 +229,7 @@ export class ClusterPeer implements Uplink {
 
   /** Returns the waiter for an answer at `reply`. */
   #waiterAt(reply: string | undefined, address: string): Waiter | undefined {
-    if (reply === undefined || reply === '' || reply.endsWith(`.${nobody}`)) return undefined;
+    if (!expectsAnswer(reply)) return undefined;
     return new RemoteWaiter(reply, (outcome) => this.#answer(reply, outcome, address));
   }
 
@@ -257,7 +262,7 @@ export class ClusterPeer implements Uplink {
   readonly #receiveAnswer = (message: NatsMessage): void => {
     const number = Number(message.subject.slice(this.#inbox.length + 1));
     if (isReportOfNobody(message)) this.#nobodyThere(number);
-    else this.#readAnswer(message, number);
+    else if (number !== nobody) this.#readAnswer(message, number); // a stream of JetStream acknowledges there
   };
 
   #readAnswer(message: NatsMessage, number: number): void {

@@ -17,6 +17,7 @@ import {
   stampFrame,
   writeFrame,
 } from '../protocol.js';
+import { expectsAnswer } from './forwarding.js';
 import { NoticeLimit } from './notice-limit.js';
 import {
   checkAge,
@@ -136,7 +137,10 @@ export class ClusterWire {
       const head = readHead(reader);
       const now = Date.now();
       if (head.kind === clusterFrame.otherClock) {
-        if (this.#signer === undefined || !isOtherClock(head.time, now)) throw noOtherClock();
+        if (this.#signer === undefined)
+          throw refused('a frame that reports another clock is unsigned');
+        this.#senderOf(head).window.check(head); // one that was not believed is not believed later
+        if (!isOtherClock(head.time, now)) throw sameClock();
         use(head, () => undefined);
         return;
       }
@@ -154,7 +158,7 @@ export class ClusterWire {
 
   /** Notifies the sender of a request, which would wait for its time limit. */
   #noticeClock(reply: string | undefined): void {
-    if (reply === undefined || reply === '' || !this.#notices.take()) return;
+    if (!expectsAnswer(reply) || !this.#notices.take()) return;
     guarded(() => this.post(clusterFrame.otherClock, reply, undefined, undefined, reply));
   }
 
@@ -202,8 +206,9 @@ function targetOf(subject: string, reply: string | undefined): string {
   return `${subject}\0${reply ?? ''}`;
 }
 
-function noOtherClock(): CodedError {
-  return refused('a frame reports another clock, which is unsigned or agrees with this one');
+function sameClock(): CodedError {
+  const why = 'its event loop was blocked, or somebody sent the message again';
+  return refused(`a message came to a node over a minute late, though the clocks agree: ${why}`);
 }
 
 function tooLarge(address: string, { byteLength }: Buffer, most: number): CodedError {

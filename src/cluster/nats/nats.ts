@@ -205,7 +205,12 @@ function credentials(client: NatsClient, text: string): Authenticator {
   if (!/-----BEGIN NATS USER JWT-----[^]*-----END USER NKEY SEED-----/.test(text)) {
     throw new Error('it holds no credentials');
   }
-  return client.credsAuthenticator(Buffer.from(text));
+  // The client reads lines that end with a line feed, the last one too.
+  const authenticator = client.credsAuthenticator(
+    Buffer.from(`${text.replaceAll('\r\n', '\n')}\n`),
+  );
+  authenticator(); // reads it, and throws for a text that is only half written
+  return authenticator;
 }
 
 function seed(client: NatsClient, text: string): Authenticator {

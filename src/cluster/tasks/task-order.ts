@@ -1,4 +1,4 @@
-// What a durable task needs of the node that runs it: its age, the modules that it may call, the versions of manycore
+// Conditions of a durable task to the node that runs it: its age, the modules that it may call, the versions of manycore
 // and of its code.
 
 import { importVersion } from '../../context/index.js';

@@ -51,7 +51,11 @@ export class Drain {
     if (this.#watched.has(server)) return;
     this.#watched.add(server);
     server.on('close', () => this.#servers.delete(server));
-    if (isWebServer(server) || isHttp2Server(server)) this.#connections.watch(server);
+    if (isWebServer(server) || isHttp2Server(server)) {
+      this.#connections.watch(server, (socket) => {
+        if (this.#isDraining) closeIdle([socket]); // it was on its way when the drain began
+      });
+    }
     server.on('session', (session: Http2Session) => {
       this.#sessions.set(session, this.#connections.watchSession(session));
       session.once('close', () => this.#sessions.delete(session));

@@ -458,7 +458,7 @@ export class ServeProcess {
   /** Starts a loop again whose thread has ended. */
   #restart(loop: LoopEnd, error: TravelledError, delayMs: number): void {
     this.#print(loop, error);
-    this.#post({ type: 'loopLost', index: loop.index, error });
+    this.#post({ type: 'loopLost', index: loop.index, error, delayMs });
     if (delayMs === 0) this.#startAgain(loop);
     else setTimeout(() => !this.#isDraining && this.#startAgain(loop), delayMs).unref();
   }

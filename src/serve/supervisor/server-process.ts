@@ -55,7 +55,7 @@ export interface ServerProcessEvents {
   /** Called when a loop that was added has failed to listen. */
   onLoopFailed(index: number, error: TravelledError): void;
   /** Called when a loop has ended unrequested, and is started again in its process. */
-  onLoopLost(index: number, error: TravelledError): void;
+  onLoopLost(index: number, error: TravelledError, delayMs: number): void;
   /** Called once, at its end, with the reason. */
   onEnd(how: string): void;
 }
@@ -284,7 +284,7 @@ export class ServerProcess implements Link<ToLoop | ToProcess> {
         break;
       case 'loopLost':
         if (this.#life.is('starting', 'ready'))
-          this.#events.onLoopLost(message.index, this.#unprinted(message.error));
+          this.#events.onLoopLost(message.index, this.#unprinted(message.error), message.delayMs);
         break;
       case 'loopEnded':
         this.sockets.unlisten(message.ended);

@@ -296,10 +296,10 @@ export class Supervisor {
           this.#sizer.loopFailed(made);
           announcements.serverLoopFailed.publish({ pid: made.pid, loop, why: message, stack });
         },
-        onLoopLost: (loop, { message: why, stack }) => {
+        onLoopLost: (loop, { message: why, stack }, delayMs) => {
           const { pid } = made;
           this.#onLost?.({ pid, loop, why, isFromOutside: false });
-          announcements.serverLost.publish({ pid, loop, why, stack, delayMs: 0 });
+          announcements.serverLost.publish({ pid, loop, why, stack, delayMs });
         },
         onEnd: (how) => this.#ended(made, how),
       },

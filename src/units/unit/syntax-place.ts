@@ -18,8 +18,18 @@ export function syntaxPlace(error: unknown, urls: Iterable<string>): string | un
   for (const url of urls) {
     if (!/\.m?js$/.test(url)) continue;
     const path = fileURLToPath(url);
-    const found = syntaxErrorIn(readFileSync(path, 'utf8'));
+    const text = textOf(path);
+    const found = text === undefined ? undefined : syntaxErrorIn(text);
     if (found !== undefined) return `${path}:${found.line}:${found.column}`;
   }
   return undefined;
+}
+
+/** Returns `undefined` for a file that is gone, or cannot be read. */
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
 }

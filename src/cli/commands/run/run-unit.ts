@@ -195,11 +195,14 @@ async function endIfAllFailed(loops: Loops, deployments: readonly Deployment[]):
 function clusterOf({ cluster: nats, ...flags }: UnitFlags): ClusterOptions | undefined {
   if (nats === 'local') return localOptions(flags);
   if (nats !== undefined) {
-    const wrong = nats.split(',').find((each) => !/[.:/]/.test(each));
-    if (wrong === undefined) return clusterOptions(nats, flags);
-    const wanted = 'nats://HOST:PORT, several with commas between them, or local';
-    const { message } = invalid('--cluster', wrong, wanted);
-    throw new CodedError('OPTION_INVALID', `${message}${hintFor(wrong, new Set(['local']))}`);
+    const hint = /[.:/,]/.test(nats) ? '' : hintFor(nats, new Set(['local']));
+    if (hint === '') return clusterOptions(nats, flags); // a host of the network may have any name
+    const { message } = invalid(
+      '--cluster',
+      nats,
+      'nats://HOST:PORT, several with commas, or local',
+    );
+    throw new CodedError('OPTION_INVALID', `${message}${hint}`);
   }
   const alone = clusterFlagIn(flags);
   if (alone === undefined) return undefined;

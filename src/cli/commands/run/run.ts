@@ -30,7 +30,7 @@ export function runFile(file: string, args: readonly string[]): void {
 }
 
 /** A program that runs longer has done something, in ms. */
-const soonMs = 2000;
+const soonMs = 10_000;
 
 /** Prints a hint where the program ends soon, in silence, and exports what could be a unit. */
 function hintAtUnit(path: string, file: string): void {

@@ -285,8 +285,11 @@ class ServeCommand {
   async #reloadAll(): Promise<void> {
     if (this.#isEnding) return;
     this.#role.notifier.reloading();
-    const reloaded = this.#servers.map(async (server) => {
-      await server.reload().catch((error: unknown) => this.#refuse(server, error));
+    const reloaded = this.#servers.map(async (server, at) => {
+      await server.reload().catch((error: unknown) => {
+        this.#printStack(at, error);
+        this.#refuse(server, error);
+      });
     });
     this.#watcher?.beginLoad();
     await this.#change('reload', Promise.all(reloaded));
@@ -300,24 +303,33 @@ class ServeCommand {
   readonly #grow = async (count: number): Promise<void> => {
     await this.#started.promise;
     if (this.#isEnding) return;
-    const scaled = this.#servers.map(async (server) => {
+    const scaled = this.#servers.map(async (server, at) => {
       const wanted = (this.#wanted.get(server) ?? server.pids.length) + count;
       this.#wanted.set(server, wanted);
-      await server.scale(wanted).finally(() => {
+      try {
+        await server.scale(wanted);
+      } catch (error) {
+        this.#printStack(at, error);
+        throw error;
+      } finally {
         if (this.#wanted.get(server) === wanted) this.#wanted.delete(server);
-      });
+      }
     });
     await this.#change('scale', Promise.all(scaled));
   };
+
+  /** Prints where the program has thrown, if that does not stand in the log of its app. */
+  #printStack(at: number, error: unknown): void {
+    if (this.#isEnding || this.#hasLeft || this.#apps[at]?.log !== undefined) return;
+    const stack = programStack(error);
+    if (stack !== undefined) console.error(stack);
+  }
 
   async #change(what: string, work: Promise<unknown>): Promise<void> {
     try {
       await work;
     } catch (error) {
       if (this.#isEnding || this.#hasLeft) return;
-      const isLogged = this.#apps.some(({ log }) => log !== undefined);
-      const stack = isLogged ? undefined : programStack(error);
-      if (stack !== undefined) console.error(stack);
       const code = error instanceof CodedError ? ` (${error.code})` : '';
       console.error(`manycore: the server did not ${what}: ${messageOf(error)}${code}`);
     }

@@ -58,10 +58,13 @@ export class Connections {
     });
   }
 
-  /** Tracks the connections of a web server from now on. */
-  watch(server: Server): void {
+  /** Tracks the connections of a web server from now on, and calls `onNew` with each. */
+  watch(server: Server, onNew: (socket: Socket) => void): void {
     const event = server instanceof TlsServer ? 'secureConnection' : 'connection';
-    server.on(event, (socket: Socket) => this.#track(socket, server));
+    server.on(event, (socket: Socket) => {
+      this.#track(socket, server);
+      onNew(socket);
+    });
   }
 
   /** Counts the streams of an HTTP/2 session from now on, also in the returned object. */
