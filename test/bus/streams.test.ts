@@ -6,10 +6,10 @@ import { once } from 'node:events';
 import { type Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { test } from 'node:test';
-import { type Bus, EventBus } from '../../src/bus/index.js';
+import { EventBus } from '../../src/bus/index.js';
 import type { StreamFrame } from '../../src/bus/protocol.js';
 import { BusStream, type StreamWire } from '../../src/bus/streams/stream.js';
-import { CodedError, type ErrorCode, hasCode } from '../../src/errors.js';
+import { CodedError, type ErrorCode } from '../../src/errors.js';
 import type { BusHandlerFailedMessage } from '../../src/lib/index.js';
 import type { UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
@@ -81,77 +81,6 @@ test('destroying one end destroys the other with its reason', async () => {
   await waitFor(() => errors.length === 1);
   assert.match(errors[0]?.message ?? '', /the other end was destroyed: the signal was aborted/);
 });
-
-type Accepting = (stream: Duplex, after: () => Promise<void>) => unknown;
-
-/** Each way in which the accepting side fails, and the code and text of the error that the opener gets. */
-const refusals: readonly [name: string, ErrorCode, RegExp, Accepting][] = [
-  ...(['at once', 'later'] as const).flatMap((when) => {
-    const wait = async (after: () => Promise<void>) => {
-      if (when === 'later') await after();
-    };
-    const ways: [string, ErrorCode, RegExp, Accepting][] = [
-      [
-        `rejects ${when}`,
-        'BUS_HANDLER_ERROR',
-        /the consumer of s threw: not this one/,
-        async (_, after) => {
-          await wait(after);
-          throw new Error('not this one');
-        },
-      ],
-      [
-        `destroys with an error ${when}`,
-        'BUS_CONSUMER_LOST',
-        /the other end was destroyed: not this one/,
-        async (stream, after) => {
-          await wait(after);
-          stream.destroy(new Error('not this one'));
-        },
-      ],
-      [
-        `destroys without an error ${when}`,
-        'BUS_CONSUMER_LOST',
-        /the other end was destroyed: without an error/,
-        async (stream, after) => {
-          await wait(after);
-          stream.destroy();
-        },
-      ],
-    ];
-    return ways;
-  }),
-  [
-    'throws',
-    'BUS_HANDLER_ERROR',
-    /the consumer of s threw: not this one/,
-    () => {
-      throw new Error('not this one');
-    },
-  ],
-];
-
-/** Opens a stream that the other side ends; resolves to the error that a caller gets in one way or the other. */
-async function refusedBy(bus: Bus): Promise<unknown> {
-  try {
-    const stream = await bus.openStream('s');
-    const [error] = await once(stream, 'error');
-    return error;
-  } catch (error) {
-    return error;
-  }
-}
-
-for (const [name, code, text, accept] of refusals) {
-  test(`the opener gets the error where the accepting side ${name}, and nothing else ends`, async () => {
-    const bus = openBus();
-    bus.acceptStreams('s', (stream) => accept(stream, () => turns(2)));
-    const error = await refusedBy(bus);
-    assert.ok(hasCode(error, code), String(error));
-    assert.match(error.message, text);
-    await turns(2);
-  });
-}
 
 test('an error that a handler throws after the end of its stream is reported, its reason is not', async () => {
   const bus = openBus();

@@ -19,7 +19,7 @@ import { type Ended, runCommand } from '../faults/child.js';
 import { begin, bodyOf } from '../serve/client.js';
 import { folder, program, skip } from '../serve/served.js';
 import { isRunning, killOne, waitFor, withDeadline } from '../support/index.js';
-import { command, deadlineMs, type Running, startWith } from './serving.js';
+import { command, deadlineMs, exported, type Running, startWith } from './serving.js';
 
 /** Prints a line to each stream for each request, and answers with the number of its loop. */
 const text = `
@@ -113,6 +113,22 @@ test('uncaught errors of loops in threads are records of the log', { skip }, asy
   await waitFor(() => found().some(isLoaded), deadlineMs);
   await waitFor(() => errors.some((line) => line.includes('did not reload')), deadlineMs);
   assert.ok(!errors.some((line) => line.startsWith(' ')), errors.join('\n')); // no stacks there
+});
+
+test('the stack of an app without a log is printed, whatever others have', { skip }, async (t) => {
+  const place = folder(t);
+  const [quiet, app] = [program(t, 'quiet.mjs', exported), join(place, 'app.mjs')];
+  writeFileSync(app, exported);
+  const size = { port: 0, host: '127.0.0.1', processes: 1, loops: 1 };
+  const logged = { ...size, app: quiet, name: 'logged', log: { file: join(place, 'logged.log') } };
+  const config = join(place, 'config.json');
+  writeFileSync(config, JSON.stringify({ apps: [logged, { ...size, app, name: 'bare' }] }));
+  const { child, errors, lines } = await startWith(t, ['--config', config]);
+  await waitFor(() => lines.filter((line) => /^listening/.test(line)).length === 2, deadlineMs);
+  writeFileSync(app, `throw new Error('it does not load');`);
+  killOne(child.pid, 'SIGHUP');
+  await waitFor(() => errors.some((line) => line.includes('did not reload')), deadlineMs);
+  assert.ok(errors.includes('Error: it does not load'), errors.join('\n'));
 });
 
 test('without a file labelled lines are printed, as JSON', { skip }, async (t) => {

@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test';
 import type { BusMessage, EventBus } from '../../src/bus/index.js';
 import { hasCode } from '../../src/errors.js';
 import { waitFor } from '../support/index.js';
+import { refusals, refusedBy } from './refused-streams.js';
 
 /** Two buses that a transport connects; both are the same where it stays in the loop. */
 export interface Connected {
@@ -325,4 +326,17 @@ export function testTransport({ name, skip = false, lostCode, open }: TransportS
     await rejected;
     await assert.rejects(sender.request('never', 1), { code: 'BUS_NO_HANDLERS' });
   });
+
+  for (const [name, code, text, accept] of refusals) {
+    check(`12: the opener gets the error where the accepting side ${name}`, async (connected) => {
+      const { sender, receiver } = connected;
+      const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+      receiver.acceptStreams('refusing', (stream) => accept(stream, later));
+      await announced(connected);
+      const error = await refusedBy(sender, 'refusing');
+      assert.ok(hasCode(error, code), String(error));
+      assert.match(error.message, text);
+      await announced(connected); // nothing else has ended
+    });
+  }
 }

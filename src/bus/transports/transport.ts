@@ -19,6 +19,7 @@ import type { Advertiser } from '../services/micro.js';
  * 9. A publication goes to each consumer once, and has no waiter.
  * 10. Codecs and interceptors see the same on every transport.
  * 11. When a channel ends, its waiters are settled with `BUS_CONSUMER_LOST`.
+ * 12. A stream that the accepting side refuses, or whose handler throws, ends with that error, and nothing else does.
  *
  * `test/conformance/transport.ts` holds it.
  */
