@@ -51,7 +51,7 @@ const ofProcess: [Envelope, string[]][] = [
   [{ body: { type: 'leaving' } }, []],
   [{ body: { type: 'loopEnded', ended: 3 } }, ['ended']],
   [{ body: { type: 'loopFailed', index: 0, error } }, ['index', 'error']],
-  [{ body: { type: 'loopLost', index: 0, error } }, ['index', 'error']],
+  [{ body: { type: 'loopLost', index: 0, error, delayMs: 50 } }, ['index', 'error', 'delayMs']],
   [{ body: { type: 'stack', index: 0, stack: undefined } }, ['index']],
   [{ body: { type: 'rows', rows: [[0, 2, 7]] } }, ['rows']],
 ];
