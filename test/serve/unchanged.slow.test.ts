@@ -146,7 +146,6 @@ const shapes: readonly Shape[] = [
     title: 'process.chdir()',
     name: 'app.cjs',
     text: `${cjs}const { existsSync } = require('node:fs');
-      process.chdir('/');
       process.chdir(__dirname);
       let refusal;
       try { process.chdir('missing'); } catch ({ code }) { refusal = code; }
