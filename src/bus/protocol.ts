@@ -60,10 +60,14 @@ export function parseMessage(value: unknown): MessageBody {
 /** Length of a text that is cut, because the whole one is above the limit of a message, in characters. */
 const cutChars = 256;
 
-/** Returns the text as short as fits into any message. */
-export function cutText(text: string): string {
-  if (text.length <= cutChars) return text;
-  return `${text.slice(0, cutChars)}… (${text.length - cutChars} more characters)`;
+/** Sends a text, cut where the whole one is too large. Throws what `send` throws. */
+export function sendText(text: string, send: (text: string) => void): void {
+  try {
+    send(text);
+  } catch (error) {
+    if (!hasCode(error, 'BUS_TOO_LARGE') || text.length <= cutChars) throw error;
+    send(`${text.slice(0, cutChars)}… (${text.length - cutChars} more characters)`);
+  }
 }
 
 /**
@@ -82,12 +86,7 @@ export function postFailure(error: CodedError, post: (body: FailureBody) => void
       // A cause that holds a socket, or is too large.
     }
   }
-  try {
-    post([code, message, failureCode]);
-  } catch (error) {
-    if (!hasCode(error, 'BUS_TOO_LARGE')) throw error;
-    post([code, cutText(message), failureCode]);
-  }
+  sendText(message, (text) => post([code, text, failureCode]));
 }
 
 /** Returns the error of a `FailureBody`. */

@@ -50,7 +50,7 @@ const faults: readonly Fault[] = [
     during: async (far, [, away]) => {
       far.cut();
       await sleep(30_000);
-      // Its own pings end the connection, although all buffers are full.
+      // Unanswered pings end the connection, although all buffers are full.
       await eventually(async () => assert.equal(await away.count('lost'), 1));
     },
   },

@@ -9,7 +9,7 @@ import { appUrl, startLoops } from './loops.js';
 
 const other = (): void => {};
 
-/** What a start does while it is ended. */
+/** Starts that are under way when they are ended. */
 const starts = {
   'never ends': async ({ bus }: UnitContext): Promise<void> => {
     await bus.request('begin', 0);

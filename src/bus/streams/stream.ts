@@ -7,7 +7,7 @@
 import { Duplex } from 'node:stream';
 import { CodedError, type ErrorCode, hasCode } from '../../errors.js';
 import { abortError, errorOf, nextTick, unwatchAbort, watchAbort } from '../../lib/index.js';
-import { cutText, parseStreamFrame, type StreamFrame } from '../protocol.js';
+import { parseStreamFrame, type StreamFrame, sendText } from '../protocol.js';
 
 /** Items that an end takes before it has to be read. */
 const streamWindow = 16;
@@ -116,12 +116,8 @@ export class BusStream extends Duplex {
     const notify = (message: string | undefined): void =>
       this.#wire.send({ type: 'destroyed', message, ...code });
     try {
-      try {
-        notify(error?.message);
-      } catch (sending) {
-        if (!hasCode(sending, 'BUS_TOO_LARGE')) throw sending;
-        notify(cutText(error?.message ?? ''));
-      }
+      if (error === null) notify(undefined);
+      else sendText(error.message, notify);
     } catch {
       // no consumer there any more, or no room: its watch of this address reports the end
     }
