@@ -32,6 +32,8 @@ const endedFiles = new URL('lib/ended-files.mjs', import.meta.url);
 /** Environment variable with the path of a nats-server, for the tests of the cluster. */
 const natsVariable = 'MANYCORE_TEST_NATS';
 
+const passed = { status: 0, output: '' };
+
 const flags = process.argv.slice(2).filter((each) => each.startsWith('--'));
 const parts = process.argv.slice(2).filter((each) => !each.startsWith('--'));
 const isWhole = parts.length === 0;
@@ -39,10 +41,11 @@ const isSlowAlone = flags.includes('--slow');
 const isFull = flags.includes('--full');
 
 if (!flags.includes('--no-build')) await build();
-const cargo = isWhole && !isSlowAlone && !flags.includes('--no-cargo') ? await testRust() : 0;
+const cargo = isWhole && !isSlowAlone && !flags.includes('--no-cargo') ? await testRust() : passed;
 const node = await testTypeScript();
-if (cargo !== 0) console.log('\ncargo test failed, see above');
-process.exit(node || cargo);
+// Once more: thousands of lines lie between.
+if (cargo.status !== 0) console.log(`\ncargo test failed:\n${cargo.output.slice(-4000)}`);
+process.exit(node || cargo.status);
 
 async function build() {
   if (isWhole ? !isSound() : isStale()) {
@@ -55,14 +58,16 @@ async function build() {
   }
 }
 
+/** Resolves to the status and the output of cargo's tests. */
 async function testRust() {
-  if (!existsSync('crates/core/Cargo.toml')) return 0;
+  if (!existsSync('crates/core/Cargo.toml')) return passed;
   if (!(await hasCommand('cargo'))) {
     console.log('cargo is not installed: the Rust tests are left out');
-    return 0;
+    return passed;
   }
-  const { status } = await run('cargo', ['test', '--workspace', '--quiet']);
-  return status;
+  const result = await run('cargo', ['test', '--workspace', '--quiet'], { capture: true });
+  console.log(result.output);
+  return result;
 }
 
 async function testTypeScript() {

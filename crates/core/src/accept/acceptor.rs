@@ -584,10 +584,10 @@ mod tests {
 
     /// Number of clients turned away while the loop of the first process runs one callback after the
     /// other. Clients wait all the time, but each for less than the server's patience. Loops of other
-    /// processes are blocked.
-    fn turned_away_while_one_loop_is_busy(processes: u32) -> u32 {
-        let patience = Some(Duration::from_millis(200));
-        let settings = Settings { policy: Policy::LeastLoaded, patience };
+    /// processes are blocked. `None`: this thread had no core for so long that clients waited in vain.
+    fn turned_away_while_one_loop_is_busy(processes: u32) -> Option<u32> {
+        let patience = Duration::from_millis(200);
+        let settings = Settings { policy: Policy::LeastLoaded, patience: Some(patience) };
         let mut server = serve_with(processes, 1, settings);
         for process in 0..processes as usize {
             let inbox = &server.inboxes[process][0];
@@ -598,25 +598,36 @@ mod tests {
             blocked.word(word::PINGED_SINCE).store(sys::now_ms().max(1), Relaxed);
         }
         std::thread::sleep(Duration::from_millis(BLOCKED_MS.into()));
+        let mut turned_at = Instant::now();
         for _ in 0..20 {
             server.connect(1); // it gets this one
             std::thread::sleep(Duration::from_millis(30));
             server.connect(2); // no loop takes these
             std::thread::sleep(Duration::from_millis(20));
             turn(&server.inboxes[0][0]);
+            if turned_at.elapsed() > patience / 2 {
+                return None;
+            }
+            turned_at = Instant::now();
         }
         let turned_away = |process| server.board.word(process, 0, word::TURNED_AWAY).load(Relaxed);
-        (0..processes).map(turned_away).sum()
+        Some((0..processes).map(turned_away).sum())
+    }
+
+    /// That number in the first run without such a pause.
+    fn turned_away_in_a_run_without_pauses(processes: u32) -> u32 {
+        let mut runs = std::iter::repeat_with(|| turned_away_while_one_loop_is_busy(processes));
+        runs.find_map(|turned_away| turned_away).expect("the runs do not end")
     }
 
     #[test]
     fn a_moving_queue_turns_no_client_away() {
-        assert_eq!(turned_away_while_one_loop_is_busy(1), 0);
+        assert_eq!(turned_away_in_a_run_without_pauses(1), 0);
     }
 
     #[test]
     fn a_queue_that_another_process_drains_turns_no_client_away() {
-        assert_eq!(turned_away_while_one_loop_is_busy(2), 0);
+        assert_eq!(turned_away_in_a_run_without_pauses(2), 0);
     }
 
     /// One turn of a loop: takes the connections placed in its inbox and, where it may, accepts waiting
