@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Deployment, Loops, UnitContext } from '../../src/public.js';
-import { waitFor } from '../support/index.js';
+import { killOne, waitFor } from '../support/index.js';
 import { startLoops } from './loops.js';
 
 const longMs = 60_000;
@@ -280,6 +280,43 @@ test('processes that are killed from outside end nothing for good', {
     await waitFor(async () => (await healthy.status())[0]?.pid !== pid);
   }
   await waitFor(() => allRun(healthy), 10_000);
+  await loops.bus.request('good 0', 0);
+});
+
+/** Ends when its instance runs elsewhere; until then no process that replaces the lost one lives long. */
+async function runsElsewhere(loops: Loops, deployment: Deployment): Promise<boolean> {
+  const [lost] = await deployment.status();
+  const others = new Set((await loops.status()).map(({ pid }) => pid));
+  others.delete(lost?.pid);
+  return await waitFor(async () => {
+    for (const { pid } of await loops.status()) {
+      if (pid !== undefined && !others.has(pid)) killOne(pid, 'SIGKILL');
+    }
+    const [{ state, pid } = { state: 'lost', pid: undefined }] = await deployment.status();
+    return state === 'running' && others.has(pid);
+  }, longMs / 2);
+}
+
+test('a process that does not come back holds no instance up', {
+  timeout: longMs,
+}, async (t) => {
+  const loops = startLoops(t);
+  const deployment = await loops.deploy(good);
+  assert.ok(await runsElsewhere(loops, deployment));
+  await loops.bus.request('good 0', 0);
+});
+
+test('a process that does not come back holds no suspected unit up', {
+  timeout: longMs,
+}, async (t) => {
+  const loops = startLoops(t, { processes: 1 });
+  const guilty = await loops.deploy(bad, { name: 'bad' });
+  // Deployed last, and twice in a process that ended: it gets one of its own.
+  const suspected = await loops.deploy(good);
+  await assert.rejects(guilty.ended, { code: 'UNIT_FAILED' });
+  await waitFor(() => allRun(suspected));
+  await waitFor(async () => new Set((await loops.status()).map(({ pid }) => pid)).size === 2);
+  assert.ok(await runsElsewhere(loops, suspected));
   await loops.bus.request('good 0', 0);
 });
 

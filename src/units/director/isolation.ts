@@ -10,6 +10,8 @@ const lossesToIsolate = 2;
 export class Isolation {
   /** The process of each, by deployment; `undefined`: none yet. */
   readonly #processes = new Map<number, number | undefined>();
+  /** Deployments that have ended a process alone. */
+  readonly #guilty = new Set<number>();
   /** Times of losses that each has shared with others, in ms, by deployment. */
   readonly #shared = new Map<number, number[]>();
 
@@ -25,9 +27,15 @@ export class Isolation {
       .sort((a, b) => b - a)[0];
   }
 
+  /** True: isolated because it was beside others in processes that were lost; no end is proven to be its own. */
+  isOnlySuspected(id: number): boolean {
+    return this.has(id) && !this.#guilty.has(id);
+  }
+
   /** A deployment has ended a process alone: the others are cleared of suspicion. Returns whether to isolate it. */
   noteAlone(id: number, failures: number): boolean {
     this.#shared.clear();
+    this.#guilty.add(id);
     return !this.has(id) && failures >= lossesToIsolate;
   }
 
@@ -38,6 +46,7 @@ export class Isolation {
   /** Returns whether it was isolated. */
   delete(id: number): boolean {
     this.#shared.delete(id);
+    this.#guilty.delete(id);
     return this.#processes.delete(id);
   }
 

@@ -1,8 +1,9 @@
-// Restarts of lost instances. Innocent ones start at once on the loops that replace theirs. An instance whose unit
-// ended its process or thread, or that cannot be started again, waits a growing delay, and is given up after too
-// many restarts. Blame: a process that a signal from outside ended accuses nobody; a loop that failed accuses
-// the units on it alone; several suspects are separated (isolation.ts), until one is alone in a process that it
-// ends. docs/design/loops.md has the rules.
+// Restarts of lost instances. Innocent ones start at once on the loops that replace theirs, or elsewhere when these
+// come late (orphans.ts). An instance whose unit ended its process or thread, or that cannot be started again, waits
+// a growing delay, and is given up after too many restarts. Blame: a process that a signal from outside ended
+// accuses nobody; a loop that failed accuses the units on it alone; several suspects are separated (isolation.ts),
+// until one is alone in a process that it ends. docs/design/loops.md has the rules.
+// Long (over 400 lines), because a lost instance changes its place in one set of tables.
 
 import {
   announcements,
@@ -17,6 +18,7 @@ import type { DirectedDeployment, Placed } from './deployment.js';
 import { Isolation } from './isolation.js';
 import type { LoopEntry } from './loop-entry.js';
 import { announceLosses, type Failure } from './losses.js';
+import { Orphans } from './orphans.js';
 import { type ProcessEnd, ProcessEnds } from './process-ends.js';
 
 /** Deployments whose lost instances start again together (group.ts). */
@@ -72,8 +74,7 @@ export class Restarts {
     Placed,
     { readonly loop: number; readonly end: Promise<ProcessEnd> }
   >();
-  /** Instances of loops that have ended, by loop, until another takes them. */
-  readonly #orphaned: (readonly Placed[])[] = [];
+  readonly #orphans = new Orphans((late) => this.#startAnywhere(late));
   /** Isolated instances that wait for a process of their own. */
   #waiting: Placed[] = [];
   /** Isolated deployments for which a process is being started. */
@@ -104,6 +105,7 @@ export class Restarts {
   /** The loop has ended. */
   loopLost({ loop, pid, index, isLeaving }: LoopEntry, left: Left): void {
     const { lost, all } = left;
+    this.#orphans.reset(lost.filter(({ isRestarting }) => !isRestarting));
     if (isLeaving) {
       this.#report(lost, 'its process has ended in order');
       void this.settled(lost).then(() => this.again(lost));
@@ -182,6 +184,7 @@ export class Restarts {
    */
   failed(lost: readonly Placed[], failure: Failure, alone?: number): void {
     const { why } = failure;
+    this.#orphans.reset(lost);
     const nowMs = performance.now();
     const rounds = this.#rounds(lost).map((round) => {
       const { group, some, intensity } = round;
@@ -294,11 +297,11 @@ export class Restarts {
     // One process takes all where another is to stay empty for an isolated unit.
     const isOneWanted = this.#isolation.homeless(this.#pids()).length > 0;
     const isForAll = !this.#isolation.isTaken(entry.pid);
-    const groups = isForAll ? this.#orphaned.splice(0, isOneWanted ? Infinity : 1) : [];
-    for (const each of groups.flat()) this.#start(each, () => entry);
+    const orphans = isForAll ? this.#orphans.take(isOneWanted ? Infinity : 1) : [];
+    for (const each of orphans) this.#start(each, () => entry);
     this.#assign();
     const isComplete = this.#parts.loops().length >= this.#parts.capacity.loops;
-    if (isComplete) this.begin(this.#orphaned.splice(0).flat()); // of each loop there may be several groups
+    if (isComplete) this.begin(this.#orphans.take(Infinity)); // of each loop there may be several groups
   }
 
   /** Starts lost instances again; those of groups as their strategies say. */
@@ -318,18 +321,17 @@ export class Restarts {
   async withdraw(placed: readonly Placed[]): Promise<void> {
     const isOther = (each: Placed): boolean => !placed.includes(each);
     this.#waiting = this.#waiting.filter(isOther);
-    const orphaned = this.#orphaned.splice(0).map((group) => group.filter(isOther));
-    this.#orphaned.push(...orphaned.filter(({ length }) => length > 0));
+    this.#orphans.withdraw(placed);
     await this.settled(placed);
   }
 
-  /** Starts lost instances on loops that replace theirs. */
+  /** Starts lost instances on loops that replace theirs; on others, when these do not come in time. */
   begin(lost: readonly Placed[]): void {
     const others = lost
       .filter((each) => this.#isLost(each))
       .filter((each) => !this.#startAlone(each));
     if (others.length === 0) return;
-    if (this.#parts.loops().length < this.#parts.capacity.loops) this.#orphaned.push(others);
+    if (this.#parts.loops().length < this.#parts.capacity.loops) this.#orphans.add(others);
     else for (const each of others) this.#start(each, this.#parts.place);
   }
 
@@ -340,9 +342,24 @@ export class Restarts {
     if (this.#hasProcess(deployment)) this.#start(placed, this.#parts.place);
     else {
       this.#waiting.push(placed);
+      this.#orphans.limit([placed], () => this.#release(placed));
       this.#assign();
     }
     return true;
+  }
+
+  /** Processes come late: starts these on loops that are there. */
+  #startAnywhere(late: readonly Placed[]): void {
+    for (const each of late) if (this.#isLost(each)) this.#start(each, this.#parts.place);
+  }
+
+  /** A process for an isolated unit comes late: a unit that is only suspected starts among the others. */
+  #release(placed: Placed): void {
+    const { deployment } = placed;
+    if (!this.#waiting.includes(placed) || !this.#isolation.isOnlySuspected(deployment)) return;
+    const waiting = this.#waiting.filter((each) => each.deployment === deployment);
+    this.forget(deployment);
+    this.#startAnywhere(waiting);
   }
 
   #start(placed: Placed, choose: (deployment: DirectedDeployment) => LoopEntry | undefined): void {
@@ -362,7 +379,8 @@ export class Restarts {
     if (deployment === undefined || placed.state !== 'lost') return;
     const entry = loopOrNone(() => choose(deployment));
     if (entry === undefined) {
-      this.#orphaned.push([placed]);
+      this.#orphans.reset([placed]);
+      this.#orphans.add([placed]);
       return;
     }
     const { loop, pid } = entry;
