@@ -1,6 +1,6 @@
 // Members of one arena that send each other blocks, drop them, come and get killed, in any order: no member
 // ever sees memory that was freed, and in the end all of it is free. The channels, the arena and the garbage
-// collector are models, so that a seed decides the order of everything.
+// collector are models, so that a seed decides the order of everything. MANYCORE_ROUNDS sets how many orders.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -23,8 +23,12 @@ const nameOf = ({ owner, offset }: Block): string => `${owner}:${offset}`;
 /** The blocks of the arena that are in use, and the numbers of members. */
 class Memory {
   readonly inUse = new Set<string>();
-  readonly freeMembers = Array.from({ length: 3 }, (_, at) => membersAt + at * memberOwners);
+  readonly freeMembers: number[];
   retired = 0;
+
+  constructor(members: number) {
+    this.freeMembers = Array.from({ length: members }, (_, at) => membersAt + at * memberOwners);
+  }
 
   retireMember(first: number): void {
     for (const name of this.inUse) {
@@ -78,7 +82,8 @@ type Frame =
 /** A notice from the supervisor. */
 type Notice =
   | { readonly type: 'offered'; readonly from: Loop }
-  | { readonly type: 'left'; readonly member: MemberName; readonly survivors: MemberName[] };
+  | { readonly type: 'left'; readonly member: MemberName; readonly survivors: MemberName[] }
+  | { readonly type: 'workersEnded'; readonly member: MemberName };
 
 /** End of a channel. */
 interface Line {
@@ -189,13 +194,17 @@ class Loop {
 }
 
 class World {
-  readonly memory = new Memory();
+  readonly memory: Memory;
   readonly loops: Loop[] = [];
+  /** What workers of members that have ended still use. */
+  readonly workers = new Map<MemberName, readonly Held[]>();
   readonly #chance: Random;
   #lastId = 0;
 
-  constructor(chance: Random) {
+  /** `members` may be there at a time, besides the arena's owner. */
+  constructor(chance: Random, members: number) {
     this.#chance = chance;
+    this.memory = new Memory(members);
     this.loops.push(new Loop(this.memory, { id: 0, owner: 0 }));
   }
 
@@ -217,19 +226,26 @@ class World {
 
   kill(loop: Loop): void {
     loop.isAlive = false;
-    loop.held.length = 0;
+    this.workers.set(loop.name, loop.held.splice(0));
     const survivors = this.alive.map(({ name }) => name);
     for (const each of this.alive)
       each.notices.push({ type: 'left', member: loop.name, survivors });
   }
 
+  endWorkers(member: MemberName): void {
+    this.workers.delete(member);
+    this.loops[0]?.notices.push({ type: 'workersEnded', member });
+  }
+
   receive(loop: Loop): void {
     const notice = loop.notices.shift();
     if (notice?.type === 'offered') loop.link(notice.from);
+    if (notice?.type === 'workersEnded') loop.reclaim.workersEnded(notice.member.id);
     if (notice?.type !== 'left') return;
     const line = loop.lines.get(notice.member.id);
     if (line !== undefined) line.isPeerGone = true;
-    loop.reclaim.ended(notice.member, notice.survivors);
+    const hasWorkers = loop === this.loops[0];
+    loop.reclaim.ended(notice.member, notice.survivors, { hasWorkers });
   }
 
   /** Does one of the things that can happen now; false: there are none before something new is begun. */
@@ -248,11 +264,16 @@ class World {
     return true;
   }
 
-  begin(): void {
+  /** `isStable`: no member comes or goes. */
+  begin(isStable = false): void {
     const loop = this.#chance.pick(this.alive);
-    const what = this.#chance.integer(0, 20);
+    const what = this.#chance.integer(isStable ? 2 : 0, 20);
     if (what === 0) this.join();
-    else if (what === 1 && loop.name.id !== 0) this.kill(loop);
+    else if (what === 1 && loop.name.id !== 0) {
+      this.kill(loop);
+      if (this.#chance.integer(0, 2) === 0) this.endWorkers(loop.name);
+    } else if (what === 2 && !isStable)
+      for (const each of this.workers.keys()) this.endWorkers(each);
     else if (what < 6) loop.make();
     else if (what < 12) loop.drop(this.#chance.integer(0, loop.held.length));
     else if (loop.held.length > 0) {
@@ -262,21 +283,24 @@ class World {
   }
 
   check(): void {
-    for (const { held } of this.alive) {
-      for (const { block } of held) assert.ok(this.memory.inUse.has(nameOf(block)), nameOf(block));
-    }
+    const held = [...this.alive.map((each) => each.held), ...this.workers.values()].flat();
+    for (const { block } of held) assert.ok(this.memory.inUse.has(nameOf(block)), nameOf(block));
   }
 
   settle(): void {
     while (this.step()) this.check();
+    if (this.workers.size === 0) return;
+    for (const each of this.workers.keys()) this.endWorkers(each);
+    this.settle();
   }
 }
 
 test('no member sees freed memory, and nothing stays, for any order of kills', (t) => {
   const chance = random(t);
   let retired = 0;
-  for (let round = 0; round < 1000; round += 1) {
-    const world = new World(chance);
+  const rounds = Number(process.env['MANYCORE_ROUNDS'] ?? 5000);
+  for (let round = 0; round < rounds; round += 1) {
+    const world = new World(chance, 3);
     for (let at = 0; at < 3; at += 1) world.join();
     for (let at = 0; at < 200; at += 1) {
       if (chance.integer(0, 2) === 0 || !world.step()) world.begin();
@@ -291,5 +315,24 @@ test('no member sees freed memory, and nothing stays, for any order of kills', (
     world.settle();
     assert.equal(world.memory.freeMembers.length, 3, 'and so are the numbers');
   }
-  assert.ok(retired > 1000, `${retired} members were killed: too few for this test`);
+  assert.ok(retired > rounds, `${retired} members were killed: too few for this test`);
+});
+
+test('numbers are free again while members end all the time, each before its workers', (t) => {
+  const chance = random(t);
+  for (let round = 0; round < 5; round += 1) {
+    const world = new World(chance, 20);
+    for (let at = 0; at < 4; at += 1) world.join();
+    for (let kills = 0; kills < 500; kills += 1) {
+      for (let at = 0; at < 5; at += 1) world.begin(true);
+      for (let at = 0; at < 100; at += 1) if (!world.step()) break;
+      world.check();
+      for (const loop of world.alive) while (loop.held.length > 1) loop.drop(0);
+      world.kill(chance.pick(world.alive.slice(1)));
+      world.join();
+      assert.equal(world.alive.length, 5, `a number for member ${kills + 5}`);
+      const [first] = world.workers.keys();
+      if (first !== undefined && world.workers.size > 3) world.endWorkers(first);
+    }
+  }
 });

@@ -133,7 +133,8 @@ export class Members {
    * freed before `whenOver` resolves here.
    */
   ended(member: MemberName, survivors: readonly MemberName[], whenOver?: Promise<void>): void {
-    this.#reclaim.ended(member, survivors, whenOver);
+    this.#reclaim.ended(member, survivors, { hasWorkers: whenOver !== undefined });
+    void whenOver?.then(() => this.#reclaim.workersEnded(member.id));
   }
 
   /** True: no member has ended whose memory may still have unregistered references. */

@@ -7,9 +7,10 @@
 //   2. announces to every other survivor, over the same channels, that it has `transferred` its references;
 //   3. announces `settled` once it has received 2 from all others: it has read all of their 1 by then.
 // A member that has received 3 from all others takes back what it had lent to the dead one: the further
-// holders of that are registered with their successors. A block may have come through several dead members,
-// so 3 and this step are done for all of them together. The arena's owner then has every reference to
-// memory of the dead, and frees it after the last of these.
+// holders of that are registered with their successors. A block may have come through several dead members.
+// So 3 and this step wait for all dead members that depend on each other: of two the later ended before its own
+// step for the earlier. Others are independent, so that members which end all the time hold no memory back. The
+// arena's owner then has every reference to memory of the dead, and frees it after the last of these.
 //
 // A late member, or a channel between two that was never made, frees nothing early: the memory is freed when
 // those have ended. Not here: the membership (serve/supervisor/mesh.ts), counts of references (blocks.ts).
@@ -74,9 +75,9 @@ export class MemberRefTransfer implements RefTransfer {
 interface DeadMember {
   readonly id: number;
   /** `undefined`: its end was not announced to this thread yet. */
-  end: { readonly owner: number; readonly others: readonly number[] } | undefined;
-  /** True: something of it in this thread's process (a worker's task) has not ended yet. */
-  isHeld: boolean;
+  end: { readonly owner: number; readonly others: Set<number> } | undefined;
+  /** Members, itself among them, whose workers may still use what it held or had lent. */
+  readonly usedBy: Set<number>;
   /** The others that have done each step. */
   readonly transferred: Set<number>;
   readonly settled: Set<number>;
@@ -91,6 +92,8 @@ export class OrphanReclaim {
   readonly #onReclaimed: () => void;
   readonly #transfers = new Map<number, MemberRefTransfer>();
   readonly #dead = new Map<number, DeadMember>();
+  /** Ended members that have workers. */
+  readonly #working = new Set<number>();
 
   /** Calls `onReclaimed` whenever the memory of all members that have ended is reclaimed. */
   constructor(table: BlockTable, self: MemberName, onReclaimed: () => void) {
@@ -110,22 +113,27 @@ export class OrphanReclaim {
   }
 
   /**
-   * A member has ended. `survivors` are the same list for all of them, this thread included. This thread
-   * transfers nothing before `whenOver` resolves, and the others wait for it.
+   * A member has ended. `survivors` are the same list for all of them, this thread included. `hasWorkers`: this
+   * thread announces `settled` for it, and for those that end later, only after `workersEnded`. Others wait for it.
    */
   ended(
     { id, owner }: MemberName,
     survivors: readonly MemberName[],
-    whenOver?: Promise<void>,
+    { hasWorkers = false } = {},
   ): void {
-    const others = survivors.map((each) => each.id).filter((each) => each !== this.#self.id);
+    const others = new Set(survivors.map((each) => each.id));
+    others.delete(this.#self.id);
     const member = this.#deadMember(id);
     member.end = { owner, others };
-    member.isHeld = whenOver !== undefined;
-    void whenOver?.then(() => {
-      member.isHeld = false;
-      this.advance();
-    });
+    if (hasWorkers) this.#working.add(id);
+    for (const each of this.#working) member.usedBy.add(each);
+    this.advance();
+  }
+
+  /** Nothing uses memory in the name of this ended member any more. */
+  workersEnded(id: number): void {
+    this.#working.delete(id);
+    for (const each of this.#dead.values()) each.usedBy.delete(id);
     this.advance();
   }
 
@@ -141,7 +149,7 @@ export class OrphanReclaim {
     const member: DeadMember = {
       id,
       end: undefined,
-      isHeld: false,
+      usedBy: new Set(),
       transferred: new Set(),
       settled: new Set(),
       state: 'none',
@@ -158,27 +166,43 @@ export class OrphanReclaim {
   advance(): void {
     const dead = [...this.#dead.values()].filter(({ end }) => end !== undefined);
     for (const each of dead) if (this.#mayTransfer(each)) this.#transfer(each);
-    if (dead.length === 0 || !this.#haveAll(dead, 'transferred')) return;
-    for (const each of dead) if (each.state !== 'settled') this.#announce(each, 'settled');
-    if (!this.#haveAll(dead, 'settled')) return;
-    for (const each of dead) this.#finish(each);
+    for (const each of dead) {
+      const maySettle = each.state === 'transferred' && each.usedBy.size === 0;
+      if (maySettle && this.#haveAll(each, 'transferred')) this.#announce(each, 'settled');
+    }
+    const done = dead.filter((each) => each.state === 'settled' && this.#haveAll(each, 'settled'));
+    if (done.length === 0) return;
+    for (const each of done) this.#finish(each);
     this.#onReclaimed();
   }
 
-  /** True: this thread and all living others have done the step for all of them. */
-  #haveAll(dead: readonly DeadMember[], step: RefTransferStep): boolean {
-    return dead.every((member) => {
-      const hasDone = (each: number): boolean => this.#hasEnded(each) || member[step].has(each);
-      return member.state !== 'none' && member.end?.others.every(hasDone) === true;
-    });
+  /**
+   * True: all others have done the step for this member, and for each dead one that depends on it, or that it
+   * depends on.
+   */
+  #haveAll(member: DeadMember, step: RefTransferStep): boolean {
+    const needed = new Set([member]);
+    for (const each of needed) {
+      if (each.end === undefined || !hasStep(each.state, step)) return false;
+      for (const other of each.end.others) {
+        if (each[step].has(other)) continue;
+        const dead = this.#dead.get(other);
+        if (dead === undefined) return false;
+        needed.add(dead);
+      }
+      for (const dead of this.#dead.values()) {
+        if (dead.end?.others.has(each.id) && !dead[step].has(each.id)) needed.add(dead);
+      }
+    }
+    return true;
   }
 
   /** True: all that it sent was read, and each living other has a channel (some may be on their way). */
-  #mayTransfer({ id, end, isHeld, state }: DeadMember): boolean {
-    if (isHeld || state !== 'none' || this.#transfers.get(id)?.isReadToEnd === false) return false;
+  #mayTransfer({ id, end, state }: DeadMember): boolean {
+    if (state !== 'none' || this.#transfers.get(id)?.isReadToEnd === false) return false;
     const isReachable = (each: number): boolean =>
       this.#transfers.has(each) || this.#hasEnded(each);
-    return end?.others.every(isReachable) === true;
+    return end !== undefined && [...end.others].every(isReachable);
   }
 
   #transfer(member: DeadMember): void {
@@ -214,8 +238,13 @@ export class OrphanReclaim {
     this.#transfers.delete(id);
     this.#dead.delete(id);
     if (dead !== undefined) this.table.returnAll(dead.blocks);
+    for (const each of this.#dead.values()) each.end?.others.delete(id); // what it may have left undone is done
     if (end === undefined) return;
     if (this.#self.owner === 0) this.table.memberEnded(end.owner);
     else callNative(() => this.table.native.unmapMember(end.owner));
   }
+}
+
+function hasStep(state: DeadMember['state'], step: RefTransferStep): boolean {
+  return state === 'settled' || state === step;
 }

@@ -19,18 +19,23 @@ export class Orphans {
     this.#late = late;
   }
 
-  /** Adds instances of one loop. */
+  /** Adds instances of one loop. Those that have waited too long are there until `takeLate`. */
   add(group: readonly Placed[]): void {
     this.#groups.push(group);
-    this.limit(group, (late) => this.#late(this.#remove(late)));
+    if (!this.isLate(group)) this.limit(group, () => this.#late(this.#remove(group)));
   }
 
-  /** Calls `late` when these have waited too long: at once, if they have already. */
-  limit(placed: readonly Placed[], late: (placed: readonly Placed[]) => void): void {
+  /** Calls `late` when these have waited too long, at once if they have. */
+  limit(placed: readonly Placed[], late: () => void): void {
     const now = performance.now();
     for (const each of placed) if (!this.#since.has(each)) this.#since.set(each, now);
-    const waited = Math.max(0, ...placed.map((each) => now - (this.#since.get(each) ?? now)));
-    setTimeout(() => late(placed), Math.max(0, maxWaitMs - waited)).unref();
+    const leftMs = Math.min(...placed.map((each) => this.#leftMs(each, now)));
+    setTimeout(late, Math.max(0, leftMs)).unref();
+  }
+
+  /** Returns whether one of these has waited too long. */
+  isLate(placed: readonly Placed[]): boolean {
+    return placed.some((each) => this.#leftMs(each, performance.now()) <= 0);
   }
 
   /** The wait of these is over, or begins anew. */
@@ -43,6 +48,16 @@ export class Orphans {
     return this.#groups.splice(0, loops).flat();
   }
 
+  /** Takes those that have waited too long. */
+  takeLate(): Placed[] {
+    return this.#remove(this.#groups.flat().filter((each) => this.isLate([each])));
+  }
+
+  withdraw(placed: readonly Placed[]): void {
+    const others = this.#groups.map((group) => group.filter((each) => !placed.includes(each)));
+    this.#groups = others.filter(({ length }) => length > 0);
+  }
+
   /** Removes these; returns those that were there. */
   #remove(placed: readonly Placed[]): Placed[] {
     const there = this.#groups.flat().filter((each) => placed.includes(each));
@@ -50,8 +65,7 @@ export class Orphans {
     return there;
   }
 
-  withdraw(placed: readonly Placed[]): void {
-    const others = this.#groups.map((group) => group.filter((each) => !placed.includes(each)));
-    this.#groups = others.filter(({ length }) => length > 0);
+  #leftMs(placed: Placed, now: number): number {
+    return maxWaitMs - (now - (this.#since.get(placed) ?? now));
   }
 }

@@ -299,6 +299,7 @@ export class Restarts {
     const isForAll = !this.#isolation.isTaken(entry.pid);
     const orphans = isForAll ? this.#orphans.take(isOneWanted ? Infinity : 1) : [];
     for (const each of orphans) this.#start(each, () => entry);
+    this.#startAnywhere(this.#orphans.takeLate());
     this.#assign();
     const isComplete = this.#parts.loops().length >= this.#parts.capacity.loops;
     if (isComplete) this.begin(this.#orphans.take(Infinity)); // of each loop there may be several groups
@@ -331,8 +332,9 @@ export class Restarts {
       .filter((each) => this.#isLost(each))
       .filter((each) => !this.#startAlone(each));
     if (others.length === 0) return;
-    if (this.#parts.loops().length < this.#parts.capacity.loops) this.#orphans.add(others);
-    else for (const each of others) this.#start(each, this.#parts.place);
+    const isComplete = this.#parts.loops().length >= this.#parts.capacity.loops;
+    if (isComplete || this.#orphans.isLate(others)) this.#startAnywhere(others);
+    else this.#orphans.add(others);
   }
 
   /** Returns false for one that may share its process. */
@@ -348,7 +350,7 @@ export class Restarts {
     return true;
   }
 
-  /** Processes come late: starts these on loops that are there. */
+  /** Starts these on loops that are there. */
   #startAnywhere(late: readonly Placed[]): void {
     for (const each of late) if (this.#isLost(each)) this.#start(each, this.#parts.place);
   }
@@ -379,7 +381,6 @@ export class Restarts {
     if (deployment === undefined || placed.state !== 'lost') return;
     const entry = loopOrNone(() => choose(deployment));
     if (entry === undefined) {
-      this.#orphans.reset([placed]);
       this.#orphans.add([placed]);
       return;
     }
