@@ -216,6 +216,26 @@ const cases: readonly Case[] = [
     left: ['a: env.X', 'b: reloadOnChange'],
   },
   {
+    title: 'apps of one name',
+    file: {
+      apps: [
+        { script: 'sub/app.js', args: 'a' },
+        { script: 'sub/app.js', args: 'b' },
+        { script: 'app.js', name: 'sub-2' },
+        { script: 'app.js', name: 'sub' },
+      ],
+    },
+    whole: {
+      apps: [
+        { ...one, app: 'sub/app.js', args: ['a'] },
+        { ...one, app: 'sub/app.js', name: 'sub-3', args: ['b'] },
+        { ...one, name: 'sub-2' },
+        { ...one, name: 'sub-4' },
+      ],
+    },
+    left: ['sub: name', 'sub: name'],
+  },
+  {
     title: 'one of two apps',
     file: { apps: [{ script: 'a.js' }, { script: 'app.js', name: 'b', node_args: '--a' }] },
     options: { only: 'b' },

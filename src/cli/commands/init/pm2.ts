@@ -311,8 +311,27 @@ function joined(all: readonly Translated[]): Fields {
       }
     }
   }
-  const apps = all.map(({ config: { env, nodeFlags, reloadOnChange, pidFile, ...own } }) => own);
+  const apps = withNames(all).map(
+    ({ config: { env, nodeFlags, reloadOnChange, pidFile, ...own } }) => own,
+  );
   return { ...common, apps };
+}
+
+/** Numbers the apps whose name another one has. */
+function withNames(all: readonly Translated[]): Translated[] {
+  const names = new Set(all.map(({ app }) => app.name));
+  const seen = new Set<string>();
+  return all.map(({ app, config }) => {
+    const isFirst = !seen.has(app.name);
+    seen.add(app.name);
+    if (isFirst) return { app, config };
+    let number = 2;
+    while (names.has(`${app.name}-${number}`)) number += 1;
+    const name = `${app.name}-${number}`;
+    names.add(name);
+    app.note('name', `another app has it, so this one is ${name}`);
+    return { app, config: { ...config, name } };
+  });
 }
 
 function commonVariables(all: readonly Translated[]): Fields | undefined {
