@@ -105,7 +105,6 @@ export class Restarts {
   /** The loop has ended. */
   loopLost({ loop, pid, index, isLeaving }: LoopEntry, left: Left): void {
     const { lost, all } = left;
-    this.#orphans.reset(lost.filter(({ isRestarting }) => !isRestarting));
     if (isLeaving) {
       this.#report(lost, 'its process has ended in order');
       void this.settled(lost).then(() => this.again(lost));
@@ -388,6 +387,7 @@ export class Restarts {
     Object.assign(placed, { loop, pid, state: 'starting', isRestarting: true });
     try {
       await this.#parts.start(deployment, placed);
+      this.#orphans.reset([placed]);
     } catch (error) {
       await new Promise<void>((resolve) => setImmediate(resolve)); // by then the loss of a loop has been reported
       const isLoopLost = placed.loop === undefined;
