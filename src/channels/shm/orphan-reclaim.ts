@@ -78,11 +78,37 @@ interface DeadMember {
   end: { readonly owner: number; readonly others: Set<number> } | undefined;
   /** Members, itself among them, whose workers may still use what it held or had lent. */
   readonly usedBy: Set<number>;
-  /** The others that have done each step. */
-  readonly transferred: Set<number>;
-  readonly settled: Set<number>;
+  readonly transferred: Progress;
+  readonly settled: Progress;
   /** The last step of this thread. */
   state: 'none' | RefTransferStep;
+}
+
+const steps: readonly RefTransferStep[] = ['transferred', 'settled'];
+
+/** How far the others are with a step for a member that has ended. */
+class Progress {
+  readonly #done = new Set<number>();
+  /** Living members that have not done it. */
+  readonly awaited = new Set<number>();
+  /** Members that ended before they did it. */
+  readonly undone = new Set<number>();
+
+  begin(others: Iterable<number>): void {
+    for (const each of others) if (!this.#done.has(each)) this.awaited.add(each);
+  }
+
+  /** Returns true when no living member is awaited. */
+  done(by: number): boolean {
+    this.#done.add(by);
+    this.awaited.delete(by);
+    this.undone.delete(by);
+    return this.awaited.size === 0;
+  }
+
+  ended(id: number): void {
+    if (this.awaited.delete(id)) this.undone.add(id);
+  }
 }
 
 /** One member's side of the protocol, for all members that have ended. */
@@ -125,6 +151,10 @@ export class OrphanReclaim {
     others.delete(this.#self.id);
     const member = this.#deadMember(id);
     member.end = { owner, others };
+    for (const step of steps) {
+      member[step].begin(others);
+      for (const each of this.#dead.values()) each[step].ended(id);
+    }
     if (hasWorkers) this.#working.add(id);
     for (const each of this.#working) member.usedBy.add(each);
     this.advance();
@@ -139,8 +169,7 @@ export class OrphanReclaim {
 
   /** `by` has done this step for `member`. */
   stepDone(by: number, member: number, step: RefTransferStep): void {
-    this.#deadMember(member)[step].add(by);
-    this.advance();
+    if (this.#deadMember(member)[step].done(by)) this.advance();
   }
 
   #deadMember(id: number): DeadMember {
@@ -150,8 +179,8 @@ export class OrphanReclaim {
       id,
       end: undefined,
       usedBy: new Set(),
-      transferred: new Set(),
-      settled: new Set(),
+      transferred: new Progress(),
+      settled: new Progress(),
       state: 'none',
     };
     this.#dead.set(id, member);
@@ -183,15 +212,10 @@ export class OrphanReclaim {
   #haveAll(member: DeadMember, step: RefTransferStep): boolean {
     const needed = new Set([member]);
     for (const each of needed) {
-      if (each.end === undefined || !hasStep(each.state, step)) return false;
-      for (const other of each.end.others) {
-        if (each[step].has(other)) continue;
-        const dead = this.#dead.get(other);
-        if (dead === undefined) return false;
-        needed.add(dead);
-      }
+      const { awaited, undone } = each[step];
+      if (each.end === undefined || !hasStep(each.state, step) || awaited.size > 0) return false;
       for (const dead of this.#dead.values()) {
-        if (dead.end?.others.has(each.id) && !dead[step].has(each.id)) needed.add(dead);
+        if (undone.has(dead.id) || dead[step].undone.has(each.id)) needed.add(dead);
       }
     }
     return true;
@@ -202,7 +226,8 @@ export class OrphanReclaim {
     if (state !== 'none' || this.#transfers.get(id)?.isReadToEnd === false) return false;
     const isReachable = (each: number): boolean =>
       this.#transfers.has(each) || this.#hasEnded(each);
-    return end !== undefined && [...end.others].every(isReachable);
+    for (const each of end?.others ?? []) if (!isReachable(each)) return false;
+    return true;
   }
 
   #transfer(member: DeadMember): void {
@@ -238,7 +263,10 @@ export class OrphanReclaim {
     this.#transfers.delete(id);
     this.#dead.delete(id);
     if (dead !== undefined) this.table.returnAll(dead.blocks);
-    for (const each of this.#dead.values()) each.end?.others.delete(id); // what it may have left undone is done
+    for (const each of this.#dead.values()) {
+      each.end?.others.delete(id);
+      for (const step of steps) each[step].done(id); // what it may have left undone is done
+    }
     if (end === undefined) return;
     if (this.#self.owner === 0) this.table.memberEnded(end.owner);
     else callNative(() => this.table.native.unmapMember(end.owner));
