@@ -329,7 +329,16 @@ interface NatsOptions {
     readonly token?: string | undefined;
     readonly credsFile?: string | undefined;
     readonly nkeyFile?: string | undefined;
-    readonly tls?: Readonly<Record<string, string | boolean>> | undefined;
+    readonly tls?: {
+        readonly caFile?: string | undefined;
+        readonly ca?: string | undefined;
+        readonly certFile?: string | undefined;
+        readonly cert?: string | undefined;
+        readonly keyFile?: string | undefined;
+        readonly key?: string | undefined;
+        readonly handshakeFirst?: boolean | undefined;
+        readonly rejectUnauthorized?: boolean | undefined;
+    } | undefined;
     readonly inboxPrefix?: string | undefined;
     readonly pingInterval?: number | undefined;
 }

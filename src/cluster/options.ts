@@ -29,8 +29,23 @@ export interface NatsOptions {
   readonly credsFile?: string | undefined;
   /** File with the seed of an nkey (`SU…`), for a user without a JWT. Read as `credsFile`, and not beside it. */
   readonly nkeyFile?: string | undefined;
-  /** Paths (`caFile`, `certFile`, `keyFile`) or PEM texts (`ca`, `cert`, `key`). `{}`: requires TLS. */
-  readonly tls?: Readonly<Record<string, string | boolean>> | undefined;
+  /**
+   * Paths (`caFile`, `certFile`, `keyFile`) or PEM texts (`ca`, `cert`, `key`). `{}`: requires TLS.
+   * `handshakeFirst`: TLS begins before the server's first line, as the server is configured (`handshake_first`).
+   * `rejectUnauthorized: false` accepts any certificate of the server: for tests only. Default: true.
+   */
+  readonly tls?:
+    | {
+        readonly caFile?: string | undefined;
+        readonly ca?: string | undefined;
+        readonly certFile?: string | undefined;
+        readonly cert?: string | undefined;
+        readonly keyFile?: string | undefined;
+        readonly key?: string | undefined;
+        readonly handshakeFirst?: boolean | undefined;
+        readonly rejectUnauthorized?: boolean | undefined;
+      }
+    | undefined;
   /** Prefix of the subjects for answers. Default: `_INBOX`. */
   readonly inboxPrefix?: string | undefined;
   /** Period after which an idle connection is tested, in ms. Default: 10,000. */
@@ -74,6 +89,8 @@ const natsNames = new Set([
   'inboxPrefix',
   'pingInterval',
 ]);
+const tlsTexts: readonly string[] = ['caFile', 'ca', 'certFile', 'cert', 'keyFile', 'key'];
+const tlsNames = new Set([...tlsTexts, 'handshakeFirst', 'rejectUnauthorized']);
 const minSecretChars = 16;
 const withoutServer =
   "left out with transport: 'local', whose programs are all of this user and machine";
@@ -131,7 +148,7 @@ function fillNats(nats: ClusterOptions['nats']): NatsOptions {
   if (credsFile !== undefined && nkeyFile !== undefined) {
     throw invalid('nats.nkeyFile', nkeyFile, 'left out with credsFile, which holds a key as well');
   }
-  if (tls !== undefined) ownOptions('nats.tls', tls, new Set(Object.keys(tls)));
+  if (tls !== undefined) checkTls(tls);
   if (pingInterval !== undefined) integer('nats.pingInterval', pingInterval, 100, 2 ** 31 - 1);
   return {
     ...options,
@@ -139,6 +156,16 @@ function fillNats(nats: ClusterOptions['nats']): NatsOptions {
     ...withoutUser(list),
     ...(user !== undefined && { user, pass }),
   };
+}
+
+/** Throws `OPTION_INVALID`; texts of keys are in no error. */
+function checkTls(tls: NonNullable<NatsOptions['tls']>): void {
+  for (const [key, value] of Object.entries(ownOptions('nats.tls', tls, tlsNames))) {
+    if (value === undefined) continue;
+    const name = `nats.tls.${key}`;
+    if (tlsTexts.includes(key)) string(name, value, key.endsWith('File') ? 'a path' : 'PEM text');
+    else if (typeof value !== 'boolean') throw invalid(name, value, 'true or false');
+  }
 }
 
 /** Moves credentials out of the URLs: the client takes none there, and error texts must not contain them. */
@@ -167,14 +194,20 @@ export interface LendOptions {
   readonly drainTimeoutMs?: number | undefined;
 }
 
+function moduleList(name: string, given: LendOptions['modules'] = []): string[] {
+  if (!Array.isArray(given)) throw invalid(name, given, 'an array of URLs');
+  return given.map(String);
+}
+
 const lendReaders = {
-  durable: (name, given, { modules = [] }) => {
-    const durable = boolean(name, given ?? modules.length > 0);
-    if (durable || modules.length === 0) return durable;
+  durable: (name, given, { modules }) => {
+    const hasModules = moduleList('modules', modules).length > 0;
+    const durable = boolean(name, given ?? hasModules);
+    if (durable || !hasModules) return durable;
     throw invalid(name, durable, 'true where modules are given');
   },
-  modules: (name, given = []) => {
-    const modules = strings(name, [...given].map(String));
+  modules: (name, given) => {
+    const modules = moduleList(name, given);
     const wrong = modules.find((url) => !URL.canParse(url));
     if (wrong === undefined) return new Set(modules);
     throw invalid(name, wrong, 'URLs: pathToFileURL(path), or import.meta.resolve');

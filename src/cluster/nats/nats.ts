@@ -103,7 +103,7 @@ export async function connectNats(options: FilledClusterOptions, name: string): 
   const list = [nats.servers].flat();
   const servers = serversOf(options);
   const given = { ...natsOptions(client, nats), name, timeout: timeoutMs };
-  if (nats.tls?.['handshakeFirst'] !== true) {
+  if (nats.tls?.handshakeFirst !== true) {
     const { wantsCertificate } = await probeServers(list, timeoutMs).catch((cause: unknown) => {
       throw connectError(servers, cause);
     });
@@ -151,7 +151,7 @@ function destroySocket(connection: NatsConnection): void {
 }
 
 function hasCertificate({ tls = {} }: NatsOptions): boolean {
-  return tls['certFile'] !== undefined || tls['cert'] !== undefined;
+  return tls.certFile !== undefined || tls.cert !== undefined;
 }
 
 function natsOptions(client: NatsClient, { credsFile, nkeyFile, ...nats }: NatsOptions): object {

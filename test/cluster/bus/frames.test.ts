@@ -9,6 +9,7 @@ import { ClusterValues } from '../../../src/cluster/bus/values.js';
 import { fillClusterOptions } from '../../../src/cluster/index.js';
 import { Outbox } from '../../../src/cluster/nats/outbox.js';
 import { tokensOf } from '../../../src/cluster/nats/subjects.js';
+import { fillLendOptions } from '../../../src/cluster/options.js';
 import {
   parseNode,
   readDefinitions,
@@ -266,6 +267,11 @@ test('wrong options of a cluster are refused, and a secret is not printed', () =
     { nats: { servers: [''] } },
     { nats: { servers: nats, user: 7 } },
     { nats: { servers: nats, port: 7 } },
+    { nats: null },
+    { nats: 7 },
+    { nats: { servers: nats, pingInterval: 99 } },
+    { nats, transport: 'udp' },
+    null,
     { nats, name: 'a.b' },
     { nats, secret: 'short' },
     { nats, local: 'only' },
@@ -282,5 +288,47 @@ test('wrong options of a cluster are refused, and a secret is not printed', () =
       },
       JSON.stringify(options),
     );
+  }
+});
+
+test('wrong options of TLS are refused by name, and no key is printed', () => {
+  const fill = (tls: unknown) => () =>
+    Reflect.apply(fillClusterOptions, undefined, [{ nats: { servers: 'tls://a', tls } }]);
+  for (const [tls, message] of [
+    [null, /^nats\.tls must be an object, not null$/],
+    [true, /^nats\.tls must be an object, not true$/],
+    [{ cafile: 'ca.pem' }, /^there is no "cafile" in nats\.tls: .*did you mean caFile\?$/],
+    [{ certfile: 'c.pem' }, /^there is no "certfile" in nats\.tls: .*did you mean certFile\?$/],
+    [{ caFile: 7 }, /^nats\.tls\.caFile is 7: it must be a path$/],
+    [{ keyFile: '' }, /^nats\.tls\.keyFile is "": it must be a path$/],
+    [{ ca: true }, /^nats\.tls\.ca is true: it must be PEM text$/],
+    [{ key: Buffer.from('private') }, /^nats\.tls\.key is Uint8Array of length 7: /],
+    [{ handshakeFirst: 'yes' }, /^nats\.tls\.handshakeFirst is "yes": it must be true or false$/],
+    [{ rejectUnauthorized: 0 }, /^nats\.tls\.rejectUnauthorized is 0: it must be true or false$/],
+  ] as const) {
+    assert.throws(fill(tls), { code: 'OPTION_INVALID', message });
+  }
+  const all = { ca: 'a', cert: 'b', key: 'c', handshakeFirst: true, rejectUnauthorized: false };
+  assert.deepEqual(fill(all)().nats.tls, all);
+});
+
+test('wrong options of lendWorkers are refused', () => {
+  for (const [options, message] of [
+    [null, /^the options of lendWorkers must be an object, not null$/],
+    [{ durable: 1 }, /^durable is 1: it must be true or false$/],
+    [{ durable: 'yes' }, /^durable is "yes": /],
+    [{ durable: false, modules: ['file:///a.js'] }, /^durable is false: it must be true where/],
+    [{ modules: null }, /^modules is null: it must be an array of URLs/],
+    [{ modules: 7 }, /^modules is 7: /],
+    [{ modules: 'file:///a.js' }, /^modules is "file:\/\/\/a\.js": it must be an array of URLs/],
+    [{ modules: ['a.js'] }, /^modules is "a\.js": it must be URLs/],
+    [{ drainTimeoutMs: -1 }, /^drainTimeoutMs is -1: it must be an integer from 0 to /],
+    [{ drainTimeoutMs: '5' }, /^drainTimeoutMs is "5": /],
+    [{ drainTimeoutMs: Infinity }, /^drainTimeoutMs is Infinity: /],
+  ] as const) {
+    assert.throws(() => Reflect.apply(fillLendOptions, undefined, [options]), {
+      code: 'OPTION_INVALID',
+      message,
+    });
   }
 });
