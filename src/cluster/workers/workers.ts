@@ -91,7 +91,7 @@ export class ClusterWorkers implements RemoteWorkers {
   #warn(): void {
     if (this.#wasGranted || this.#waiting.length === 0) return;
     process.emitWarning(
-      `no node of cluster "${this.#options.name}" has a worker for this pool, which waits: start one with "manycore worker --nats URL", with the same secret, or give it more --workers`,
+      `no node of cluster "${this.#options.name}" has a worker for this pool, which waits: start one with "manycore worker --nats URL", with the same secret and a clock that agrees within a minute, or give it more --workers`,
       { type: 'ManycoreWarning', code: noWorker },
     );
   }
