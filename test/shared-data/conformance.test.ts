@@ -232,6 +232,15 @@ for (const { place, skip, open } of places) {
         await assert.rejects(data.map('m').get(value), invalid);
       }
       assert.throws(() => data.map('m', wrong({ timeout: 5 })), /there is no "timeout"/);
+      for (const options of [null, 5, []]) {
+        const value = wrong(options);
+        const noObject = { ...invalid, message: /^the options of [\w ]+ must be an object, not / };
+        assert.throws(() => data.map('m', value), noObject);
+        assert.throws(() => data.lock('m', value), noObject);
+        assert.throws(() => data.counter('m', value), noObject);
+        await assert.rejects(data.lock('m').acquire(value), noObject);
+        assert.throws(() => data.map('m').watch(value), noObject);
+      }
       for (const timeoutMs of [0, -1, 1.5, Infinity]) {
         assert.throws(() => data.map('m', { timeoutMs }), invalid);
         assert.throws(() => data.lock('m', { timeoutMs }), invalid);

@@ -247,6 +247,9 @@ const waysOutOfServe: Readonly<Record<string, string>> = {
   watch: 'use the flag --reload-on-change of manycore serve',
 };
 
+/** Ends of names that are often left out. */
+const units = ['Ms', 'Bytes'];
+
 /** The end of the error for the option `name`; '' without a near name. `names` are the right ones. */
 export function hintFor(name: string, names: ReadonlySet<string>): string {
   if (names.has('concurrentTasksPerWorker') || names.has('retry')) {
@@ -261,7 +264,8 @@ export function hintFor(name: string, names: ReadonlySet<string>): string {
   // Only servers have plans.
   const instead = names.has('plan') ? entry(waysOutOfServe, name) : undefined;
   if (instead !== undefined) return `; ${instead}`;
-  const near = nearest(name, names);
+  const near =
+    units.map((unit) => name + unit).find((each) => names.has(each)) ?? nearest(name, names);
   return near === undefined ? '' : `; did you mean ${near}?`;
 }
 

@@ -109,7 +109,7 @@ export class Loops implements AsyncDisposable {
   /** Starts nothing yet. Throws `OPTION_INVALID`. */
   constructor(options: LoopsOptions = {}) {
     const { cluster, ...others } = ownOptions('the options of Loops', options, names);
-    this.#clusterOptions = cluster && fillClusterOptions(cluster);
+    this.#clusterOptions = cluster === undefined ? cluster : fillClusterOptions(cluster);
     this.#options = { ...others, plan: 'worker' };
     const { processes, loops, blockedTimeoutMs } = fillServeOptions(this.#options);
     this.#processes = processes.max;

@@ -30,6 +30,7 @@ export class UnitTimers {
 
   readonly setInterval: UnitContext['setInterval'] = (callback, ms, ...args) => {
     this.#check('setInterval');
+    checkFunction('callback', callback);
     return this.#add(setInterval(callback, ms, ...args));
   };
 

@@ -7,8 +7,13 @@ import { fillClusterOptions, fillLendOptions } from '../../../src/cluster/option
 import { hintFor } from '../../../src/lib/input/did-you-mean.js';
 import { hasCode, Pool, pmap, run } from '../../../src/public.js';
 import { fillServeOptions } from '../../../src/serve/options.js';
+import {
+  fillAcquireOptions,
+  fillDataOptions,
+  fillWatchOptions,
+} from '../../../src/shared-data/options.js';
 import { Loops } from '../../../src/units/index.js';
-import { fillDeployOptions } from '../../../src/units/options.js';
+import { fillDeployAll, fillDeployOptions } from '../../../src/units/options.js';
 import { random } from '../../support/index.js';
 
 type Takers = Readonly<Record<string, (options: object) => unknown>>;
@@ -31,6 +36,12 @@ const otherTakers: Takers = {
   'bus.request()': (options) => busOptions('request', options),
   'bus.openStream()': (options) => busOptions('openStream', options),
   'bus.consumer()': (options) => busOptions('consumer', options),
+  'bus.service()': (options) => busOptions('service', options),
+  'bus.proxy()': (options) => busOptions('proxy', options),
+  'deployAll()': (options) => fillDeployAll([{ unit: () => {} }], options),
+  'lock.acquire()': (options) => fillAcquireOptions(options),
+  'map.watch()': (options) => fillWatchOptions(options),
+  'sharedMap()': (options) => fillDataOptions('a shared map', options),
 };
 
 function messageOf(taker: string, option: string): string {
@@ -81,6 +92,17 @@ for (const [taker, wrong, hint] of [
   ['bus.consumer()', 'maxQueue', 'did you mean maxBuffered?'],
   ['bus.request()', 'abortSignal', 'did you mean signal?'],
   ['bus.openStream()', 'abortSignal', 'did you mean signal?'],
+  ['bus.service()', 'maxBuffer', 'did you mean maxBuffered?'],
+  ['bus.service()', 'isLocale', 'did you mean isLocal?'],
+  ['bus.proxy()', 'timeout', 'did you mean timeoutMs?'],
+  ['bus.proxy()', 'header', 'did you mean headers?'],
+  ['deployAll()', 'stratgy', 'did you mean strategy?'],
+  ['deployAll()', 'restart', 'did you mean restarts?'],
+  ['lock.acquire()', 'lease', 'did you mean leaseMs?'],
+  ['lock.acquire()', 'timeout', 'did you mean timeoutMs?'],
+  ['map.watch()', 'keys', 'did you mean key?'],
+  ['map.watch()', 'abortSignal', 'did you mean signal?'],
+  ['sharedMap()', 'timeout', 'did you mean timeoutMs?'],
 ] as const) {
   test(`the error of ${taker} for ${wrong} hints: ${hint}`, () => {
     const [, actual] = messageOf(taker, wrong).split('; ');
