@@ -3,7 +3,7 @@
 import { setFollower } from '../../bus/index.js';
 import { CodedError } from '../../errors.js';
 import { announcements, defer, invalid, Lifecycle, messageOf } from '../../lib/index.js';
-import { unitStack } from '../errors.js';
+import { startFailed, unitStack } from '../errors.js';
 import { checkInstances, type FilledDeployOptions, healthTimeoutMs } from '../options.js';
 import type { InstanceId, UnitSource } from '../protocol.js';
 import type { Deployment, InstanceHealth, InstanceState, InstanceStatus } from '../types.js';
@@ -103,7 +103,7 @@ export class DirectedDeployment implements Deployment {
     return placed !== undefined && ['starting', 'running', 'moving'].includes(placed.state);
   }
 
-  /** Rejects with `UNIT_START_FAILED`; then it has ended. */
+  /** Rejects with `UNIT_START_FAILED`, also where it was undeployed meanwhile; then it has ended. */
   async begin(): Promise<void> {
     try {
       await this.#inTurn(() => this.#startUpTo(this.options.instances));
@@ -111,6 +111,10 @@ export class DirectedDeployment implements Deployment {
       this.#end();
       throw error;
     }
+    if (this.#undeployed === undefined) return;
+    // The answers of the loops have crossed the undeployment, whose caller gets its error.
+    await this.#undeployed.catch(() => {});
+    throw startFailed(this.name, new Error('it was undeployed meanwhile: deploy it again'));
   }
 
   /** Starts those below this number that are missing or failed, all or none. */
