@@ -160,7 +160,8 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
    * Lends `count` workers of this machine to the pools of the cluster, until the returned provider is
    * closed or the cluster is left; running tasks then get the drain time. Default: one worker for each
    * granted core. Rejects with `CLUSTER_CLOSED`, `CLUSTER_UNSIGNED`, `OPTION_INVALID`, and for durable
-   * tasks also with `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`.
+   * tasks also with `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`. While the server is away it resolves all the
+   * same, for durable tasks within five seconds: the node takes tasks once the server is back.
    */
   async lendWorkers(
     count: number = grantedCores().count,
