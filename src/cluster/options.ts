@@ -42,6 +42,10 @@ export interface NatsOptions {
         readonly cert?: string | undefined;
         readonly keyFile?: string | undefined;
         readonly key?: string | undefined;
+        /** Of the private key. */
+        readonly passphrase?: string | undefined;
+        /** Name that the certificate of the server must have. Default: the host of the URL. */
+        readonly servername?: string | undefined;
         readonly handshakeFirst?: boolean | undefined;
         readonly rejectUnauthorized?: boolean | undefined;
       }
@@ -89,8 +93,12 @@ const natsNames = new Set([
   'inboxPrefix',
   'pingInterval',
 ]);
-const tlsTexts: readonly string[] = ['caFile', 'ca', 'certFile', 'cert', 'keyFile', 'key'];
-const tlsNames = new Set([...tlsTexts, 'handshakeFirst', 'rejectUnauthorized']);
+const tlsTexts: Readonly<Record<string, string>> = {
+  ...{ caFile: 'a path', certFile: 'a path', keyFile: 'a path' },
+  ...{ ca: 'PEM text', cert: 'PEM text', key: 'PEM text', passphrase: 'a text' },
+  servername: 'a host name',
+};
+const tlsNames = new Set([...Object.keys(tlsTexts), 'handshakeFirst', 'rejectUnauthorized']);
 const minSecretChars = 16;
 const withoutServer =
   "left out with transport: 'local', whose programs are all of this user and machine";
@@ -163,7 +171,9 @@ function checkTls(tls: NonNullable<NatsOptions['tls']>): void {
   for (const [key, value] of Object.entries(ownOptions('nats.tls', tls, tlsNames))) {
     if (value === undefined) continue;
     const name = `nats.tls.${key}`;
-    if (tlsTexts.includes(key)) string(name, value, key.endsWith('File') ? 'a path' : 'PEM text');
+    const what = tlsTexts[key];
+    if (key === 'passphrase' && typeof value !== 'string') throw invalid(name, '…', 'a text');
+    if (what !== undefined) string(name, value, what);
     else if (typeof value !== 'boolean') throw invalid(name, value, 'true or false');
   }
 }

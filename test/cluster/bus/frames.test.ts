@@ -303,12 +303,15 @@ test('wrong options of TLS are refused by name, and no key is printed', () => {
     [{ keyFile: '' }, /^nats\.tls\.keyFile is "": it must be a path$/],
     [{ ca: true }, /^nats\.tls\.ca is true: it must be PEM text$/],
     [{ key: Buffer.from('private') }, /^nats\.tls\.key is Uint8Array of length 7: /],
+    [{ passphrase: 5678 }, /^nats\.tls\.passphrase is "…": it must be a text$/],
+    [{ servername: 7 }, /^nats\.tls\.servername is 7: it must be a host name$/],
     [{ handshakeFirst: 'yes' }, /^nats\.tls\.handshakeFirst is "yes": it must be true or false$/],
     [{ rejectUnauthorized: 0 }, /^nats\.tls\.rejectUnauthorized is 0: it must be true or false$/],
   ] as const) {
     assert.throws(fill(tls), { code: 'OPTION_INVALID', message });
   }
-  const all = { ca: 'a', cert: 'b', key: 'c', handshakeFirst: true, rejectUnauthorized: false };
+  const texts = { ca: 'a', cert: 'b', key: 'c', passphrase: 'd', servername: 'e' };
+  const all = { ...texts, handshakeFirst: true, rejectUnauthorized: false };
   assert.deepEqual(fill(all)().nats.tls, all);
 });
 
