@@ -105,6 +105,40 @@ test('a watch has the last value after its server was away', { skip }, async (t)
   await watching;
 });
 
+test('a reader of a watch that does not read holds little, and gets each last value', {
+  skip,
+}, async (t) => {
+  const { server, data } = await start(t);
+  const reader = await startOther(t, server);
+  const map = data.map<string>('m');
+  await map.set('first', '');
+  await reader.ask(async ({ cluster, kept }) => {
+    kept['changes'] = cluster.map('m').watch()[Symbol.asyncIterator]();
+    await kept['changes'].next();
+  });
+  const text = 'x'.repeat(500_000);
+  for (let round = 0; round < 20; round += 1) {
+    await Promise.all(Array.from({ length: 10 }, (_, at) => map.set(`k${at}`, `${round} ${text}`)));
+  }
+  const heldBytes = await reader.ask(async ({ cluster }) => {
+    await cluster.map('m').get('first');
+    process.getBuiltinModule('node:v8').setFlagsFromString('--expose-gc');
+    process.getBuiltinModule('node:vm').runInNewContext('gc')();
+    return process.memoryUsage().arrayBuffers;
+  });
+  assert.ok(heldBytes < 50_000_000, `${heldBytes} of 100,000,000 bytes are held`);
+  const last = await reader.ask(async ({ kept }) => {
+    const found: Record<string, string> = {};
+    while (Object.values(found).filter((round) => round === '19').length < 10) {
+      const { value } = await kept['changes'].next();
+      found[value.key] = value.value.split(' ')[0];
+    }
+    await kept['changes'].return();
+    return Object.keys(found).length;
+  });
+  assert.equal(last, 10);
+});
+
 test('a cluster that is left ends calls and watches', { skip }, async (t) => {
   const server = await startServer(t, ['-js']);
   const { cluster } = await joinBus(t, server, { secret });

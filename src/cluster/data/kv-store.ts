@@ -28,6 +28,7 @@ import { guarded } from '../nats/listen.js';
 import { signatureBytes } from '../protocol.js';
 import { type Bucket, bucketName, decodeKey, encodeKey, type KvEntry } from './kv.js';
 import { isConflict, type KvCall, type KvLink } from './kv-link.js';
+import { maxUnreadBytes, ReadAhead } from './read-ahead.js';
 
 /** Room for the headers of a message beside its value, in bytes. */
 const headerBytes = 256;
@@ -135,14 +136,16 @@ export class KvStore implements Store {
         const opened = await this.#openWatch(link, reading, { last, created });
         if (opened === undefined) continue;
         const { watch, info } = opened;
-        stop = () => watch.stop();
+        // A list that began anew would miss entries that were replaced meanwhile.
+        const ahead = new ReadAhead(watch, isList ? Infinity : maxUnreadBytes);
+        stop = () => ahead.stop();
         if (created !== info.created) initialSeq = info.state.last_seq;
         created = info.created;
         if (isList && info.state.messages === 0) return;
         clearInterval(checking);
         if (!isList) checking = this.#checkBucket(link, created, stop);
         const late = new Late(isList ? this.timeoutMs : Infinity, stop);
-        for await (const entry of watch) {
+        for await (const entry of ahead) {
           late.end();
           last = entry.revision;
           yield { entry, isInitial: entry.revision <= initialSeq };
@@ -151,7 +154,7 @@ export class KvStore implements Store {
         }
         late.end();
         if (late.isOver) throw timedOut(this.#what('a list'), this.timeoutMs, 'raise timeoutMs');
-        // The connection was lost, or the bucket deleted.
+        // The connection was lost, the bucket deleted, or the reader too slow.
       }
     } finally {
       stop();

@@ -54,3 +54,92 @@ test('a watch that an abandoned attempt opens is stopped', async () => {
   }
   assert.deepEqual(stopped, [1, 2]);
 });
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await Promise.resolve();
+}
+
+/** Returns a store over a link whose bucket is this one. */
+function storeOf(bucket: object, watchReconnects: (listener: () => void) => () => void): KvStore {
+  const link = { watchReconnects, call: ({ work }: Call) => work(bucket) };
+  return new KvStore({
+    link: Promise.resolve(Object(link)),
+    cluster: 'c',
+    hasSecret: false,
+    name: { kind: 'locks' },
+    timeoutMs: 1000,
+  });
+}
+
+test('a slow reader of a list has each entry from one watch: another misses replaced ones', async () => {
+  const value = Buffer.alloc(2 ** 20);
+  let opened = 0;
+  const bucket = {
+    status: async () => ({
+      streamInfo: { created: 'once', state: { messages: 20, last_seq: 20 } },
+    }),
+    watch: async ({ resumeFromRevision = 1 }) => {
+      opened += 1;
+      return {
+        stop: () => {},
+        [Symbol.asyncIterator]: async function* () {
+          for (let revision = resumeFromRevision; revision <= 20; revision += 1)
+            yield { key: `k${revision}`, revision, operation: 'PUT', value, delta: 20 - revision };
+        },
+      };
+    },
+  };
+  const revisions: number[] = [];
+  for await (const { revision } of storeOf(bucket, () => () => {}).list()) {
+    revisions.push(revision);
+    await turns(1000);
+  }
+  assert.deepEqual(
+    revisions,
+    Array.from({ length: 20 }, (_, at) => at + 1),
+  );
+  assert.equal(opened, 1);
+});
+
+test('a slow reader of a watch holds a bounded amount, and goes on where it was', async () => {
+  const value = Buffer.alloc(2 ** 20);
+  const resumed: number[] = [];
+  let sent = 0;
+  let onReconnect = (): void => {};
+  const bucket = {
+    status: async () => ({ streamInfo: { created: 'once', state: { messages: 1, last_seq: 0 } } }),
+    watch: async ({ resumeFromRevision = 1 }) => {
+      resumed.push(resumeFromRevision);
+      let left = Infinity;
+      return {
+        stop: () => {
+          left = Math.min(left, 5); // what arrived before still comes, as from the client
+        },
+        [Symbol.asyncIterator]: async function* () {
+          for (let revision = resumeFromRevision; left > 0; revision += 1, left -= 1) {
+            sent += 1;
+            yield { key: 'k', revision, operation: 'PUT', value };
+          }
+        },
+      };
+    },
+  };
+  const store = storeOf(bucket, (listener) => {
+    onReconnect = listener;
+    return () => {};
+  });
+  let last = 0;
+  for await (const { revision } of store.watch(undefined, undefined)) {
+    assert.equal(revision, last + 1);
+    last = revision;
+    if (last === 1) {
+      await turns(1000);
+      assert.ok(sent > 1 && sent < 20, `${sent} are held`);
+    } else if (resumed.length === 2 && sent > last + 2) {
+      onReconnect(); // while some are unread
+      await turns(100);
+    } else if (last === 100) break;
+  }
+  assert.ok(resumed.length > 2);
+  assert.ok(sent < 300);
+});
