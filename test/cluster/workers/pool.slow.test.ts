@@ -10,7 +10,7 @@ import { type TestContext, test } from 'node:test';
 import { Pool, type PoolOptions, pmap } from '../../../src/public.js';
 import { command } from '../../cli/serving.js';
 import { runCommand } from '../../faults/child.js';
-import { childrenOf, isRunning, waitFor } from '../../support/index.js';
+import { childrenOf, isRunning, killOne, waitFor } from '../../support/index.js';
 import { eventually, joinBus, type Server, skip, startServer } from '../server.js';
 import { notesFile, notesIn } from '../tasks/durables.js';
 
@@ -148,6 +148,45 @@ test('a blocking task is killed on its machine, at its deadline', { skip }, asyn
   });
   await assert.rejects(stuck, { code: 'TASK_TIMED_OUT' });
   assert.equal(await pool.run(() => 2), 2);
+});
+
+test('a stopped worker: its call goes on with it, others do at once, and a time limit ends it', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const node = await startNode(t, server, 2);
+  const pool = await openPool(t, server, { size: 2, graceMs: 50 });
+  const file = notesFile(t);
+  const hold = async (notes: string): Promise<number> => {
+    appendFileSync(notes, `${process.pid}\n`);
+    while (!existsSync(`${notes}.go`)) await new Promise((resolve) => setTimeout(resolve, 5));
+    return process.pid;
+  };
+  const held = pool.run(hold, file);
+  await waitFor(() => notesIn(file).length === 1);
+  const [stopped = 0] = notesIn(file).map(Number);
+  killOne(stopped, 'SIGSTOP');
+  writeFileSync(`${file}.go`, '');
+  for (let call = 0; call < 10; call += 1) {
+    assert.notEqual(await pool.run(() => process.pid), stopped);
+  }
+  killOne(stopped, 'SIGCONT');
+  assert.equal(await held, stopped);
+
+  await pool.destroy();
+  const single = await openPool(t, server, { size: 1, graceMs: 50 });
+  const pid = await single.run(() => process.pid);
+  killOne(pid, 'SIGSTOP');
+  await assert.rejects(
+    single.with({ timeoutMs: 200 }).run(() => 1),
+    { code: 'TASK_TIMED_OUT' },
+  );
+  assert.notEqual(await single.run(() => process.pid), pid);
+  await eventually(() => assert.equal(isRunning(pid), false));
+  const last = await single.run(() => process.pid);
+  killOne(last, 'SIGSTOP');
+  await single.close(); // ends it after the grace time
+  await eventually(() => assert.equal(childrenOf(Number(node.pid)).length, 0));
 });
 
 test('nodes that are killed one after the other: every task settles once', {

@@ -1,9 +1,10 @@
 // The end of `manycore worker`: running tasks have their time, new ones are refused, and a second signal
-// ends it at once.
+// ends it at once. Also a node that is stopped (SIGSTOP) and goes on.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { Pool, type PoolOptions } from '../../../src/public.js';
@@ -11,6 +12,7 @@ import { command } from '../../cli/serving.js';
 import { runCommand } from '../../faults/child.js';
 import { isRunning, waitFor } from '../../support/index.js';
 import { eventually, joinBus, type Server, skip, startServer } from '../server.js';
+import { notesFile, notesIn, openCounts, untilGo } from '../tasks/durables.js';
 
 const secret = 'nobody else knows this';
 
@@ -33,7 +35,7 @@ async function startNode(
   t.after(() => child.kill('SIGKILL'));
   const lines: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-  await waitFor(() => lines.includes('lends 2 workers'), 20_000);
+  await waitFor(() => lines.some((line) => line.startsWith('lends 2 workers')), 20_000);
   return { child, lines };
 }
 
@@ -141,6 +143,45 @@ test('a node that ends while its server is away ends at the deadline', { skip },
   node.child.kill('SIGTERM');
   assert.deepEqual(await exit, [0, null]);
   assert.equal(isRunning(pid), false);
+});
+
+test('a node that is stopped for over 20 seconds loses its tasks, and joins again', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t, ['-js']);
+  const { child: stopped } = await startNode(t, server, '--durable');
+  const { cluster } = await joinBus(t, server, { secret });
+  await using pool = new Pool({ cluster, size: { min: 0, max: 1 } });
+  const file = notesFile(t);
+  const durable = pool.with({ durable: { id: 'stopped' } });
+  const running = durable.run(untilGo, file);
+  const held = pool.run(() => new Promise((resolve) => setTimeout(resolve, 600_000)));
+  held.catch(() => {});
+  await waitFor(() => notesIn(file).length === 1 && pool.stats().runningTasks === 1);
+  await eventually(() => assert.equal(cluster.nodes.length, 1));
+  const left = once(cluster, 'leave');
+  stopped.kill('SIGSTOP');
+  const other = await startNode(t, server, '--durable');
+  await waitFor(() => notesIn(file).length === 2, 60_000); // the other one has it, too
+  writeFileSync(`${file}.go`, '');
+  assert.equal(await running, 'done');
+  await assert.rejects(held, { code: 'WORKER_EXITED' });
+  assert.equal((await left)[0].pid, stopped.pid);
+  assert.equal(await pool.run(() => process.ppid), other.child.pid);
+
+  const joined = once(cluster, 'join');
+  stopped.kill('SIGCONT');
+  assert.equal((await joined)[0].pid, stopped.pid);
+  const undone = await openCounts(t, server);
+  await eventually(async () => assert.equal(await undone(), 0));
+  assert.equal(await durable.run(untilGo, file), 'done'); // the result of the first call
+  assert.equal(notesIn(file).length, 2);
+  other.child.kill('SIGKILL');
+  await eventually(async () => {
+    assert.equal(await pool.with({ retry: 5 }).run(() => process.ppid), stopped.pid);
+  });
+  const again = pool.with({ durable: true, retry: 5 });
+  assert.equal(await again.run(untilGo, file), 'done');
 });
 
 test('an invalid deadline is one sentence', async (t) => {
