@@ -188,6 +188,7 @@ interface ProgramExtras extends ServingExtras {
   readonly mesh?: Mesh;
   readonly restarts?: SupervisorExtras['restarts'];
   readonly onLost?: SupervisorExtras['onLost'];
+  readonly onStopped?: SupervisorExtras['onStopped'];
   /** Name of the program in the status. */
   readonly title?: string;
   /** Called by `manycore reload`, in place of replacing the processes. */
@@ -211,7 +212,7 @@ function startProgram(
   extras: ProgramExtras = {},
 ): StartingServer {
   const { mesh, title = path, predecessor, upgrade, inherited, renew, restarts, onLost } = extras;
-  const { reloadCode } = extras;
+  const { reloadCode, onStopped } = extras;
   const name = filled.name ?? nameOfProgram(title);
   const workers = grantedCores().count;
   const recent = filled.onOutput === undefined ? undefined : new RecentLines();
@@ -229,6 +230,7 @@ function startProgram(
     predecessor,
     restarts,
     onLost,
+    onStopped,
   });
   let shownPath = title;
   const renewal = async (next: NonNullable<typeof renew>): Promise<Renewal> => {

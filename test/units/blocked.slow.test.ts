@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type TestContext, test } from 'node:test';
 import type { UnitContext } from '../../src/public.js';
-import { waitFor } from '../support/index.js';
+import { isRunning, killOne, waitFor } from '../support/index.js';
 import { startLoops } from './loops.js';
 
 const longMs = 90_000;
@@ -90,3 +90,40 @@ for (const perProcess of [1, 2]) {
     for (let at = 0; at < 4; at += 1) await loops.bus.request('who', 0);
   });
 }
+
+test('a stopped process has no turn until it goes on, and is replaced if it does not', {
+  timeout: longMs,
+}, async (t) => {
+  const loops = startLoops(t, { blockedTimeoutMs: 12_000, drainTimeoutMs: 600_000 });
+  const deployment = await loops.deploy(spinner, { instances: 2 });
+  const [{ pid } = { pid: undefined }] = await deployment.status();
+  assert.ok(pid !== undefined);
+  const askAll = async (): Promise<unknown[]> => {
+    const asked = Array.from({ length: 4 }, () => loops.bus.request('who', 0, { timeoutMs: 200 }));
+    const answers = await Promise.allSettled(asked);
+    return answers.map((each) => (each.status === 'fulfilled' ? each.value.body : 'none'));
+  };
+  const othersAnswer = async (): Promise<boolean> => {
+    const answers = await askAll();
+    return answers.every((each) => each === 1);
+  };
+  killOne(pid, 'SIGSTOP');
+  await waitFor(othersAnswer);
+  assert.ok(isRunning(pid));
+  killOne(pid, 'SIGCONT');
+  await waitFor(async () => (await askAll()).includes(0));
+
+  killOne(pid, 'SIGSTOP');
+  const held = Array.from({ length: 2 }, () =>
+    assert.rejects(loops.bus.request('spin 0', 0, { timeoutMs: 60_000 }), {
+      code: 'BUS_CONSUMER_LOST',
+    }),
+  );
+  await Promise.all(held);
+  await waitFor(async () => {
+    const status = await deployment.status();
+    return status.every((each) => each.state === 'running' && each.pid !== pid);
+  }, 30_000);
+  assert.equal(isRunning(pid), false);
+  await waitFor(async () => (await askAll()).includes(0));
+});

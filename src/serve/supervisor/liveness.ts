@@ -1,4 +1,4 @@
-// Reports loops that are blocked, with their stacks, and kills processes that were stopped. A blocked loop is
+// Reports loops that are blocked, with their stacks, notes processes that are stopped, and kills those in the end. A blocked loop is
 // reported after two seconds, after five, and each time that the time without an answer has doubled. Time for
 // which its process was stopped (SIGSTOP, a debugger) does not count: no callback ran then either.
 // Not here: how both are detected (blocked-loops.ts), and how processes are replaced.
@@ -56,10 +56,19 @@ export class Liveness<Process extends WatchedProcess> {
   /** Maximum silence of a loop, or of a stopped process. */
   #limitMs: number;
   readonly #watched = new Map<Row | undefined, Watched>();
+  readonly #onStopped: (process: Process) => void;
+  /** Processes that were stopped at the last check. */
+  readonly #stopped = new WeakSet<Process>();
 
-  constructor(board: Board, { blockedTimeoutMs }: Pick<FilledServeOptions, 'blockedTimeoutMs'>) {
+  /** `onStopped` is called once for each time that a process is stopped. */
+  constructor(
+    board: Board,
+    { blockedTimeoutMs }: Pick<FilledServeOptions, 'blockedTimeoutMs'>,
+    onStopped: (process: Process) => void = () => {},
+  ) {
     this.#board = board;
     this.#limitMs = blockedTimeoutMs;
+    this.#onStopped = onStopped;
   }
 
   renew({ blockedTimeoutMs }: Pick<FilledServeOptions, 'blockedTimeoutMs'>): void {
@@ -131,12 +140,24 @@ export class Liveness<Process extends WatchedProcess> {
     announcements.serverBlocked.publish({ pid: process.pid, loop, ...details });
   }
 
-  /** Kills processes that are stopped (SIGSTOP, a debugger) for too long: nothing runs that could drain. */
-  killStopped(processes: readonly (Process | undefined)[]): void {
+  /**
+   * Notes processes that are stopped (SIGSTOP, a debugger). Kills those that are for too long: nothing runs that
+   * could drain.
+   */
+  checkStopped(processes: readonly (Process | undefined)[]): void {
     for (const each of processes) {
       if (each?.state !== 'ready' && each?.state !== 'draining') continue;
       const ms = this.#stoppedMs(each);
+      this.#noteStopped(each, ms > stoppedAfterMs);
       if (ms >= this.#limitMs) each.kill(`it was stopped for ${Math.round(ms)} ms`);
+    }
+  }
+
+  #noteStopped(process: Process, isStopped: boolean): void {
+    if (!isStopped) this.#stopped.delete(process);
+    else if (!this.#stopped.has(process)) {
+      this.#stopped.add(process);
+      this.#onStopped(process);
     }
   }
 

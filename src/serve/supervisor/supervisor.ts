@@ -69,6 +69,8 @@ export interface SupervisorExtras {
   readonly restarts?: RestartOptions | undefined;
   /** Called with each process that ended or did not start, and each loop that is lost, unrequested. */
   readonly onLost?: ((lost: LostProcess) => void) | undefined;
+  /** Called with each process that has been stopped (SIGSTOP, a debugger) for two seconds. */
+  readonly onStopped?: ((pid: number | undefined) => void) | undefined;
 }
 
 export interface LostProcess {
@@ -133,7 +135,7 @@ export class Supervisor {
 
   /** Throws `NATIVE_MISSING` where an option needs the native core. */
   constructor(settings: ProcessSettings, extras: SupervisorExtras = {}) {
-    const { mesh, predecessor, restarts, onLost } = extras;
+    const { mesh, predecessor, restarts, onLost, onStopped } = extras;
     const { app, options } = settings;
     this.closed = this.#closed.promise;
     this.closed.catch(() => {}); // for a caller that awaits it
@@ -153,7 +155,7 @@ export class Supervisor {
     const chosen = predecessor?.portsOf(app.name);
     this.#sockets = new Sockets(this.#system.opener, onBound, chosen);
     this.#processes = new Array(this.#system.rows.length).fill(undefined);
-    this.#liveness = new Liveness(this.#system, options);
+    this.#liveness = new Liveness(this.#system, options, ({ pid }) => onStopped?.(pid));
     this.#descriptors = new Descriptors(this.#system);
     this.#recycling = new Recycling(options);
     this.#sizer = new Sizer(options);
@@ -358,7 +360,7 @@ export class Supervisor {
     this.#forgetFailures();
     this.#descriptors.check(this.#processes, performance.now());
     if (performance.now() - this.#rungAtMs > lateMs) return;
-    this.#liveness.killStopped(this.#processes);
+    this.#liveness.checkStopped(this.#processes);
     for (const { process, loop, ms } of this.#liveness.reportBlocked(this.#processes)) {
       this.#retire(process, loop, ms);
     }

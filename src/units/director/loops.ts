@@ -230,6 +230,13 @@ export class Loops implements AsyncDisposable {
     if (loop !== undefined) this.#blocked.announce(loop, this.#blockedTimeoutMs);
   };
 
+  /** A stopped process has no turn either, and no unit is to blame. */
+  #announceStopped(pid: number | undefined): void {
+    for (const each of this.#director.loops) {
+      if (each.pid === pid) this.#blocked.announce(each.loop, this.#blockedTimeoutMs);
+    }
+  }
+
   async #start(): Promise<ServedApp> {
     if (this.#clusterOptions !== undefined) await this.#join(this.#clusterOptions);
     announcements.serverBlocked.unsubscribe(this.#announceBlocked);
@@ -250,6 +257,7 @@ export class Loops implements AsyncDisposable {
       title,
       restarts: processRestarts,
       onLost: (lost) => this.#director.processLost(lost),
+      onStopped: (pid) => this.#announceStopped(pid),
       reloadCode: () => this.redeploy(),
     });
     return this.#served;

@@ -29,18 +29,22 @@ function watch(t: TestContext, { blockedTimeoutMs = 15_000 } = {}) {
   };
   const nowMs = 1_000_000;
   const board = { rows: [[row]], nowMs: () => nowMs };
-  const liveness = new Liveness<typeof process>(board, { blockedTimeoutMs });
+  const stops: unknown[] = [];
+  const liveness = new Liveness<typeof process>(board, { blockedTimeoutMs }, ({ pid }) => {
+    stops.push(pid);
+  });
   const reports = announced(t, 'manycore:server:blocked');
   const ago = (ms: number): number => nowMs - ms;
   /** Checks a loop that is silent for `silentMs`, in a process that answered `answeredMs` ago. */
   const check = async (silentMs: number, answeredMs = 50): Promise<number> => {
     row.set(boardAt.pingedSince, silentMs === 0 ? 0 : ago(silentMs));
     row.set(boardAt.idleWrittenAt, ago(answeredMs));
+    liveness.checkStopped([process]);
     const stay = liveness.reportBlocked([process]);
     await new Promise((resolve) => setImmediate(resolve));
     return stay.length;
   };
-  return { check, reports, process, row, requested: () => requested };
+  return { check, reports, stops, process, row, requested: () => requested };
 }
 
 test('a blocked loop is reported at two seconds, at five, and each time its silence has doubled', async (t) => {
@@ -99,6 +103,18 @@ test('a process that is stopped has no blocked loop, and none when it goes on', 
   assert.equal(reports.length, 1); // blocked, since it went on
   assert.equal(await check(30_000), 0);
   assert.equal(await check(35_500), 1);
+});
+
+test('a process that is stopped is noted once each time', async (t) => {
+  const { check, stops } = watch(t);
+  await check(0, 1900);
+  assert.deepEqual(stops, []);
+  await check(0, 2100);
+  await check(0, 3100);
+  assert.deepEqual(stops, [77]);
+  await check(0);
+  await check(0, 2100);
+  assert.deepEqual(stops, [77, 77]);
 });
 
 test('a loop that is blocked too long is returned once it was reported', async (t) => {
