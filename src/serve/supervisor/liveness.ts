@@ -1,6 +1,6 @@
-// Reports loops that are blocked, with their stacks, notes processes that are stopped, and kills those in the end. A blocked loop is
-// reported after two seconds, after five, and each time that the time without an answer has doubled. Time for
-// which its process was stopped (SIGSTOP, a debugger) does not count: no callback ran then either.
+// Reports loops that are blocked, with their stacks; notes processes that are stopped, and kills them in the end. A
+// blocked loop is reported after two seconds, after five, and each time that the time without an answer has doubled.
+// Time for which its process was stopped (SIGSTOP, a debugger) does not count: no callback ran then either.
 // Not here: how both are detected (blocked-loops.ts), and how processes are replaced.
 
 import { announcements } from '../../lib/index.js';
