@@ -42,7 +42,7 @@ export interface NatsOptions {
         readonly cert?: string | undefined;
         readonly keyFile?: string | undefined;
         readonly key?: string | undefined;
-        /** Of the private key. */
+        /** Passphrase of the private key. */
         readonly passphrase?: string | undefined;
         /** Name that the certificate of the server must have. Default: the host of the URL. */
         readonly servername?: string | undefined;

@@ -86,7 +86,7 @@ interface DeadMember {
 
 const steps: readonly RefTransferStep[] = ['transferred', 'settled'];
 
-/** How far the others are with a step for a member that has ended. */
+/** Progress of the others with a step for a member that has ended. */
 class Progress {
   readonly #done = new Set<number>();
   /** Living members that have not done it. */
