@@ -336,6 +336,8 @@ interface NatsOptions {
         readonly cert?: string | undefined;
         readonly keyFile?: string | undefined;
         readonly key?: string | undefined;
+        readonly passphrase?: string | undefined;
+        readonly servername?: string | undefined;
         readonly handshakeFirst?: boolean | undefined;
         readonly rejectUnauthorized?: boolean | undefined;
     } | undefined;
