@@ -90,6 +90,9 @@ interface Line {
   readonly blocks: ShmBlocks;
   readonly refTransfer: MemberRefTransfer;
   readonly inbox: Frame[];
+  /** Frames that wait for room in the ring, and are lost with their sender. */
+  readonly outbox: Frame[];
+  readonly peerInbox: Frame[];
   isPeerGone: boolean;
 }
 
@@ -121,7 +124,8 @@ class Loop {
     if (this.lines.has(peer.name.id)) return;
     const blocks = new ShmBlocks(this.table, countAll);
     const refTransfer = new MemberRefTransfer(peer.name, blocks, this.reclaim);
-    const send = (frame: Frame): void => void peer.inboxOf(this).push(frame);
+    const outbox: Frame[] = [];
+    const send = (frame: Frame): void => void outbox.push(frame);
     blocks.handleUnused((block, count) => send({ type: 'release', block, count }));
     refTransfer.handle({
       onInherit: (block, count) => send({ type: 'inherit', block, count }),
@@ -131,6 +135,8 @@ class Loop {
       blocks,
       refTransfer,
       inbox: this.inboxOf(peer),
+      outbox,
+      peerInbox: peer.inboxOf(this),
       isPeerGone: false,
     });
     this.reclaim.add(refTransfer);
@@ -157,7 +163,7 @@ class Loop {
 
   send(block: Block, peer: Loop): void {
     this.lines.get(peer.name.id)?.blocks.lend(block);
-    peer.inboxOf(this).push({ type: 'message', block });
+    this.lines.get(peer.name.id)?.outbox.push({ type: 'message', block });
   }
 
   read(line: Line): void {
@@ -191,6 +197,17 @@ class Loop {
     this.native.collect(block.owner * 2 ** 35 + block.offset);
     this.table.onCollected();
   }
+}
+
+function flush({ outbox, peerInbox }: Line): void {
+  peerInbox.push(...outbox.splice(0));
+}
+
+/** What does not go on for a while. */
+interface Hold {
+  readonly blocked?: Loop;
+  /** The ring from the first to the second. */
+  readonly full?: readonly [Loop, Loop];
 }
 
 class World {
@@ -249,11 +266,13 @@ class World {
   }
 
   /** Does one of the things that can happen now; false: there are none before something new is begun. */
-  step(): boolean {
+  step(held: Hold = {}): boolean {
     const acts: (() => void)[] = [];
-    for (const loop of this.alive) {
+    for (const loop of this.alive.filter((each) => each !== held.blocked)) {
       if (loop.notices.length > 0) acts.push(() => this.receive(loop));
-      for (const line of loop.lines.values()) {
+      for (const [peer, line] of loop.lines) {
+        const isFull = loop === held.full?.[0] && peer === held.full[1].name.id;
+        if (line.outbox.length > 0 && !isFull) acts.push(() => flush(line));
         if (line.inbox.length > 0) acts.push(() => loop.read(line));
         else if (line.isPeerGone && !line.refTransfer.isReadToEnd)
           acts.push(() => line.refTransfer.finishReading());
@@ -300,8 +319,9 @@ test('no member sees freed memory, and nothing stays, for any order of kills', (
   let retired = 0;
   const rounds = Number(process.env['MANYCORE_ROUNDS'] ?? 5000);
   for (let round = 0; round < rounds; round += 1) {
-    const world = new World(chance, 3);
-    for (let at = 0; at < 3; at += 1) world.join();
+    const members = chance.integer(3, 6);
+    const world = new World(chance, members);
+    for (let at = 0; at < members; at += 1) world.join();
     for (let at = 0; at < 200; at += 1) {
       if (chance.integer(0, 2) === 0 || !world.step()) world.begin();
       world.check();
@@ -313,7 +333,7 @@ test('no member sees freed memory, and nothing stays, for any order of kills', (
     retired += world.memory.retired;
     for (const loop of world.alive.slice(1)) world.kill(loop);
     world.settle();
-    assert.equal(world.memory.freeMembers.length, 3, 'and so are the numbers');
+    assert.equal(world.memory.freeMembers.length, members, 'and so are the numbers');
   }
   assert.ok(retired > rounds, `${retired} members were killed: too few for this test`);
 });
@@ -321,7 +341,7 @@ test('no member sees freed memory, and nothing stays, for any order of kills', (
 test('numbers are free again while members end all the time, each before its workers', (t) => {
   const chance = random(t);
   for (let round = 0; round < 5; round += 1) {
-    const world = new World(chance, 20);
+    const world = new World(chance, 40);
     for (let at = 0; at < 4; at += 1) world.join();
     for (let kills = 0; kills < 500; kills += 1) {
       for (let at = 0; at < 5; at += 1) world.begin(true);
@@ -335,4 +355,35 @@ test('numbers are free again while members end all the time, each before its wor
       if (first !== undefined && world.workers.size > 3) world.endWorkers(first);
     }
   }
+});
+
+test('workers of a member keep a block whose new holder could not be announced any more', (t) => {
+  const world = new World(random(t), 4);
+  for (let at = 0; at < 4; at += 1) world.join();
+  world.settle();
+  const [, owner, lender, between, last] = world.loops;
+  assert.ok(owner && lender && between && last);
+  owner.make();
+  const [block] = owner.held.map((each) => each.block);
+  assert.ok(block);
+  for (const [from, to] of [
+    [owner, lender],
+    [lender, between],
+    [between, last],
+  ] as const) {
+    from.send(block, to);
+    world.settle();
+    from.drop(0);
+  }
+  world.kill(between);
+  world.endWorkers(between.name);
+  const full = [last, owner] as const;
+  while (world.step({ blocked: owner, full }));
+  while (world.step({ full })); // all but the owner have done their steps with `last`
+  world.kill(last);
+  while (world.step());
+  world.check(); // its workers go on
+  world.endWorkers(last.name);
+  world.settle();
+  assert.deepEqual([...world.memory.inUse], []);
 });

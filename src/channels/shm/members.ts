@@ -130,7 +130,7 @@ export class Members {
 
   /**
    * `member` has ended; each of `survivors`, of which this is one, gets the same call. None of its memory is
-   * freed before `whenOver` resolves here.
+   * freed before `whenOver` resolves here, nor that of members that end later.
    */
   ended(member: MemberName, survivors: readonly MemberName[], whenOver?: Promise<void>): void {
     this.#reclaim.ended(member, survivors, { hasWorkers: whenOver !== undefined });

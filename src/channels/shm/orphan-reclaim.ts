@@ -19,6 +19,9 @@ import { callNative } from '../../native.js';
 import type { Block, RefTransfer, RefTransferHandlers, RefTransferStep } from '../types.js';
 import { type BlockTable, memberOf, type ShmBlocks } from './blocks.js';
 
+/** Number of the arena's owner as a member. */
+const arenaOwner = 0;
+
 /** An event loop that has channels to others over one arena. */
 export interface MemberName {
   /** Not used again. */
@@ -106,6 +109,10 @@ class Progress {
     return this.awaited.size === 0;
   }
 
+  isDone(by: number): boolean {
+    return this.#done.has(by);
+  }
+
   ended(id: number): void {
     if (this.awaited.delete(id)) this.undone.add(id);
   }
@@ -121,7 +128,7 @@ export class OrphanReclaim {
   /** Ended members that have workers. */
   readonly #working = new Set<number>();
 
-  /** Calls `onReclaimed` whenever the memory of all members that have ended is reclaimed. */
+  /** Calls `onReclaimed` whenever the memory of members that have ended is reclaimed. */
   constructor(table: BlockTable, self: MemberName, onReclaimed: () => void) {
     this.table = table;
     this.#self = self;
@@ -169,7 +176,8 @@ export class OrphanReclaim {
 
   /** `by` has done this step for `member`. */
   stepDone(by: number, member: number, step: RefTransferStep): void {
-    if (this.#deadMember(member)[step].done(by)) this.advance();
+    const areAll = this.#deadMember(member)[step].done(by);
+    if (areAll || by === arenaOwner) this.advance();
   }
 
   #deadMember(id: number): DeadMember {
@@ -195,30 +203,43 @@ export class OrphanReclaim {
   advance(): void {
     const dead = [...this.#dead.values()].filter(({ end }) => end !== undefined);
     for (const each of dead) if (this.#mayTransfer(each)) this.#transfer(each);
-    for (const each of dead) {
-      const maySettle = each.state === 'transferred' && each.usedBy.size === 0;
-      if (maySettle && this.#haveAll(each, 'transferred')) this.#announce(each, 'settled');
-    }
-    const done = dead.filter((each) => each.state === 'settled' && this.#haveAll(each, 'settled'));
+    for (const each of dead) if (this.#maySettle(each)) this.#announce(each, 'settled');
+    const done = dead.filter((each) => each.state === 'settled' && this.#allFor(each, 'settled'));
     if (done.length === 0) return;
     for (const each of done) this.#finish(each);
     this.#onReclaimed();
   }
 
   /**
-   * True: all others have done the step for this member, and for each dead one that depends on it, or that it
-   * depends on.
+   * True: all have transferred what came through it, and through members that it depends on. Workers of all these
+   * have ended: the arena's owner waits for them, and what an ended member gave to its workers may not have been
+   * announced to everybody.
    */
-  #haveAll(member: DeadMember, step: RefTransferStep): boolean {
+  #maySettle(member: DeadMember): boolean {
+    const needed = member.state === 'transferred' && this.#allFor(member, 'transferred');
+    if (!needed) return false;
+    const isOwner = this.#self.id === arenaOwner;
+    return [...needed].every(
+      (each) =>
+        each.usedBy.size === 0 && (isOwner || each === member || each.settled.isDone(arenaOwner)),
+    );
+  }
+
+  /**
+   * Returns this member and all that depend on it, or that it depends on, as far as this thread has read; `undefined`:
+   * not all others have done the step for each of them.
+   */
+  #allFor(member: DeadMember, step: RefTransferStep): ReadonlySet<DeadMember> | undefined {
     const needed = new Set([member]);
     for (const each of needed) {
       const { awaited, undone } = each[step];
-      if (each.end === undefined || !hasStep(each.state, step) || awaited.size > 0) return false;
+      const isOver = each.end !== undefined && awaited.size === 0 && hasStep(each.state, step);
+      if (!isOver) return undefined;
       for (const dead of this.#dead.values()) {
         if (undone.has(dead.id) || dead[step].undone.has(each.id)) needed.add(dead);
       }
     }
-    return true;
+    return needed;
   }
 
   /** True: all that it sent was read, and each living other has a channel (some may be on their way). */
