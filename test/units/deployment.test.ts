@@ -7,6 +7,8 @@ import { DirectedDeployment } from '../../src/units/director/deployment.js';
 import { fillDeployOptions } from '../../src/units/options.js';
 
 test('a start whose answer crosses its undeployment gives no deployment', async () => {
+  const begins = defer<void>();
+  const stops = defer<void>();
   const started = defer<void>();
   const stopped: number[] = [];
   const source = { kind: 'value', value: class Sum {} } as const;
@@ -17,10 +19,14 @@ test('a start whose answer crosses its undeployment gives no deployment', async 
     parent: undefined,
     place: () => [{ loop: 0, pid: 1 }],
     start: async (placed) => {
+      begins.resolve();
       await started.promise;
       for (const each of placed) each.state = 'running';
     },
-    stop: async (placed) => void stopped.push(...placed.map(({ instance }) => instance)),
+    stop: async (placed) => {
+      stopped.push(...placed.map(({ instance }) => instance));
+      stops.resolve();
+    },
     settled: async () => {},
     move: async () => {},
     redeploy: async () => {},
@@ -28,13 +34,15 @@ test('a start whose answer crosses its undeployment gives no deployment', async 
     onEnded: () => {},
   });
   const begun = deployment.begin();
+  await begins.promise;
   const undeployed = deployment.undeploy();
-  started.resolve();
+  await stops.promise;
+  started.resolve(); // the loop had started it when the stop came
   await assert.rejects(begun, {
     code: 'UNIT_START_FAILED',
     message: 'Sum could not start: it was undeployed meanwhile: deploy it again',
   });
   assert.deepEqual(deployment.placed, []); // it has ended before its caller is notified
   await undeployed;
-  assert.deepEqual([...new Set(stopped)], [0]);
+  assert.deepEqual(stopped[0], 0);
 });

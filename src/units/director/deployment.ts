@@ -112,7 +112,7 @@ export class DirectedDeployment implements Deployment {
       throw error;
     }
     if (this.#undeployed === undefined) return;
-    // The answers of the loops have crossed the undeployment, whose caller gets its error.
+    // The answers of the loops have crossed the undeployment, which reports its own error.
     await this.#undeployed.catch(() => {});
     throw startFailed(this.name, new Error('it was undeployed meanwhile: deploy it again'));
   }

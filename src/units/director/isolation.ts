@@ -1,6 +1,7 @@
 // Units that are alone in a process, because they may have ended one with others in it. Two rules decide:
 // a unit whose instances were the only ones in two lost processes, or two of its losses were shared with others;
-// of several such units the one that was deployed last, one for each loss. Not here: processes, restarts.
+// of several such units the one that was deployed last, one for each loss. A unit of the second kind is only
+// suspected, until it ends a process alone. Not here: processes, restarts.
 
 import { intensityDefaults } from '../../lib/index.js';
 

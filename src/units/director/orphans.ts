@@ -1,11 +1,13 @@
 // Instances of loops that have ended, until loops that replace theirs take them. After a second they start on loops
-// that are there: a process that comes late, or never, holds no unit back. Not here: where they start (restarts.ts).
+// that are there: a process that starts late, or never, holds no unit back. Not here: where they start (restarts.ts).
 
 import { setTimeout } from '../../lib/index.js';
 import type { Placed } from './deployment.js';
 
-/** Longest time that an instance waits, in ms, from its loss on. A process of loops starts in half of it. */
+/** Longest time that an instance waits, in ms: more than the start of a process takes on a machine with time. */
 const maxWaitMs = 1000;
+/** Timers may fire so much early, in ms. */
+const timerMs = 1;
 
 export class Orphans {
   readonly #late: (placed: readonly Placed[]) => void;
@@ -14,7 +16,7 @@ export class Orphans {
   /** When the wait of each began, in ms; it goes on when the next loop ends before the instance runs there. */
   readonly #since = new WeakMap<Placed, number>();
 
-  /** `late` is called with instances that have waited too long; they are orphans no more. */
+  /** `late` is called with instances that have waited too long, which are removed. */
   constructor(late: (placed: readonly Placed[]) => void) {
     this.#late = late;
   }
@@ -22,23 +24,27 @@ export class Orphans {
   /** Adds instances of one loop. Those that have waited too long are there until `takeLate`. */
   add(group: readonly Placed[]): void {
     this.#groups.push(group);
-    if (!this.isLate(group)) this.limit(group, () => this.#late(this.#remove(group)));
+    for (const each of group) {
+      if (!this.isLate(each)) this.limit(each, () => this.#late(this.takeLate()));
+    }
   }
 
-  /** Calls `late` when these have waited too long, at once if they have. */
-  limit(placed: readonly Placed[], late: () => void): void {
+  /** Calls `late` when this one has waited too long, at once if it has; not where it has started meanwhile. */
+  limit(placed: Placed, late: () => void): void {
     const now = performance.now();
-    for (const each of placed) if (!this.#since.has(each)) this.#since.set(each, now);
-    const leftMs = Math.min(...placed.map((each) => this.#leftMs(each, now)));
-    setTimeout(late, Math.max(0, leftMs)).unref();
+    if (!this.#since.has(placed)) this.#since.set(placed, now);
+    const ring = (): void => {
+      if (this.isLate(placed)) late();
+    };
+    setTimeout(ring, Math.max(0, this.#leftMs(placed, now))).unref();
   }
 
-  /** Returns whether one of these has waited too long. */
-  isLate(placed: readonly Placed[]): boolean {
-    return placed.some((each) => this.#leftMs(each, performance.now()) <= 0);
+  /** True: it has waited too long. */
+  isLate(placed: Placed): boolean {
+    return this.#leftMs(placed, performance.now()) <= timerMs;
   }
 
-  /** The wait of these is over, or begins anew. */
+  /** Ends the wait of these; the next one begins anew. */
   reset(placed: readonly Placed[]): void {
     for (const each of placed) this.#since.delete(each);
   }
@@ -50,19 +56,14 @@ export class Orphans {
 
   /** Takes those that have waited too long. */
   takeLate(): Placed[] {
-    return this.#remove(this.#groups.flat().filter((each) => this.isLate([each])));
+    const late = this.#groups.flat().filter((each) => this.isLate(each));
+    this.withdraw(late);
+    return late;
   }
 
   withdraw(placed: readonly Placed[]): void {
     const others = this.#groups.map((group) => group.filter((each) => !placed.includes(each)));
     this.#groups = others.filter(({ length }) => length > 0);
-  }
-
-  /** Removes these; returns those that were there. */
-  #remove(placed: readonly Placed[]): Placed[] {
-    const there = this.#groups.flat().filter((each) => placed.includes(each));
-    this.withdraw(placed);
-    return there;
   }
 
   #leftMs(placed: Placed, now: number): number {

@@ -96,6 +96,7 @@ export class Restarts {
   forget(id: number): void {
     this.#isolation.delete(id);
     this.#waiting = this.#waiting.filter(({ deployment }) => deployment !== id);
+    this.#startAnywhere(this.#orphans.takeLate()); // there may be a loop for them now
   }
 
   processLost(lost: LostProcess): void {
@@ -251,9 +252,13 @@ export class Restarts {
     const grown = (hasProcess: boolean): void => {
       this.#growing.delete(id);
       const waiting = this.#waiting.filter(({ deployment }) => deployment === id);
-      if (!hasProcess) this.forget(id); // it stays among the others
-      if (hasProcess) this.#assign();
-      else this.begin(waiting);
+      if (hasProcess) {
+        this.#assign();
+        for (const each of waiting) if (this.#orphans.isLate(each)) this.#release(each);
+      } else {
+        this.forget(id); // it stays among the others
+        this.begin(waiting);
+      }
     };
     this.#growing.add(id);
     this.#parts.capacity.grow().then(
@@ -297,7 +302,7 @@ export class Restarts {
     const isOneWanted = this.#isolation.homeless(this.#pids()).length > 0;
     const isForAll = !this.#isolation.isTaken(entry.pid);
     const orphans = isForAll ? this.#orphans.take(isOneWanted ? Infinity : 1) : [];
-    for (const each of orphans) this.#start(each, () => entry);
+    for (const each of orphans) if (!this.#startAlone(each)) this.#start(each, () => entry);
     this.#startAnywhere(this.#orphans.takeLate());
     this.#assign();
     const isComplete = this.#parts.loops().length >= this.#parts.capacity.loops;
@@ -322,6 +327,7 @@ export class Restarts {
     const isOther = (each: Placed): boolean => !placed.includes(each);
     this.#waiting = this.#waiting.filter(isOther);
     this.#orphans.withdraw(placed);
+    this.#orphans.reset(placed);
     await this.settled(placed);
   }
 
@@ -332,8 +338,10 @@ export class Restarts {
       .filter((each) => !this.#startAlone(each));
     if (others.length === 0) return;
     const isComplete = this.#parts.loops().length >= this.#parts.capacity.loops;
-    if (isComplete || this.#orphans.isLate(others)) this.#startAnywhere(others);
-    else this.#orphans.add(others);
+    const isDue = (each: Placed): boolean => isComplete || this.#orphans.isLate(each);
+    this.#startAnywhere(others.filter(isDue));
+    const waiting = others.filter((each) => !isDue(each));
+    if (waiting.length > 0) this.#orphans.add(waiting);
   }
 
   /** Returns false for one that may share its process. */
@@ -342,28 +350,32 @@ export class Restarts {
     if (!this.#isolation.has(deployment)) return false;
     if (this.#hasProcess(deployment)) this.#start(placed, this.#parts.place);
     else {
-      this.#waiting.push(placed);
-      this.#orphans.limit([placed], () => this.#release(placed));
+      if (!this.#waiting.includes(placed)) this.#waiting.push(placed);
+      this.#orphans.limit(placed, () => this.#release(placed));
       this.#assign();
     }
     return true;
   }
 
-  /** Starts these on loops that are there. */
-  #startAnywhere(late: readonly Placed[]): void {
-    for (const each of late) if (this.#isLost(each)) this.#start(each, this.#parts.place);
+  /** Starts these on loops that are there; those of isolated units in their process. */
+  #startAnywhere(lost: readonly Placed[]): void {
+    for (const each of lost.filter((placed) => this.#isLost(placed))) {
+      if (!this.#startAlone(each)) this.#start(each, this.#parts.place);
+    }
   }
 
   /** A process for an isolated unit comes late: a unit that is only suspected starts among the others. */
   #release(placed: Placed): void {
     const { deployment } = placed;
     if (!this.#waiting.includes(placed) || !this.#isolation.isOnlySuspected(deployment)) return;
+    if (this.#growing.has(deployment)) return; // it is on its way
     const waiting = this.#waiting.filter((each) => each.deployment === deployment);
     this.forget(deployment);
     this.#startAnywhere(waiting);
   }
 
   #start(placed: Placed, choose: (deployment: DirectedDeployment) => LoopEntry | undefined): void {
+    if (!this.#isLost(placed)) return; // it ends, or its start is under way
     const starting = this.#startOn(placed, choose).finally(() => {
       if (this.#pending.get(placed) === starting) this.#pending.delete(placed);
       this.#parts.groupOf(placed)?.changed();
