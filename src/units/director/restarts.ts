@@ -267,6 +267,15 @@ export class Restarts {
     );
   }
 
+  /** Gives a new process to an isolated unit that has waited too long, where the others have one. */
+  #assignLate(pid: number): void {
+    const isForOthers = (each: LoopEntry): boolean =>
+      each.pid !== pid && !this.#isolation.isTaken(each.pid);
+    if (this.#isolation.isTaken(pid) || !this.#parts.loops().some(isForOthers)) return;
+    const late = this.#isolation.homeless(this.#pids()).find((id) => this.#isLate(id));
+    if (late !== undefined) this.#isolation.setProcess(late, pid);
+  }
+
   /** Gives empty processes to isolated units that have none. */
   #assign(): void {
     const loops = this.#parts.loops();
@@ -274,9 +283,11 @@ export class Restarts {
     const used = new Set(
       this.#parts.deployments().flatMap(({ placed }) => placed.map(({ pid }) => pid)),
     );
+    const isComplete = loops.length >= this.#parts.capacity.loops;
     for (const id of this.#isolation.homeless(pids)) {
       // While processes are missing, one that is empty may have to replace others.
-      if (this.#growing.has(id) || loops.length < this.#parts.capacity.loops) continue;
+      const isDue = isComplete || this.#isLate(id);
+      if (this.#growing.has(id) || !isDue) continue;
       const empty = [...pids].find((pid) => !used.has(pid) && !this.#isolation.isTaken(pid));
       if (empty === undefined) this.#growFor(id);
       else this.#isolation.setProcess(id, empty);
@@ -284,6 +295,11 @@ export class Restarts {
     const ready = this.#waiting.filter(({ deployment }) => this.#hasProcess(deployment));
     this.#waiting = this.#waiting.filter((each) => !ready.includes(each));
     this.begin(ready);
+  }
+
+  /** True: an instance of this isolated unit has waited too long for a process. */
+  #isLate(id: number): boolean {
+    return this.#waiting.some((each) => each.deployment === id && this.#orphans.isLate(each));
   }
 
   /** Returns the processes with loops in service. */
@@ -298,6 +314,7 @@ export class Restarts {
 
   /** Takes instances of loops that have ended, unless its process belongs to an isolated unit. */
   loopArrived(entry: LoopEntry): void {
+    this.#assignLate(entry.pid);
     // One process takes all where another is to stay empty for an isolated unit.
     const isOneWanted = this.#isolation.homeless(this.#pids()).length > 0;
     const isForAll = !this.#isolation.isTaken(entry.pid);
@@ -364,14 +381,18 @@ export class Restarts {
     }
   }
 
-  /** A process for an isolated unit comes late: a unit that is only suspected starts among the others. */
+  /**
+   * A process for an isolated unit comes late: a unit that is only suspected starts among the others, another one gets
+   * a process although others are missing.
+   */
   #release(placed: Placed): void {
     const { deployment } = placed;
-    if (!this.#waiting.includes(placed) || !this.#isolation.isOnlySuspected(deployment)) return;
-    if (this.#growing.has(deployment)) return; // it is on its way
-    const waiting = this.#waiting.filter((each) => each.deployment === deployment);
-    this.forget(deployment);
-    this.#startAnywhere(waiting);
+    if (!this.#waiting.includes(placed) || this.#growing.has(deployment)) return; // or it is on its way
+    if (this.#isolation.isOnlySuspected(deployment)) {
+      const waiting = this.#waiting.filter((each) => each.deployment === deployment);
+      this.forget(deployment);
+      this.#startAnywhere(waiting);
+    } else this.#assign();
   }
 
   #start(placed: Placed, choose: (deployment: DirectedDeployment) => LoopEntry | undefined): void {
