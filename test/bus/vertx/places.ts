@@ -6,6 +6,7 @@ import { createCopy, EventBus } from '../../../src/bus/index.js';
 import type { Bus, BusMessage, UnitContext } from '../../../src/public.js';
 import { joinHere } from '../../cluster/local/buses.js';
 import { joinBus, startServer } from '../../cluster/server.js';
+import { waitFor } from '../../support/index.js';
 import { startLoops } from '../../units/loops.js';
 import { turns } from '../net.js';
 import {
@@ -52,7 +53,16 @@ export async function oneLoop(t: TestContext): Promise<Place> {
 export async function twoPrograms(t: TestContext): Promise<Place> {
   const join = (): Promise<JoinedProgram> => joinHere(t, 'vertx');
   const [here, there] = [await join(), await join()];
-  return placeOf(here.bus, there.bus, join);
+  return await reached(placeOf(here.bus, there.bus, join));
+}
+
+/** Resolves once the consumer of the other program is known in this one. */
+async function reached(place: Place): Promise<Place> {
+  await waitFor(async () => {
+    await place.bus.request(probe, 0);
+    return true;
+  });
+  return place;
 }
 
 /** With a secret, since some bodies have classes. */
@@ -60,7 +70,7 @@ export async function overNats(t: TestContext): Promise<Place> {
   const server = await startServer(t);
   const join = (): Promise<JoinedProgram> => joinBus(t, server, { secret: 'of these programs' });
   const [here, there] = [await join(), await join()];
-  return { ...placeOf(here.bus, there.bus, join), isNats: true };
+  return await reached({ ...placeOf(here.bus, there.bus, join), isNats: true });
 }
 
 interface Order {
