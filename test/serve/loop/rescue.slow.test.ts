@@ -249,10 +249,10 @@ test('a request costs no system call but those of its bytes and its wait', { ski
     }
   } while (total(server, 'takenAway') !== moves);
   assert.ok(total(server, 'requests') >= 500);
-  // One each, and a ping of the listener thread in each second.
-  const extra = 20;
-  // None for each request. On a busy machine the listener thread may try in vain to take the connection.
-  const few = 5;
+  // One each. A further one for each request would double the number; pings of the listener thread, and its tries to
+  // take the connection, are the more the longer a busy machine takes.
+  const extra = 100;
+  const few = 50;
   for (const names of [['read'], ['write', 'writev']]) {
     const count = names.reduce((sum, name) => sum + (calls.get(name) ?? 0), 0);
     assert.ok(count >= 200 && count <= 200 + extra, `${names.join()}: ${count}`);
