@@ -306,20 +306,6 @@ test('a process that does not come back holds no instance up', {
   await loops.bus.request('good 0', 0);
 });
 
-test('a process that does not come back holds no suspected unit up', {
-  timeout: longMs,
-}, async (t) => {
-  const loops = startLoops(t, { processes: 1 });
-  const guilty = await loops.deploy(bad, { name: 'bad' });
-  // Deployed last, and twice in a process that ended: it gets one of its own.
-  const suspected = await loops.deploy(good);
-  await assert.rejects(guilty.ended, { code: 'UNIT_FAILED' });
-  await waitFor(() => allRun(suspected));
-  await waitFor(async () => new Set((await loops.status()).map(({ pid }) => pid)).size === 2);
-  assert.ok(await runsElsewhere(loops, suspected));
-  await loops.bus.request('good 0', 0);
-});
-
 test('a start that fails after a loss is tried within the limit, and others start', {
   timeout: longMs,
 }, async (t) => {

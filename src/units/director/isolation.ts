@@ -1,7 +1,6 @@
 // Units that are alone in a process, because they may have ended one with others in it. Two rules decide:
 // a unit whose instances were the only ones in two lost processes, or two of its losses were shared with others;
-// of several such units the one that was deployed last, one for each loss. A unit of the second kind is only
-// suspected, until it ends a process alone. Not here: processes, restarts.
+// of several such units the one that was deployed last, one for each loss. Not here: processes, restarts.
 
 import { intensityDefaults } from '../../lib/index.js';
 
@@ -11,8 +10,6 @@ const lossesToIsolate = 2;
 export class Isolation {
   /** The process of each, by deployment; `undefined`: none yet. */
   readonly #processes = new Map<number, number | undefined>();
-  /** Deployments that have ended a process alone. */
-  readonly #guilty = new Set<number>();
   /** Times of losses that each has shared with others, in ms, by deployment. */
   readonly #shared = new Map<number, number[]>();
 
@@ -28,15 +25,9 @@ export class Isolation {
       .sort((a, b) => b - a)[0];
   }
 
-  /** True: isolated because it was beside others in processes that were lost; no end is proven to be its own. */
-  isOnlySuspected(id: number): boolean {
-    return this.has(id) && !this.#guilty.has(id);
-  }
-
   /** A deployment has ended a process alone: the others are cleared of suspicion. Returns whether to isolate it. */
   noteAlone(id: number, failures: number): boolean {
     this.#shared.clear();
-    this.#guilty.add(id);
     return !this.has(id) && failures >= lossesToIsolate;
   }
 
@@ -47,7 +38,6 @@ export class Isolation {
   /** Returns whether it was isolated. */
   delete(id: number): boolean {
     this.#shared.delete(id);
-    this.#guilty.delete(id);
     return this.#processes.delete(id);
   }
 

@@ -21,10 +21,13 @@ export class Orphans {
     this.#late = late;
   }
 
-  /** Adds instances of one loop. Those that have waited too long are there until `takeLate`. */
-  add(group: readonly Placed[]): void {
+  /**
+   * Adds instances of one loop; `isLimited`: those that wait for a limited time. Some that have waited too long already
+   * are there until `takeLate`.
+   */
+  add(group: readonly Placed[], isLimited: (placed: Placed) => boolean): void {
     this.#groups.push(group);
-    for (const each of group) {
+    for (const each of group.filter(isLimited)) {
       if (!this.isLate(each)) this.limit(each, () => this.#late(this.takeLate()));
     }
   }

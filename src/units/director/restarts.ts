@@ -75,6 +75,8 @@ export class Restarts {
     { readonly loop: number; readonly end: Promise<ProcessEnd> }
   >();
   readonly #orphans = new Orphans((late) => this.#startAnywhere(late));
+  /** Instances that may have ended their loop: they do not start beside others that run. */
+  readonly #suspects = new WeakSet<Placed>();
   /** Isolated instances that wait for a process of their own. */
   #waiting: Placed[] = [];
   /** Isolated deployments for which a process is being started. */
@@ -142,6 +144,10 @@ export class Restarts {
     const there = all.flatMap((each) => each.all);
     const suspects = [...new Set(there.map(({ deployment }) => deployment))];
     const groups = all.map((each) => each.lost.filter((placed) => this.#isLost(placed)));
+    for (const each of groups.flat()) {
+      if (end.isFromOutside) this.#suspects.delete(each);
+      else this.#suspects.add(each);
+    }
     if (!end.isFromOutside) this.#accuse(groups, suspects, end);
     else for (const group of groups) this.again(group);
   }
@@ -254,7 +260,6 @@ export class Restarts {
       const waiting = this.#waiting.filter(({ deployment }) => deployment === id);
       if (hasProcess) {
         this.#assign();
-        for (const each of waiting) if (this.#orphans.isLate(each)) this.#release(each);
       } else {
         this.forget(id); // it stays among the others
         this.begin(waiting);
@@ -358,7 +363,7 @@ export class Restarts {
     const isDue = (each: Placed): boolean => isComplete || this.#orphans.isLate(each);
     this.#startAnywhere(others.filter(isDue));
     const waiting = others.filter((each) => !isDue(each));
-    if (waiting.length > 0) this.#orphans.add(waiting);
+    this.#addOrphans(waiting);
   }
 
   /** Returns false for one that may share its process. */
@@ -368,7 +373,7 @@ export class Restarts {
     if (this.#hasProcess(deployment)) this.#start(placed, this.#parts.place);
     else {
       if (!this.#waiting.includes(placed)) this.#waiting.push(placed);
-      this.#orphans.limit(placed, () => this.#release(placed));
+      this.#orphans.limit(placed, () => this.#assign()); // then although processes are missing
       this.#assign();
     }
     return true;
@@ -381,18 +386,8 @@ export class Restarts {
     }
   }
 
-  /**
-   * A process for an isolated unit comes late: a unit that is only suspected starts among the others, another one gets
-   * a process although others are missing.
-   */
-  #release(placed: Placed): void {
-    const { deployment } = placed;
-    if (!this.#waiting.includes(placed) || this.#growing.has(deployment)) return; // or it is on its way
-    if (this.#isolation.isOnlySuspected(deployment)) {
-      const waiting = this.#waiting.filter((each) => each.deployment === deployment);
-      this.forget(deployment);
-      this.#startAnywhere(waiting);
-    } else this.#assign();
+  #addOrphans(placed: readonly Placed[]): void {
+    if (placed.length > 0) this.#orphans.add(placed, (each) => !this.#suspects.has(each));
   }
 
   #start(placed: Placed, choose: (deployment: DirectedDeployment) => LoopEntry | undefined): void {
@@ -413,7 +408,7 @@ export class Restarts {
     if (deployment === undefined || placed.state !== 'lost') return;
     const entry = loopOrNone(() => choose(deployment));
     if (entry === undefined) {
-      this.#orphans.add([placed]);
+      this.#addOrphans([placed]);
       return;
     }
     const { loop, pid } = entry;
