@@ -382,9 +382,25 @@ export class Restarts {
   /** Starts these on loops that are there; those of isolated units in their process. */
   #startAnywhere(lost: readonly Placed[]): void {
     for (const each of lost.filter((placed) => this.#isLost(placed))) {
-      if (!this.#startAlone(each)) this.#start(each, this.#parts.place);
+      const isSuspect = this.#suspects.has(each) && this.#isFree(each);
+      const choose = isSuspect ? this.#mostlyEmpty : this.#parts.place;
+      if (!this.#startAlone(each)) this.#start(each, choose);
     }
   }
+
+  /** True: it may use any process. */
+  #isFree(placed: Placed): boolean {
+    return this.#parts.ownerOf(placed)?.options.processes === Infinity;
+  }
+
+  /** Chooses the loop on which the fewest instances run, for one that may end it. */
+  readonly #mostlyEmpty = ({ id }: DirectedDeployment): LoopEntry | undefined => {
+    const placed = this.#parts.deployments().flatMap((each) => each.placed);
+    const running = ({ loop }: LoopEntry): number =>
+      placed.filter((each) => each.loop === loop && each.state === 'running').length;
+    const [first, ...others] = this.allowed(id, this.#parts.loops());
+    return others.reduce((a, b) => (a && running(a) <= running(b) ? a : b), first);
+  };
 
   #addOrphans(placed: readonly Placed[]): void {
     if (placed.length > 0) this.#orphans.add(placed, (each) => !this.#suspects.has(each));
