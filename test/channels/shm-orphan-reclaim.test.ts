@@ -203,7 +203,7 @@ function flush({ outbox, peerInbox }: Line): void {
   peerInbox.push(...outbox.splice(0));
 }
 
-/** What does not go on for a while. */
+/** Parts of the world that stand still for a while. */
 interface Hold {
   readonly blocked?: Loop;
   /** The ring from the first to the second. */
@@ -213,7 +213,7 @@ interface Hold {
 class World {
   readonly memory: Memory;
   readonly loops: Loop[] = [];
-  /** What workers of members that have ended still use. */
+  /** Blocks that workers still use, by the member of theirs that has ended. */
   readonly workers = new Map<MemberName, readonly Held[]>();
   readonly #chance: Random;
   #lastId = 0;

@@ -135,6 +135,16 @@ async function guiltyUnit(machine: Machine): Promise<DirectedDeployment> {
   return unit;
 }
 
+test('instances that may have ended their loop start on an empty one', async () => {
+  const machine = new Machine(2);
+  const suspects = [await machine.deploy(1), await machine.deploy(1)];
+  await machine.deploy(2);
+  machine.lose(1, crashed);
+  machine.arrive(3); // all loops are there before anybody is judged
+  await waitFor(() => suspects.every((each) => loopOf(each) !== undefined));
+  assert.deepEqual(suspects.map(loopOf), [3, 3]);
+});
+
 test('a guilty unit gets a process of its own although others are missing', async () => {
   const machine = new Machine(3);
   const [first, other] = [await machine.deploy(2), await machine.deploy(3)];

@@ -8,9 +8,9 @@
 //   3. announces `settled` once it has received 2 from all others: it has read all of their 1 by then.
 // A member that has received 3 from all others takes back what it had lent to the dead one: the further
 // holders of that are registered with their successors. A block may have come through several dead members.
-// So 3 and this step wait for all dead members that depend on each other: of two the later ended before its own
-// step for the earlier. Others are independent, so that members which end all the time hold no memory back. The
-// arena's owner then has every reference to memory of the dead, and frees it after the last of these.
+// Two dead members depend on each other where the later one ended before its own step for the earlier one: 3 and this
+// step wait for all of these. Others are independent, so that members which end all the time hold no memory back.
+// The arena's owner then has every reference to memory of the dead, and frees it after the last of these.
 //
 // A late member, or a channel between two that was never made, frees nothing early: the memory is freed when
 // those have ended. Not here: the membership (serve/supervisor/mesh.ts), counts of references (blocks.ts).

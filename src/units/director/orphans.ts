@@ -1,5 +1,6 @@
-// Instances of loops that have ended, until loops that replace theirs take them. After a second they start on loops
-// that are there: a process that starts late, or never, holds no unit back. Not here: where they start (restarts.ts).
+// Instances of loops that have ended, until loops that replace theirs take them. Those whose wait is limited start
+// on loops that are there after a second: a process that starts late, or never, does not hold them back.
+// Not here: which are limited, and where they start (restarts.ts).
 
 import { setTimeout } from '../../lib/index.js';
 import type { Placed } from './deployment.js';

@@ -75,7 +75,7 @@ export class Restarts {
     { readonly loop: number; readonly end: Promise<ProcessEnd> }
   >();
   readonly #orphans = new Orphans((late) => this.#startAnywhere(late));
-  /** Instances that may have ended their loop: they do not start beside others that run. */
+  /** Instances that may have ended their loop: they wait for the next one, and start on the emptiest. */
   readonly #suspects = new WeakSet<Placed>();
   /** Isolated instances that wait for a process of their own. */
   #waiting: Placed[] = [];
@@ -257,13 +257,10 @@ export class Restarts {
   #growFor(id: number): void {
     const grown = (hasProcess: boolean): void => {
       this.#growing.delete(id);
+      if (hasProcess) return void this.#assign();
       const waiting = this.#waiting.filter(({ deployment }) => deployment === id);
-      if (hasProcess) {
-        this.#assign();
-      } else {
-        this.forget(id); // it stays among the others
-        this.begin(waiting);
-      }
+      this.forget(id); // it stays among the others
+      this.begin(waiting);
     };
     this.#growing.add(id);
     this.#parts.capacity.grow().then(
@@ -393,13 +390,13 @@ export class Restarts {
     return this.#parts.ownerOf(placed)?.options.processes === Infinity;
   }
 
-  /** Chooses the loop on which the fewest instances run, for one that may end it. */
+  /** Chooses the loop on which the fewest instances run, the newest of several, for one that may end it. */
   readonly #mostlyEmpty = ({ id }: DirectedDeployment): LoopEntry | undefined => {
     const placed = this.#parts.deployments().flatMap((each) => each.placed);
     const running = ({ loop }: LoopEntry): number =>
       placed.filter((each) => each.loop === loop && each.state === 'running').length;
     const [first, ...others] = this.allowed(id, this.#parts.loops());
-    return others.reduce((a, b) => (a && running(a) <= running(b) ? a : b), first);
+    return others.reduce((a, b) => (a && running(a) < running(b) ? a : b), first);
   };
 
   #addOrphans(placed: readonly Placed[]): void {
