@@ -16,7 +16,10 @@ async function open(send: (workers: object) => void): Promise<void> {
   const ofKind = kind === 'thread' ? 'thread' : 'process';
   const pool = new Pool({ worker: kind === 'sandbox' ? { kind: 'sandbox' } : ofKind, size: 2 });
   const wait = () => new Promise((resolve) => setTimeout(resolve, 50));
-  await Promise.all([pool.run(wait), pool.run(wait)]);
+  // One worker may run both calls while the other starts.
+  while (pool.stats().workers.filter(({ state }) => state === 'ready').length < 2) {
+    await Promise.all([pool.run(wait), pool.run(wait)]);
+  }
   const workers = pool.stats().workers.map(({ id, pid }) => ({ id, pid }));
   const isEndless = how === 'endless';
   const next = (): Promise<unknown> =>
