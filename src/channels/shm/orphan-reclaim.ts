@@ -8,9 +8,11 @@
 //   3. announces `settled` once it has received 2 from all others: it has read all of their 1 by then.
 // A member that has received 3 from all others takes back what it had lent to the dead one: the further
 // holders of that are registered with their successors. A block may have come through several dead members.
-// Two dead members depend on each other where the later one ended before its own step for the earlier one: 3 and this
-// step wait for all of these. Others are independent, so that members which end all the time hold no memory back.
-// The arena's owner then has every reference to memory of the dead, and frees it after the last of these.
+// All do 1 and 2 in the order of the ends, so a dead member depends only on later ones: on those that ended before
+// they did 2 for it. 3 waits until all have done 2 for these, too, and the arena's owner 3. Others are
+// independent, so that members which end all the time hold no memory back.
+// The arena's owner then has every reference to memory of the dead, and frees it after the last of these. Nothing
+// is freed in the name of a dead owner before, which is why 3 of members that have ended is not missed.
 //
 // A late member, or a channel between two that was never made, frees nothing early: the memory is freed when
 // those have ended. Not here: the membership (serve/supervisor/mesh.ts), counts of references (blocks.ts).
@@ -125,6 +127,8 @@ export class OrphanReclaim {
   readonly #onReclaimed: () => void;
   readonly #transfers = new Map<number, MemberRefTransfer>();
   readonly #dead = new Map<number, DeadMember>();
+  /** Those whose end was announced, in this order, which is the same for all members. */
+  #ended: DeadMember[] = [];
   /** Ended members that have workers. */
   readonly #working = new Set<number>();
 
@@ -158,6 +162,7 @@ export class OrphanReclaim {
     others.delete(this.#self.id);
     const member = this.#deadMember(id);
     member.end = { owner, others };
+    this.#ended.push(member);
     for (const step of steps) {
       member[step].begin(others);
       for (const each of this.#dead.values()) each[step].ended(id);
@@ -201,45 +206,39 @@ export class OrphanReclaim {
 
   /** Does the steps that have become possible. */
   advance(): void {
-    const dead = [...this.#dead.values()].filter(({ end }) => end !== undefined);
-    for (const each of dead) if (this.#mayTransfer(each)) this.#transfer(each);
-    for (const each of dead) if (this.#maySettle(each)) this.#announce(each, 'settled');
-    const done = dead.filter((each) => each.state === 'settled' && this.#allFor(each, 'settled'));
+    // Steps 1 and 2 in the order of the ends: a member that has done them for one has done them for all before.
+    for (const each of this.#ended) {
+      if (each.state !== 'none') continue;
+      if (!this.#mayTransfer(each)) break;
+      this.#transfer(each);
+    }
+    const done: DeadMember[] = [];
+    const known = new Set<number>();
+    for (const each of this.#ended.toReversed()) {
+      // It depends on later ones only.
+      if (isOver(each, 'transferred') && isSubset(each.transferred.undone, known))
+        known.add(each.id);
+      if (known.has(each.id) && this.#maySettle(each)) this.#announce(each, 'settled');
+      if (isOver(each, 'settled')) done.push(each);
+    }
     if (done.length === 0) return;
     for (const each of done) this.#finish(each);
     this.#onReclaimed();
   }
 
   /**
-   * True: all have transferred what came through it, and through members that it depends on. Workers of all these
-   * have ended: the arena's owner waits for them, and what an ended member gave to its workers may not have been
-   * announced to everybody.
+   * True: its workers have ended, and the arena's owner has `settled` for those that it depends on directly: what
+   * these gave to their workers, for which that one waits, may not have been announced to everybody.
    */
-  #maySettle(member: DeadMember): boolean {
-    const needed = member.state === 'transferred' && this.#allFor(member, 'transferred');
-    if (!needed) return false;
+  #maySettle({ state, usedBy, transferred }: DeadMember): boolean {
+    if (state !== 'transferred' || usedBy.size > 0) return false;
     const isOwner = this.#self.id === arenaOwner;
-    return [...needed].every(
-      (each) =>
-        each.usedBy.size === 0 && (isOwner || each === member || each.settled.isDone(arenaOwner)),
-    );
-  }
-
-  /**
-   * Returns this member and all that depend on it, or that it depends on, as far as this thread has read; `undefined`:
-   * not all others have done the step for each of them.
-   */
-  #allFor(member: DeadMember, step: RefTransferStep): ReadonlySet<DeadMember> | undefined {
-    const needed = new Set([member]);
-    for (const each of needed) {
-      const { awaited, undone } = each[step];
-      const isOver = each.end !== undefined && awaited.size === 0 && hasStep(each.state, step);
-      if (!isOver) return undefined;
-      for (const dead of this.#dead.values()) {
-        if (undone.has(dead.id) || dead[step].undone.has(each.id)) needed.add(dead);
-      }
+    for (const id of transferred.undone) {
+      const other = this.#dead.get(id);
+      const isSettled = isOwner ? other?.state === 'settled' : other?.settled.isDone(arenaOwner);
+      if (isSettled !== true) return false;
     }
-    return needed;
+    return true;
   }
 
   /** True: all that it sent was read, and each living other has a channel (some may be on their way). */
@@ -283,6 +282,7 @@ export class OrphanReclaim {
     const dead = this.#transfers.get(id);
     this.#transfers.delete(id);
     this.#dead.delete(id);
+    this.#ended = this.#ended.filter((each) => each.id !== id);
     if (dead !== undefined) this.table.returnAll(dead.blocks);
     for (const each of this.#dead.values()) {
       each.end?.others.delete(id);
@@ -294,6 +294,13 @@ export class OrphanReclaim {
   }
 }
 
-function hasStep(state: DeadMember['state'], step: RefTransferStep): boolean {
-  return state === 'settled' || state === step;
+/** True: this thread and all living others have done the step for it. */
+function isOver(member: DeadMember, step: RefTransferStep): boolean {
+  const isDoneHere = member.state === 'settled' || member.state === step;
+  return isDoneHere && member[step].awaited.size === 0;
+}
+
+function isSubset(some: ReadonlySet<number>, all: ReadonlySet<number>): boolean {
+  for (const each of some) if (!all.has(each)) return false;
+  return true;
 }
