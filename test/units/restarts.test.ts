@@ -158,6 +158,19 @@ test('a guilty unit gets a process of its own although others are missing', asyn
   assert.ok(!loops.slice(0, 2).includes(loops[2]), String(loops));
 });
 
+test('a guilty unit that is late gets the next process, before instances that wait', async () => {
+  const machine = new Machine(3);
+  const others = [await machine.deploy(2), await machine.deploy(3), await machine.deploy(3)];
+  const guilty = await guiltyUnit(machine);
+  machine.lose(3, crashed); // the two on it are suspects, and wait for the loop that replaces it
+  machine.lose(loopOf(guilty), crashed);
+  await waitFor(() => loopOf(guilty) !== undefined);
+  assert.deepEqual(
+    { own: loopOf(guilty), grown: machine.grown, others: others.map(loopOf) },
+    { own: 1001, grown: 1, others: [2, undefined, undefined] },
+  );
+});
+
 test('an instance of a unit that became guilty while it waited starts alone', async () => {
   const machine = new Machine(3);
   await machine.deploy(3);

@@ -127,15 +127,24 @@ export class KvStore implements Store {
     let created = '';
     let stop = (): void => {};
     let checking: NodeJS.Timeout | undefined;
-    const onStop = (): void => stop();
+    let stops = 0;
+    const onStop = (): void => {
+      stops += 1;
+      stop();
+    };
     if (signal !== undefined) watchAbort(signal, onStop);
     const unwatch = link.watchReconnects(onStop);
     try {
       for (;;) {
         if (signal?.aborted) throw abortError(signal);
+        const stopsBefore = stops;
         const opened = await this.#openWatch(link, reading, { last, created });
         if (opened === undefined) continue;
         const { watch, info } = opened;
+        if (stops > stopsBefore) {
+          watch.stop(); // it may be of the connection that was lost meanwhile
+          continue;
+        }
         // A list that began anew would miss entries that were replaced meanwhile.
         const ahead = new ReadAhead(watch, isList ? Infinity : maxUnreadBytes);
         stop = () => ahead.stop();

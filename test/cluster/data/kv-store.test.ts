@@ -71,6 +71,40 @@ function storeOf(bucket: object, watchReconnects: (listener: () => void) => () =
   });
 }
 
+test('a watch that was opened while the connection was lost is opened again', async () => {
+  let opened = 0;
+  const stopped: number[] = [];
+  let onReconnect = (): void => {};
+  const bucket = {
+    status: async () => ({ streamInfo: { created: 'once', state: { messages: 1, last_seq: 1 } } }),
+    watch: async () => {
+      opened += 1;
+      const at = opened;
+      const end = defer<void>();
+      if (at === 1) onReconnect(); // its consumer ended with the old connection: no entry comes
+      return {
+        stop: () => {
+          stopped.push(at);
+          end.resolve();
+        },
+        [Symbol.asyncIterator]: async function* () {
+          if (at === 1) await end.promise;
+          else yield { key: 'k', revision: 1, operation: 'PUT', value: Buffer.from('v') };
+        },
+      };
+    },
+  };
+  const store = storeOf(bucket, (listener) => {
+    onReconnect = listener;
+    return () => {};
+  });
+  for await (const { key } of store.watch(undefined, undefined)) {
+    assert.deepEqual({ key, stopped }, { key: 'k', stopped: [1] });
+    break;
+  }
+  assert.deepEqual(stopped, [1, 2]);
+});
+
 test('a slow reader of a list has each entry from one watch: another misses replaced ones', async () => {
   const value = Buffer.alloc(2 ** 20);
   let opened = 0;
