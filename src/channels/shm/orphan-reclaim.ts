@@ -8,7 +8,7 @@
 //   3. announces `settled` once it has received 2 from all others: it has read all of their 1 by then.
 // A member that has received 3 from all others takes back what it had lent to the dead one: the further
 // holders of that are registered with their successors. A block may have come through several dead members.
-// All do 1 and 2 in the order of the ends, so a dead member depends only on later ones: on those that ended before
+// Survivors do 1 and 2 in the order of the ends, so a dead member depends only on later ones: on those that ended before
 // they did 2 for it. 3 waits until all have done 2 for these, too, and the arena's owner 3. Others are
 // independent, so that members which end all the time hold no memory back.
 // The arena's owner then has every reference to memory of the dead, and frees it after the last of these. Nothing
@@ -127,7 +127,7 @@ export class OrphanReclaim {
   readonly #onReclaimed: () => void;
   readonly #transfers = new Map<number, MemberRefTransfer>();
   readonly #dead = new Map<number, DeadMember>();
-  /** Those whose end was announced, in this order, which is the same for all members. */
+  /** Dead members whose end was announced, in this order, which is the same for all members. */
   #ended: DeadMember[] = [];
   /** Ended members that have workers. */
   readonly #working = new Set<number>();
