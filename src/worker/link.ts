@@ -157,8 +157,11 @@ export class Link {
 
   /** Handles the end of the channel, after everything from the peer was read. */
   #closed(error: Error | undefined): void {
-    this.#events.onClose(error);
-    this.#end.refTransfer?.finishReading();
+    try {
+      this.#events.onClose(error);
+    } finally {
+      this.#end.refTransfer?.finishReading(); // memory of those that end later waits for it, too
+    }
   }
 
   #receive(kind: number, task: number, target: number, body: ByteReader): void {

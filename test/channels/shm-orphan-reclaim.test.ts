@@ -139,7 +139,6 @@ class Loop {
       peerInbox: peer.inboxOf(this),
       isPeerGone: false,
     });
-    this.reclaim.add(refTransfer);
   }
 
   readonly #inboxes = new Map<number, Frame[]>();
@@ -208,6 +207,8 @@ interface Hold {
   readonly blocked?: Loop;
   /** The ring from the first to the second. */
   readonly full?: readonly [Loop, Loop];
+  /** The first does not read the ring of the second to its end. */
+  readonly unread?: readonly [Loop, Loop];
 }
 
 class World {
@@ -270,11 +271,13 @@ class World {
     const acts: (() => void)[] = [];
     for (const loop of this.alive.filter((each) => each !== held.blocked)) {
       if (loop.notices.length > 0) acts.push(() => this.receive(loop));
+      const isUnread = (peer: number): boolean =>
+        loop === held.unread?.[0] && peer === held.unread[1].name.id;
       for (const [peer, line] of loop.lines) {
         const isFull = loop === held.full?.[0] && peer === held.full[1].name.id;
         if (line.outbox.length > 0 && !isFull) acts.push(() => flush(line));
         if (line.inbox.length > 0) acts.push(() => loop.read(line));
-        else if (line.isPeerGone && !line.refTransfer.isReadToEnd)
+        else if (line.isPeerGone && !line.refTransfer.isReadToEnd && !isUnread(peer))
           acts.push(() => line.refTransfer.finishReading());
       }
     }
@@ -308,7 +311,11 @@ class World {
 
   settle(): void {
     while (this.step()) this.check();
-    if (this.workers.size === 0) return;
+    if (this.workers.size === 0) {
+      for (const { reclaim } of this.alive)
+        assert.ok(reclaim.isComplete, 'no member is waited for');
+      return;
+    }
     for (const each of this.workers.keys()) this.endWorkers(each);
     this.settle();
   }
@@ -419,4 +426,64 @@ test('a new holder is announced through two dead members before the lender gives
   while (last.held.length > 0) last.drop(0);
   world.settle();
   assert.deepEqual([...world.memory.inUse], []);
+});
+
+test('workers keep a block whose way through two dead members was not announced to its owner', (t) => {
+  const world = new World(random(t), 5);
+  for (let at = 0; at < 5; at += 1) world.join();
+  world.settle();
+  const [, owner, first, second, last] = world.loops;
+  assert.ok(owner && first && second && last);
+  owner.make();
+  const [block] = owner.held.map((each) => each.block);
+  assert.ok(block);
+  for (const [from, to] of [
+    [owner, first],
+    [first, second],
+    [second, last],
+  ] as const) {
+    from.send(block, to);
+    world.settle();
+    from.drop(0);
+  }
+  world.kill(first);
+  world.endWorkers(first.name);
+  while (world.step({ blocked: second }));
+  world.kill(second);
+  world.endWorkers(second.name);
+  while (world.step({ full: [last, owner] })); // all but the owner have its steps for the second
+  world.kill(last);
+  while (world.step());
+  world.check(); // its workers go on
+  world.endWorkers(last.name);
+  world.settle();
+  assert.deepEqual([...world.memory.inUse], []);
+});
+
+test('a member that ends behind one whose ring is unread is reclaimed once that is read', (t) => {
+  const world = new World(random(t), 4);
+  for (let at = 0; at < 4; at += 1) world.join();
+  world.settle();
+  const [, reader, first, second] = world.loops;
+  assert.ok(reader && first && second);
+  for (const each of [first, second]) {
+    world.kill(each);
+    world.endWorkers(each.name);
+  }
+  while (world.step({ unread: [reader, first] }));
+  assert.equal(world.memory.retired, 0);
+  world.settle();
+  assert.equal(world.memory.retired, 2);
+});
+
+test('an announcement waits until its channel is in use', () => {
+  const table = new BlockTable(modelArena(new Memory(2), 0), 0, () => {});
+  const reclaim = new OrphanReclaim(table, { id: 0, owner: 0 }, () => {});
+  const late = { id: 2, owner: membersAt + memberOwners };
+  reclaim.ended({ id: 1, owner: membersAt }, [{ id: 0, owner: 0 }, late]);
+  const transfer = new MemberRefTransfer(late, new ShmBlocks(table, countAll), reclaim);
+  const steps: unknown[] = [];
+  const onStep = (member: number, step: RefTransferStep): void => void steps.push([member, step]);
+  transfer.handle({ onInherit: () => {}, onStep });
+  assert.deepEqual(steps, [[1, 'transferred']]);
 });

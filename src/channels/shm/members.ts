@@ -124,7 +124,6 @@ export class Members {
     const blocks = new ShmBlocks(this.#arena.table, countAll);
     const refTransfer = new MemberRefTransfer(peer, blocks, this.#reclaim);
     const end = openEnd({ ...parts, blocks, onPeerEnded() {} });
-    this.#reclaim.add(refTransfer);
     return { ...end, claims: undefined, refTransfer };
   }
 

@@ -5,12 +5,12 @@
 //   1. announces to the successor of each block that came through the dead one how many references it has.
 //      The successor is the member that owns the block, or the arena's owner when that has ended, too;
 //   2. announces to every other survivor, over the same channels, that it has `transferred` its references;
-//   3. announces `settled` once it has received 2 from all others: it has read all of their 1 by then.
-// A member that has received 3 from all others takes back what it had lent to the dead one: the further
+//   3. announces `settled` once it has received 2 from all living others: it has read all of their 1 by then.
+// A member that has received 3 from all living others takes back what it had lent to the dead one: the further
 // holders of that are registered with their successors. A block may have come through several dead members.
 // Survivors do 1 and 2 in the order of the ends, so a dead member depends only on later ones: on those that ended before
-// they did 2 for it. 3 waits until all have done 2 for these, too, and the arena's owner 3. Others are
-// independent, so that members which end all the time hold no memory back.
+// they did 2 for it. 3 waits until all have done 2 for these, too, and it and the arena's owner 3.
+// Others are independent, so that members which end all the time hold no memory back.
 // The arena's owner then has every reference to memory of the dead, and frees it after the last of these. Nothing
 // is freed in the name of a dead owner before, which is why 3 of members that have ended is not missed.
 //
@@ -50,8 +50,10 @@ export class MemberRefTransfer implements RefTransfer {
     this.#reclaim = reclaim;
   }
 
+  /** From now on others are announced over this channel. */
   handle(handlers: RefTransferHandlers): void {
     this.#handlers = handlers;
+    this.#reclaim.add(this);
   }
 
   reportInherit(block: Block, count: number): void {
@@ -81,7 +83,7 @@ interface DeadMember {
   readonly id: number;
   /** `undefined`: its end was not announced to this thread yet. */
   end: { readonly owner: number; readonly others: Set<number> } | undefined;
-  /** Members, itself among them, whose workers may still use what it held or had lent. */
+  /** It, and members that ended before, whose workers may still use what it held or had lent. */
   readonly usedBy: Set<number>;
   readonly transferred: Progress;
   readonly settled: Progress;
@@ -139,7 +141,7 @@ export class OrphanReclaim {
     this.#onReclaimed = onReclaimed;
   }
 
-  /** True: no member has ended whose memory is not reclaimed. */
+  /** True: no member is known to have ended whose memory is not reclaimed. */
   get isComplete(): boolean {
     return this.#dead.size === 0;
   }
@@ -181,6 +183,8 @@ export class OrphanReclaim {
 
   /** `by` has done this step for `member`. */
   stepDone(by: number, member: number, step: RefTransferStep): void {
+    // Ends are announced in the same order to all: once that of `by` is, an unknown member is finished.
+    if (!this.#dead.has(member) && this.#hasEnded(by)) return;
     const areAll = this.#deadMember(member)[step].done(by);
     if (areAll || by === arenaOwner) this.advance();
   }
@@ -227,23 +231,23 @@ export class OrphanReclaim {
   }
 
   /**
-   * True: its workers have ended, and the arena's owner has `settled` for those that it depends on directly: what
-   * these gave to their workers, for which that one waits, may not have been announced to everybody.
+   * True: its workers have ended, and this thread and the arena's owner have `settled` for those that it depends on:
+   * what these gave to their workers, for which the arena's owner waits, may not have been announced to everybody.
    */
   #maySettle({ state, usedBy, transferred }: DeadMember): boolean {
     if (state !== 'transferred' || usedBy.size > 0) return false;
     const isOwner = this.#self.id === arenaOwner;
     for (const id of transferred.undone) {
       const other = this.#dead.get(id);
-      const isSettled = isOwner ? other?.state === 'settled' : other?.settled.isDone(arenaOwner);
-      if (isSettled !== true) return false;
+      if (other?.state !== 'settled') return false;
+      if (!isOwner && !other.settled.isDone(arenaOwner)) return false;
     }
     return true;
   }
 
   /** True: all that it sent was read, and each living other has a channel (some may be on their way). */
-  #mayTransfer({ id, end, state }: DeadMember): boolean {
-    if (state !== 'none' || this.#transfers.get(id)?.isReadToEnd === false) return false;
+  #mayTransfer({ id, end }: DeadMember): boolean {
+    if (this.#transfers.get(id)?.isReadToEnd === false) return false;
     const isReachable = (each: number): boolean =>
       this.#transfers.has(each) || this.#hasEnded(each);
     for (const each of end?.others ?? []) if (!isReachable(each)) return false;
