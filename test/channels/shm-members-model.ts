@@ -102,7 +102,7 @@ interface Held {
   readonly isView: boolean;
 }
 
-class Loop {
+export class Loop {
   readonly name: MemberName;
   readonly table: BlockTable;
   readonly reclaim: OrphanReclaim;

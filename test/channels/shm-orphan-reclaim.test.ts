@@ -7,8 +7,15 @@ import { test } from 'node:test';
 import { BlockTable, countAll, ShmBlocks } from '../../src/channels/shm/blocks.js';
 import { MemberRefTransfer, OrphanReclaim } from '../../src/channels/shm/orphan-reclaim.js';
 import type { RefTransferStep } from '../../src/channels/types.js';
-import { random } from '../support/index.js';
-import { Memory, memberOwners, membersAt, modelArena, World } from './shm-members-model.js';
+import { type Random, random } from '../support/index.js';
+import {
+  type Loop,
+  Memory,
+  memberOwners,
+  membersAt,
+  modelArena,
+  World,
+} from './shm-members-model.js';
 
 test('no member sees freed memory, and nothing stays, for any order of kills', (t) => {
   const chance = random(t);
@@ -53,24 +60,29 @@ test('numbers are free again while members end all the time, some before their s
   }
 });
 
-test('workers of a member keep a block whose new holder could not be announced any more', (t) => {
-  const world = new World(random(t), 4);
-  for (let at = 0; at < 4; at += 1) world.join();
+/** Returns members of which the first made a block, each passed it on to the next, and the last alone holds it. */
+function passedOn(chance: Random, members: number): { world: World; way: readonly Loop[] } {
+  const world = new World(chance, members);
+  for (let at = 0; at < members; at += 1) world.join();
   world.settle();
-  const [, owner, lender, between, last] = world.loops;
-  assert.ok(owner && lender && between && last);
-  owner.make();
-  const [block] = owner.held.map((each) => each.block);
-  assert.ok(block);
-  for (const [from, to] of [
-    [owner, lender],
-    [lender, between],
-    [between, last],
-  ] as const) {
-    from.send(block, to);
+  const [, ...way] = world.loops;
+  way[0]?.make();
+  for (const [at, from] of way.entries()) {
+    const [held] = from.held;
+    const to = way[at + 1];
+    assert.ok(held);
+    if (to === undefined) break;
+    from.send(held.block, to);
     world.settle();
     from.drop(0);
   }
+  return { world, way };
+}
+
+test('workers of a member keep a block whose new holder could not be announced any more', (t) => {
+  const { world, way } = passedOn(random(t), 4);
+  const [owner, , between, last] = way;
+  assert.ok(owner && between && last);
   world.kill(between);
   world.endWorkers(between.name);
   const full = [last, owner] as const;
@@ -85,24 +97,9 @@ test('workers of a member keep a block whose new holder could not be announced a
 });
 
 test('a new holder is announced through two dead members before the lender gives a block back', (t) => {
-  const world = new World(random(t), 5);
-  for (let at = 0; at < 5; at += 1) world.join();
-  world.settle();
-  const [, owner, lender, first, second, last] = world.loops;
-  assert.ok(owner && lender && first && second && last);
-  owner.make();
-  const [block] = owner.held.map((each) => each.block);
-  assert.ok(block);
-  for (const [from, to] of [
-    [owner, lender],
-    [lender, first],
-    [first, second],
-    [second, last],
-  ] as const) {
-    from.send(block, to);
-    world.settle();
-    from.drop(0);
-  }
+  const { world, way } = passedOn(random(t), 5);
+  const [owner, , first, second, last] = way;
+  assert.ok(owner && first && second && last);
   world.kill(first);
   world.endWorkers(first.name);
   while (world.step({ blocked: second })); // all others have done their first step
@@ -111,30 +108,16 @@ test('a new holder is announced through two dead members before the lender gives
   while (world.step({ full: [last, owner] })); // the announcement to the owner is on its way
   world.check();
   world.settle();
-  assert.deepEqual(last.held.length, 1);
+  assert.equal(last.held.length, 1);
   while (last.held.length > 0) last.drop(0);
   world.settle();
   assert.deepEqual([...world.memory.inUse], []);
 });
 
 test('workers keep a block whose way through two dead members was not announced to its owner', (t) => {
-  const world = new World(random(t), 5);
-  for (let at = 0; at < 5; at += 1) world.join();
-  world.settle();
-  const [, owner, first, second, last] = world.loops;
+  const { world, way } = passedOn(random(t), 4);
+  const [owner, first, second, last] = way;
   assert.ok(owner && first && second && last);
-  owner.make();
-  const [block] = owner.held.map((each) => each.block);
-  assert.ok(block);
-  for (const [from, to] of [
-    [owner, first],
-    [first, second],
-    [second, last],
-  ] as const) {
-    from.send(block, to);
-    world.settle();
-    from.drop(0);
-  }
   world.kill(first);
   world.endWorkers(first.name);
   while (world.step({ blocked: second }));
