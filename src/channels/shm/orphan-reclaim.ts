@@ -8,9 +8,9 @@
 //   3. announces `settled` once it has received 2 from all living others: it has read all of their 1 by then.
 // A member that has received 3 from all living others takes back what it had lent to the dead one: the further
 // holders of that are registered with their successors. A block may have come through several dead members.
-// Survivors do 1 and 2 in the order of the ends, so a dead member depends only on later ones: on those that ended before
-// they did 2 for it. 3 waits until all have done 2 for these, too, and it and the arena's owner 3.
-// Others are independent, so that members which end all the time hold no memory back.
+// Survivors do 1 and 2 in the order of the ends, so a dead member depends only on later ones: on those that ended
+// before they did 2 for it. 3 for it waits for 3 for these, of this survivor and of the arena's owner. Others are
+// independent, so that members which end all the time hold no memory back.
 // The arena's owner then has every reference to memory of the dead, and frees it after the last of these. Nothing
 // is freed in the name of a dead owner before, which is why 3 of members that have ended is not missed.
 //
@@ -105,12 +105,15 @@ class Progress {
     for (const each of others) if (!this.#done.has(each)) this.awaited.add(each);
   }
 
-  /** Returns true when no living member is awaited. */
-  done(by: number): boolean {
+  /** True: no living member is awaited. */
+  get isOver(): boolean {
+    return this.awaited.size === 0;
+  }
+
+  done(by: number): void {
     this.#done.add(by);
     this.awaited.delete(by);
     this.undone.delete(by);
-    return this.awaited.size === 0;
   }
 
   isDone(by: number): boolean {
@@ -185,8 +188,9 @@ export class OrphanReclaim {
   stepDone(by: number, member: number, step: RefTransferStep): void {
     // Ends are announced in the same order to all: once that of `by` is, an unknown member is finished.
     if (!this.#dead.has(member) && this.#hasEnded(by)) return;
-    const areAll = this.#deadMember(member)[step].done(by);
-    if (areAll || by === arenaOwner) this.advance();
+    const progress = this.#deadMember(member)[step];
+    progress.done(by);
+    if (progress.isOver || by === arenaOwner) this.advance();
   }
 
   #deadMember(id: number): DeadMember {
@@ -216,26 +220,23 @@ export class OrphanReclaim {
       if (!this.#mayTransfer(each)) break;
       this.#transfer(each);
     }
-    const done: DeadMember[] = [];
-    const known = new Set<number>();
+    // A member depends on later ones only.
     for (const each of this.#ended.toReversed()) {
-      // It depends on later ones only.
-      if (isOver(each, 'transferred') && isSubset(each.transferred.undone, known))
-        known.add(each.id);
-      if (known.has(each.id) && this.#maySettle(each)) this.#announce(each, 'settled');
-      if (isOver(each, 'settled')) done.push(each);
+      if (this.#maySettle(each)) this.#announce(each, 'settled');
     }
+    const done = this.#ended.filter((each) => each.state === 'settled' && each.settled.isOver);
     if (done.length === 0) return;
     for (const each of done) this.#finish(each);
     this.#onReclaimed();
   }
 
   /**
-   * True: its workers have ended, and this thread and the arena's owner have `settled` for those that it depends on:
-   * what these gave to their workers, for which the arena's owner waits, may not have been announced to everybody.
+   * True: all living have done 2 for it, its workers have ended, and this thread and the arena's owner have `settled`
+   * for those that it depends on. What these gave to their workers, for which the arena's owner waits, may not have
+   * been announced to everybody.
    */
   #maySettle({ state, usedBy, transferred }: DeadMember): boolean {
-    if (state !== 'transferred' || usedBy.size > 0) return false;
+    if (state !== 'transferred' || !transferred.isOver || usedBy.size > 0) return false;
     const isOwner = this.#self.id === arenaOwner;
     for (const id of transferred.undone) {
       const other = this.#dead.get(id);
@@ -296,15 +297,4 @@ export class OrphanReclaim {
     if (this.#self.owner === 0) this.table.memberEnded(end.owner);
     else callNative(() => this.table.native.unmapMember(end.owner));
   }
-}
-
-/** True: this thread and all living others have done the step for it. */
-function isOver(member: DeadMember, step: RefTransferStep): boolean {
-  const isDoneHere = member.state === 'settled' || member.state === step;
-  return isDoneHere && member[step].awaited.size === 0;
-}
-
-function isSubset(some: ReadonlySet<number>, all: ReadonlySet<number>): boolean {
-  for (const each of some) if (!all.has(each)) return false;
-  return true;
 }
