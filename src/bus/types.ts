@@ -96,8 +96,9 @@ export interface Bus {
   proxy<T>(address: string, options?: ProxyOptions): ServiceProxy<T>;
   /**
    * Opens a stream to one of the acceptors at `address`, by turns. Both ends are Duplex streams for values of
-   * any kind, and a slow reader holds up the writer. Rejects as `request` does; when the other end is lost
-   * later, the stream is destroyed with `BUS_CONSUMER_LOST`.
+   * any kind, and a slow reader holds up the writer. Rejects as `request` does: with `BUS_HANDLER_ERROR` where the
+   * handler throws at once, with `BUS_CONSUMER_LOST` where it destroys the stream at once. When the other end is
+   * lost later, the stream is destroyed with the same codes.
    */
   openStream(address: string, options?: StreamOptions): Promise<Duplex>;
   /** Calls `handler` with each stream that is opened to `address`. Throws as `consumer`. */

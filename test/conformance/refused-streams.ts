@@ -54,13 +54,14 @@ export const refusals: readonly [name: string, ErrorCode, RegExp, Accepting][] =
   ],
 ];
 
-/** Opens a stream that the other side ends; resolves to the error that a caller gets in one way or the other. */
-export async function refusedBy(bus: Bus, address: string): Promise<unknown> {
-  try {
-    const stream = await bus.openStream(address);
-    const [error] = await once(stream, 'error');
-    return error;
-  } catch (error) {
-    return error;
-  }
+/**
+ * Opens a stream that the other side refuses. Resolves to the error of the call, or of the stream where it `isLater`;
+ * `undefined`: the call has not rejected.
+ */
+export async function refusedBy(bus: Bus, address: string, isLater: boolean): Promise<unknown> {
+  const [opened] = await Promise.allSettled([bus.openStream(address)]);
+  if (opened.status === 'rejected') return opened.reason;
+  if (!isLater) return undefined;
+  const [error] = await once(opened.value, 'error');
+  return error;
 }

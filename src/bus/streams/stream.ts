@@ -143,10 +143,7 @@ export class BusStream extends Duplex {
         this.push(null);
         break;
       case 'destroyed':
-        this.#lose(
-          `the other end was destroyed: ${frame.message ?? 'without an error'}`,
-          frame.code,
-        );
+        this.#lose(destroyedText(frame.message), frame.code);
         break;
     }
   }
@@ -161,6 +158,11 @@ export class BusStream extends Duplex {
     this.#isNotified = true;
     this.destroy(new CodedError(code, message));
   }
+}
+
+/** The text of an end's error where the other one was destroyed with the error text `reason`. */
+export function destroyedText(reason: string | undefined): string {
+  return `the other end was destroyed: ${reason ?? 'without an error'}`;
 }
 
 function ignore(): void {}

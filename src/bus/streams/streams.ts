@@ -3,8 +3,8 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import { CodedError } from '../../errors.js';
-import { invalid } from '../../lib/index.js';
+import { CodedError, hasCode } from '../../errors.js';
+import { invalid, nextTick } from '../../lib/index.js';
 import type { Consumer } from '../delivery/consumer.js';
 import type { BusHeaders } from '../delivery/headers.js';
 import type { BusMessage, ReplyRequestOptions } from '../delivery/message.js';
@@ -13,7 +13,7 @@ import { consumerLost, handlerError } from '../errors.js';
 import type { StreamFrame } from '../protocol.js';
 import { streamPrefix } from '../reserved.js';
 import type { Bus, Handler, SendOptions } from '../types.js';
-import { BusStream } from './stream.js';
+import { BusStream, destroyedText } from './stream.js';
 
 export interface StreamOptions extends ReplyRequestOptions, SendOptions {
   /** Aborts the opening, and afterwards the stream. */
@@ -70,9 +70,10 @@ export async function openStream(
   end.stream.once('error', ignore); // until the opener has it
   try {
     const answer = await parts.bus.request(address, end.address, options);
-    end.connect(otherEnd(answer.body, () => noAcceptor(address)));
-    // The other side may have ended it before its answer was read here.
+    const other = otherEnd(answer.body, () => noAcceptor(address));
+    // The other side has ended it before its answer was read here.
     if (end.stream.destroyed) throw end.stream.errored ?? consumerLost();
+    end.connect(other);
     end.stream.off('error', ignore);
     return end.stream;
   } catch (error) {
@@ -109,16 +110,32 @@ export function streamAcceptor(
   keep: (stream: Duplex) => Duplex,
 ): Handler {
   if (typeof handler !== 'function') throw invalid('handler', handler, 'a function');
-  return (message: BusMessage) => {
+  return async (message: BusMessage) => {
     const other = otherEnd(message.body, () => noOpener(message.address));
     const end = makeEnd(parts);
     // The opener decides when and with what it ends: that may not end the program of a handler without a listener.
     end.stream.on('error', ignore);
     end.connect(other);
-    message.reply(end.address);
-    const { address } = message;
-    return handled(end.stream, address, () => handler(keep(end.stream), message.headers));
+    const { address, headers } = message;
+    const isHandled = handled(end.stream, address, () => handler(keep(end.stream), headers));
+    await Promise.all([isHandled, replyLater(message, end.stream, end.address)]);
   };
+}
+
+/**
+ * Replies once the callbacks are over that the handler has queued: a stream that it refuses at once is never opened, and
+ * the opener's call rejects with the reason.
+ */
+async function replyLater(message: BusMessage, stream: BusStream, address: string): Promise<void> {
+  await undefined;
+  await new Promise<void>((resolve) => nextTick(resolve));
+  if (stream.destroyed) message.failWith(destroyedBy(stream.errored));
+  else message.reply(address);
+}
+
+function destroyedBy(reason: Error | null): CodedError {
+  if (hasCode(reason, 'BUS_HANDLER_ERROR')) return reason;
+  return new CodedError('BUS_CONSUMER_LOST', destroyedText(reason?.message), { cause: reason });
 }
 
 /**
