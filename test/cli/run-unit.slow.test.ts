@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { takeUnitFlags } from '../../src/cli/commands/run/run-unit.js';
+import { hasUnitFlags, takeUnitFlags } from '../../src/cli/commands/run/run-unit.js';
 import { runCommand } from '../faults/child.js';
 import { childrenOf, isRunning, someOf, waitFor } from '../support/index.js';
 import { skip } from '../units/loops.js';
@@ -362,4 +362,21 @@ test('flags of a unit stand anywhere before --', () => {
     rest: ['x', '--loops', '4'],
   });
   assert.throws(() => takeUnitFlags(['--loops']), { code: 'OPTION_INVALID' });
+});
+
+test('a URL or local behind --cluster makes a file a unit, a flag of that name alone does not', () => {
+  const units = [
+    ['--cluster', 'nats://127.0.0.1:4222', '--config', '{}', '--name', 'n'],
+    ['--cluster=tls://a:1,tls://b:2'],
+    ['--name', 'n', '--cluster', 'local'],
+    ['x', '--instances=2'],
+  ];
+  const programs = [
+    ['--cluster'],
+    ['--cluster', 'on'],
+    ['--name', 'n'],
+    ['--', '--instances', '2'],
+  ];
+  for (const args of units) assert.equal(hasUnitFlags(args), true, args.join(' '));
+  for (const args of programs) assert.equal(hasUnitFlags(args), false, args.join(' '));
 });

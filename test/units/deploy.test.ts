@@ -206,3 +206,33 @@ test('the configuration is that of the call, whatever its owner changes later', 
     assert.deepEqual((await loops.bus.request(address, 0)).body, { list: [1] });
   }
 });
+
+test('an error of a handler that no requester gets is announced with the name of its unit', async (t) => {
+  const loops = startLoops(t, { processes: 1, loops: 1 });
+  const announced = new Promise((resolve) => {
+    loops.bus.consumer('announced', ({ body }) => resolve(body));
+  });
+  await loops.deploy(
+    async ({ bus }: UnitContext) => {
+      const { subscribe } = await import('node:diagnostics_channel');
+      subscribe('manycore:bus:handler-failed', (failure) => {
+        const { address, unit, error } = Object(failure);
+        bus.send('announced', [address, unit, error.code]);
+      });
+      bus.consumer('fails', () => {
+        throw new Error('bad');
+      });
+    },
+    { name: 'fragile' },
+  );
+  loops.bus.send('fails', 1);
+  assert.deepEqual(await announced, ['fails', 'fragile', 'BUS_HANDLER_ERROR']);
+});
+
+test('a deployment that was undeployed has no status and no health', async (t) => {
+  const loops = startLoops(t, { processes: 1, loops: 1 });
+  const deployment = await loops.deploy(() => {});
+  assert.equal((await deployment.health()).length, 1);
+  await deployment.undeploy();
+  assert.deepEqual([await deployment.status(), await deployment.health()], [[], []]);
+});

@@ -31,6 +31,9 @@ function blocker({ bus }: UnitContext) {
     bus.send('blocks', undefined);
     while (!existsSync(message.body)) Atomics.wait(words, 0, 0, 20);
   });
+  bus.consumer('fail', () => {
+    throw new Error('bad');
+  });
 }
 
 test('a thread of a blocking unit is reported, and is not down while it blocks', {
@@ -48,6 +51,11 @@ test('a thread of a blocking unit is reported, and is not down while it blocks',
     return buses(lines) === 3 ? lines : undefined;
   });
   assert.deepEqual(valuesOf(lines, 'manycore_thread_up'), [1, 1]);
+  loops.bus.send('fail', 1);
+  await waitFor(async () => {
+    const failed = valuesOf(await scrape(url), 'manycore_bus_handlers_failed_total');
+    return failed.length === 3 && failed.reduce((sum, each) => sum + each) === 1;
+  });
   const programs = new Programs();
   t.after(() => programs[Symbol.dispose]());
   const ours = (await programs.poll()).filter(({ threads }) => threads.length > 0);
