@@ -47,6 +47,10 @@ test('calls while the NATS server is away', { skip: noServer || noBinary }, asyn
   const moved = await loops.deploy(file, { config: 'moved' });
   const replaced = await loops.deploy(edited, { config: 'replaced' });
   const removed = await loops.deploy(file, { config: 'removed' });
+  const grown = await loops.deploy(file, { config: 'grown' });
+  const shrunk = await loops.deploy(file, { config: 'shrunk', instances: 2 });
+  const group = await loops.deployAll([{ unit: file, config: 'left' }]);
+  const unit = (config: string) => ({ unit: file, config });
   const [{ loop: from } = { loop: 0 }] = await moved.status();
   const to = loops.loops.find(({ loop }) => loop !== from)?.loop ?? assert.fail('one loop');
   const service = { answer: () => 42 };
@@ -73,6 +77,10 @@ test('calls while the NATS server is away', { skip: noServer || noBinary }, asyn
     move: () => moved.move(0, to),
     redeploy: () => replaced.redeploy(),
     undeploy: () => removed.undeploy(),
+    'scale up': () => grown.scale(3),
+    'scale to nothing': () => shrunk.scale(0),
+    'deploy a group': () => loops.deployAll([unit('first'), unit('second')]),
+    'undeploy a group': () => group.undeploy(),
     lendWorkers: () => here.cluster.lendWorkers(1),
     'lendWorkers for durable tasks': () => here.cluster.lendWorkers(1, { durable: true }),
     'a service opens': () => here.bus.service('late', service, micro('late')),
@@ -94,12 +102,15 @@ test('calls while the NATS server is away', { skip: noServer || noBinary }, asyn
     const { body } = await far.bus.request<unknown[]>(address, 0, { timeoutMs: 1000 });
     return body;
   };
-  for (const address of ['deployed', 'blocking', 'idle']) {
+  for (const address of ['deployed', 'blocking', 'idle', 'grown', 'first', 'second']) {
     await eventually(async () => assert.equal((await answerOf(address))[0], 1));
   }
   await eventually(async () => assert.deepEqual(await answerOf('moved'), [1, to]));
   await eventually(async () => assert.equal((await answerOf('replaced'))[0], 2));
-  await eventually(() => assert.rejects(answerOf('removed'), { code: 'BUS_NO_HANDLERS' }));
+  assert.equal((await grown.status()).filter(({ state }) => state === 'running').length, 3);
+  for (const address of ['removed', 'shrunk', 'left']) {
+    await eventually(() => assert.rejects(answerOf(address), { code: 'BUS_NO_HANDLERS' }));
+  }
   const tool = await stranger(t, server.url);
   await eventually(async () => {
     assert.equal((await answersOf(tool, '$SRV.PING.late')).length, 1);

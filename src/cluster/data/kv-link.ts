@@ -104,17 +104,18 @@ export class KvLink {
     const { what, timeoutMs, isWrite } = call;
     const over = new AbortController();
     const startedAt = nowMs();
-    const onDeadline = (): Error => {
-      const ms = Math.min(timeoutMs, Math.floor(nowMs() - startedAt));
+    const late = (ms: number): Error => {
       const hint = 'the NATS server is away or slow';
       return timedOut(what, ms, isWrite ? `${hint}, and may have done it` : hint);
     };
+    const onDeadline = (): Error => late(timeoutMs);
     const work = Promise.race([this.#attempts(call, over.signal), this.#ended]);
     try {
       return await beforeDeadline(work, { deadlineMs: timeoutMs, onDeadline });
     } catch (error) {
       if (error === lost) throw unanswered(what);
-      throw isTimeout(error) ? onDeadline() : error;
+      if (!isTimeout(error)) throw error;
+      throw late(Math.min(timeoutMs, Math.ceil(nowMs() - startedAt))); // a limit of the client
     } finally {
       over.abort();
     }
