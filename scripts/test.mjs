@@ -86,8 +86,8 @@ async function testTypeScript() {
     return 1;
   }
   const name = randomUUID();
-  const isCluster = files.some((file) => file.includes('/cluster/'));
-  const nats = isCluster ? await natsServer() : undefined;
+  const usesNats = files.some((file) => /\/(bus|cluster|shared-data)\//.test(file));
+  const nats = usesNats ? await natsServer() : undefined;
   const isPartitions = files.some((file) => file.includes('/partitions/'));
   const programs = isPartitions ? [await guestKernel(), await bubblewrap(), await gvisor()] : [];
   const path = programs.filter((program) => program !== undefined).map(dirname);
