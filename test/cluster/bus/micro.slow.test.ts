@@ -104,3 +104,19 @@ test('a service works for a user that may not subscribe to $SRV, and the refusal
     assert.ok(why[at]?.startsWith(`the service ${name} ${reason}`), why[at]);
   }
 });
+
+test('a description above max_payload is announced, and the service works', { skip }, async (t) => {
+  const server = await startServer(t);
+  const why = refusals(t);
+  const [{ bus }, other] = [await joinBus(t, server), await joinBus(t, server)];
+  const micro = { name: 'shop', version: '1.2.3', description: 'x'.repeat(2 ** 21) };
+  bus.service('shop', { one: () => 1 }, { micro });
+  await bus.drained();
+  const tool = await stranger(t, server.url);
+  tool.publish('$SRV.INFO.shop', Buffer.alloc(0), { reply: 'answers' });
+  await waitFor(() => why.length > 0);
+  const reason = 'is not shown to tools of NATS, and works all the same: .*payload';
+  assert.match(why[0] ?? '', new RegExp(`^the service shop ${reason}`));
+  assert.equal((await answersOf(tool, '$SRV.PING.shop')).length, 1);
+  assert.equal(await other.bus.proxy<{ one(): number }>('shop').one(), 1);
+});
