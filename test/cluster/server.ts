@@ -79,13 +79,18 @@ export async function startServer(t: TestContext, flags: readonly string[] = [])
   };
 }
 
-/** Starts a server that stores 100 kB, whatever the limits of its streams. */
-export async function startSmallServer(t: TestContext): Promise<Server> {
-  const folder = mkdtempSync(join(tmpdir(), 'manycore-small-'));
+/** Starts a server with the text of a configuration file. */
+export async function startConfigured(t: TestContext, text: string): Promise<Server> {
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-nats-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'nats.conf');
-  writeFileSync(file, 'jetstream { max_file_store: 100KB }');
+  writeFileSync(file, text);
   return await startServer(t, ['-c', file]);
+}
+
+/** Starts a server that stores 100 kB, whatever the limits of its streams. */
+export async function startSmallServer(t: TestContext): Promise<Server> {
+  return await startConfigured(t, 'jetstream { max_file_store: 100KB }');
 }
 
 /** Sets the limit of a stream in bytes; `-1`: none. */

@@ -3,15 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer } from '../../../src/bus/index.js';
 import { waitFor } from '../../support/index.js';
-import { eventually, type Joined, joinBus, skip, startServer } from '../server.js';
+import { eventually, type Joined, joinBus, skip, startConfigured, startServer } from '../server.js';
 
 const secret = 'nobody else knows this';
 
@@ -142,11 +139,7 @@ test('a message that is larger than the server takes is refused, also as an answ
 });
 
 test('errors and items that are larger than the server takes end at once', { skip }, async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'manycore-nats-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const file = join(folder, 'nats.conf');
-  writeFileSync(file, 'max_payload: 4096');
-  const server = await startServer(t, ['-c', file]);
+  const server = await startConfigured(t, 'max_payload: 4096');
   const [here, there] = [await joinBus(t, server), await joinBus(t, server)];
   const long = 'x'.repeat(10_000);
   there.bus.consumer('throw', () => {

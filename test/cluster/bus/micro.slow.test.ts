@@ -1,14 +1,19 @@
 // Answers about services to tools of NATS (ADR-32), which are clients of the server and no nodes.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { createCopy, EventBus } from '../../../src/bus/index.js';
 import { fillClusterOptions, joinCluster } from '../../../src/cluster/index.js';
 import { waitFor } from '../../support/index.js';
-import { answersOf, joinBus, refusals, skip, startServer, stranger } from '../server.js';
+import {
+  answersOf,
+  joinBus,
+  refusals,
+  skip,
+  startConfigured,
+  startServer,
+  stranger,
+} from '../server.js';
 
 test('PING, INFO and STATS of a service, before the cluster is joined and after it has ended', {
   skip,
@@ -81,15 +86,9 @@ test('PING, INFO and STATS of a service, before the cluster is joined and after 
 test('a service works for a user that may not subscribe to $SRV, and the refusal is announced', {
   skip,
 }, async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'manycore-nats-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const file = join(folder, 'nats.conf');
   const permissions = '{ subscribe: { deny: ["$SRV.>"] } }';
-  writeFileSync(
-    file,
-    `authorization: { users: [{ user: a, password: b, permissions: ${permissions} }] }`,
-  );
-  const server = await startServer(t, ['-c', file]);
+  const users = `[{ user: a, password: b, permissions: ${permissions} }]`;
+  const server = await startConfigured(t, `authorization: { users: ${users} }`);
   const why = refusals(t);
   const nats = { servers: server.url, user: 'a', pass: 'b' };
   const [{ bus }, other] = [await joinBus(t, server, { nats }), await joinBus(t, server, { nats })];

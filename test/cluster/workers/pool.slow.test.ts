@@ -11,7 +11,7 @@ import { Pool, type PoolOptions, pmap } from '../../../src/public.js';
 import { command } from '../../cli/serving.js';
 import { runCommand } from '../../faults/child.js';
 import { childrenOf, isRunning, killOne, waitFor } from '../../support/index.js';
-import { eventually, joinBus, type Server, skip, startServer } from '../server.js';
+import { eventually, joinBus, type Server, skip, startConfigured, startServer } from '../server.js';
 import { notesFile, notesIn } from '../tasks/durables.js';
 
 const secret = 'nobody else knows this';
@@ -92,6 +92,18 @@ test('functions run on other machines, with their captured values', { skip }, as
   });
   for await (const item of stream) items.push(item);
   assert.equal(items.length, 1000);
+});
+
+test('arguments and results above max_payload go in pieces', { skip }, async (t) => {
+  const server = await startConfigured(t, 'max_payload: 4096');
+  await startNode(t, server, 1);
+  const pool = await openPool(t, server);
+  const bytes = Uint8Array.from({ length: 300_000 }, (_, at) => at % 251);
+  const result = await pool.run((given: Uint8Array) => given.map((each) => each + 1), bytes);
+  assert.deepEqual(
+    result,
+    bytes.map((each) => each + 1),
+  );
 });
 
 test('a map uses the workers of all machines, and no more than they lend', { skip }, async (t) => {

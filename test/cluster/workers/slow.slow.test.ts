@@ -1,13 +1,10 @@
 // A slow server or network: messages are late, or stop for a while.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { announcements } from '../../../src/lib/index.js';
 import { startProxy } from '../proxy.js';
-import { eventually, joinBus, refusals, skip, startServer } from '../server.js';
+import { eventually, joinBus, refusals, skip, startConfigured, startServer } from '../server.js';
 
 const secret = 'nobody else knows this';
 
@@ -93,10 +90,7 @@ test('a stalled connection: senders are slowed down, and all messages arrive in 
 test('a node that reads too slowly for the server loses its connection, and reconnects', {
   skip,
 }, async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'manycore-slow-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  writeFileSync(join(folder, 'nats.conf'), 'write_deadline: "500ms"\n');
-  const server = await startServer(t, ['-c', join(folder, 'nats.conf')]);
+  const server = await startConfigured(t, 'write_deadline: "500ms"');
   const proxy = await startProxy(t, server);
   const [here, there] = [await joinBus(t, server, { secret }), await joinBus(t, proxy, { secret })];
   const told = connections(t);
