@@ -148,8 +148,10 @@ export class Liveness<Process extends WatchedProcess> {
     for (const each of processes) {
       if (each?.state !== 'ready' && each?.state !== 'draining') continue;
       const ms = this.#stoppedMs(each);
-      this.#noteStopped(each, ms > stoppedAfterMs);
-      if (ms >= this.#limitMs) each.kill(`it was stopped for ${Math.round(ms)} ms`);
+      const isStopped = ms > stoppedAfterMs;
+      this.#noteStopped(each, isStopped);
+      // A limit below that is one for callbacks: a running process may answer a ring late.
+      if (isStopped && ms >= this.#limitMs) each.kill(`it was stopped for ${Math.round(ms)} ms`);
     }
   }
 

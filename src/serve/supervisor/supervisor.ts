@@ -41,7 +41,7 @@ const soundMs = 10_000;
 const watchEveryMs = 1000;
 /** Time for processes to answer `ring` in the scoreboard, in ms. */
 const settleMs = 50;
-/** A check so long after its ring is skipped: this process was late, and the scoreboard may be stale. In ms. */
+/** A ring or a check so late is not followed: this process was busy, and the scoreboard may be stale. In ms. */
 const lateMs = 1000;
 /** Pause after a recycling whose new process failed, in ms. */
 const recycleRestMs = 30_000;
@@ -130,6 +130,8 @@ export class Supervisor {
   #failedAtMs = 0;
   #lostProcesses = 0;
   #rungAtMs = 0;
+  /** True: the last ring was late, so a sound process may not have answered it yet. */
+  #wasRungLate = false;
   /** No process is recycled before, because the last one could not be replaced. */
   #recycleAfterMs = 0;
 
@@ -249,6 +251,7 @@ export class Supervisor {
         await Promise.all(started.map(({ ready }) => ready));
         this.#settled = this.#options.processes.min;
         this.#hasStarted = true;
+        this.#rungAtMs = performance.now();
         this.#watchTimer = setInterval(this.#watch, watchEveryMs).unref();
       } catch (error) {
         if (this.#isClosing) {
@@ -350,7 +353,9 @@ export class Supervisor {
 
   /** Once a second. */
   readonly #watch = (): void => {
-    this.#rungAtMs = performance.now();
+    const nowMs = performance.now();
+    this.#wasRungLate = nowMs - this.#rungAtMs > watchEveryMs + lateMs;
+    this.#rungAtMs = nowMs;
     for (const each of this.#processes) if (each !== undefined) this.#system.ring(each.number);
     this.#checkTimer = setTimeout(this.#check, settleMs).unref();
   };
@@ -359,7 +364,7 @@ export class Supervisor {
     this.#sizer.utilization.sample(this.#system.rows.flat(), performance.now());
     this.#forgetFailures();
     this.#descriptors.check(this.#processes, performance.now());
-    if (performance.now() - this.#rungAtMs > lateMs) return;
+    if (this.#wasRungLate || performance.now() - this.#rungAtMs > lateMs) return;
     this.#liveness.checkStopped(this.#processes);
     for (const { process, loop, ms } of this.#liveness.reportBlocked(this.#processes)) {
       this.#retire(process, loop, ms);

@@ -25,11 +25,12 @@ function watch(t: TestContext, { blockedTimeoutMs = 15_000 } = {}) {
       requested += 1;
       return stack;
     },
-    kill: () => {},
+    kill: (why: string) => void kills.push(why),
   };
   const nowMs = 1_000_000;
   const board = { rows: [[row]], nowMs: () => nowMs };
   const stops: unknown[] = [];
+  const kills: string[] = [];
   const liveness = new Liveness<typeof process>(board, { blockedTimeoutMs }, ({ pid }) => {
     stops.push(pid);
   });
@@ -44,7 +45,7 @@ function watch(t: TestContext, { blockedTimeoutMs = 15_000 } = {}) {
     await new Promise((resolve) => setImmediate(resolve));
     return stay.length;
   };
-  return { check, reports, stops, process, row, requested: () => requested };
+  return { check, reports, stops, kills, process, row, requested: () => requested };
 }
 
 test('a blocked loop is reported at two seconds, at five, and each time its silence has doubled', async (t) => {
@@ -115,6 +116,19 @@ test('a process that is stopped is noted once each time', async (t) => {
   await check(0);
   await check(0, 2100);
   assert.deepEqual(stops, [77, 77]);
+});
+
+test('a process is killed that is stopped for longer than its limit, and for two seconds', async (t) => {
+  for (const [blockedTimeoutMs, ms, count] of [
+    [15_000, 14_900, 0],
+    [15_000, 15_100, 1],
+    [1000, 1900, 0], // it is rung each second, and may answer late
+    [1000, 2100, 1],
+  ] as const) {
+    const { check, kills } = watch(t, { blockedTimeoutMs });
+    await check(0, ms);
+    assert.equal(kills.length, count, `${blockedTimeoutMs}, ${ms} ms`);
+  }
 });
 
 test('a loop that is blocked too long is returned once it was reported', async (t) => {
