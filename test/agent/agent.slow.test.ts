@@ -18,9 +18,9 @@ import { addSource, ownStats, sourceStats } from '../../src/agent/sources.js';
 import { ownRuntime } from '../observe/runtime.js';
 import { waitFor } from '../support/index.js';
 
-/** Calls a worker and ends by itself, after so long in ms. */
-function startBrief(t: TestContext, ms: number): ChildProcess {
-  const child = fork(new URL('./apps/brief.js', import.meta.url), [String(ms)]);
+/** Calls a worker, and has nothing else to do after a message. */
+function startBrief(t: TestContext): ChildProcess {
+  const child = fork(new URL('./apps/brief.js', import.meta.url));
   t.after(() => child.kill('SIGKILL'));
   return child;
 }
@@ -28,7 +28,7 @@ function startBrief(t: TestContext, ms: number): ChildProcess {
 /** Waits for the socket of a program that was begun. */
 async function socketOf(t: TestContext): Promise<{ child: ChildProcess; path: string }> {
   const runtime = ownRuntime(t);
-  const child = startBrief(t, 60_000);
+  const child = startBrief(t);
   const path = join(runtime, `agent-${child.pid}.0.sock`);
   await waitFor(() => answers(path));
   return { child, path };
@@ -44,8 +44,9 @@ async function answers(path: string): Promise<true> {
 
 test('a program that ends by itself leaves no socket, and is not held up by it', async (t) => {
   const runtime = ownRuntime(t);
-  const child = startBrief(t, 1500);
+  const child = startBrief(t);
   await waitFor(() => readdirSync(runtime).length > 0);
+  child.send('end');
   const [exitCode] = await once(child, 'exit');
   assert.equal(exitCode, 0);
   assert.deepEqual(readdirSync(runtime), []);
@@ -53,7 +54,7 @@ test('a program that ends by itself leaves no socket, and is not held up by it',
 
 test('a connection does not keep the program alive either', async (t) => {
   const runtime = ownRuntime(t);
-  const child = startBrief(t, 1500);
+  const child = startBrief(t);
   const path = join(runtime, await waitFor(() => readdirSync(runtime)[0]));
   await waitFor(() => answers(path));
   const connection = createConnection(path);
@@ -61,6 +62,7 @@ test('a connection does not keep the program alive either', async (t) => {
   connection.on('error', () => {});
   connection.write('tasks\n');
   connection.resume();
+  child.send('end');
   const [exitCode] = await once(child, 'exit');
   assert.equal(exitCode, 0);
 });

@@ -105,38 +105,37 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
 }
 
 /** An HTTP/2 client that waits for an answer. */
-async function askSlowly(t: TestContext) {
+async function askSlowly(t: TestContext, path: string) {
   const server = await openApp(t, 'secure');
   const address = server.addresses[1];
   const port = typeof address === 'object' ? address.port : 0;
   const client = connectHttp2(`https://${host}:${port}`, { rejectUnauthorized: false });
   t.after(() => client.destroy());
-  const slow = text(client.request({ ':path': '/slow' }));
+  const stream = client.request({ ':path': path });
+  let isAnswered = false;
+  stream.once('data', () => {
+    isAnswered = true;
+  });
+  const slow = text(stream);
   await once(client, 'connect');
-  return { server, client, slow };
+  return { server, client, slow, isAnswered: () => isAnswered };
 }
 
 test('a reload lets an HTTP/2 client finish its streams and tells it to go', async (t) => {
-  const { server, client, slow } = await askSlowly(t);
+  const { server, client, slow, isAnswered } = await askSlowly(t, '/drained');
   await text(client.request({ ':path': '/' }));
   const total = (name: 'requests' | 'requestsInFlight') =>
     server.status().reduce((sum, line) => sum + line[name], 0);
   await waitFor(() => total('requests') === 1 && total('requestsInFlight') === 1);
-  let isAnswered = false;
-  const answered = slow.then((body) => {
-    isAnswered = true;
-    return body;
-  });
-  const gone = once(client, 'goaway');
+  const gone = once(client, 'goaway').then(isAnswered);
   const reloaded = server.reload();
-  await gone;
-  assert.ok(isAnswered, 'streams on their way would have been refused');
-  assert.match(await answered, /^\d+:\d+$/);
+  assert.ok(await gone, 'streams on their way would have been refused');
+  assert.match(await slow, /^\d+:\d+$/);
   await reloaded;
 });
 
 test('an HTTP/2 session without pauses gets GOAWAY before the deadline', async (t) => {
-  const { server, client, slow } = await askSlowly(t);
+  const { server, client, slow } = await askSlowly(t, '/slow');
   const gone = once(client, 'goaway');
   const [pid] = server.pids;
   await server.reload();

@@ -1,8 +1,6 @@
-// A program that calls a worker, waits for a given time, and closes nothing.
+// A program that calls a worker, waits for a message, and closes nothing.
 
-import { setTimeout as wait } from 'node:timers/promises';
 import { run } from '../../../src/public.js';
 
-const [ms] = process.argv.slice(2);
+process.once('message', () => process.disconnect());
 await run(() => 1);
-await wait(Number(ms));

@@ -89,7 +89,7 @@ test('a request that came while the loop was blocked is answered, not cut off', 
   const server = await open(t, program(t, 'app.mjs', text), { loops: 1, drainTimeoutMs: 20_000 });
   const unasked = await connect(t, portOf(server), false);
   const reloaded = server.reload();
-  await waitFor(() => existsSync(draining), 10_000);
+  await waitFor(() => existsSync(draining));
   const answer = exchange(unasked, get);
   writeFileSync(go, '');
   assert.match(await answer, /Connection: close[^]*answer$/);
@@ -139,10 +139,14 @@ async function exchange(socket: Socket, sent: string): Promise<string> {
 
 test('requests that are sent ahead in a drain are all answered', async (t) => {
   const text = `import { createServer } from 'node:http';
+    let first;
     createServer((request, response) => {
       const answer = () => response.end('answer to ' + request.url);
-      if (request.url === '/first') response.write('begun, ');
-      setTimeout(answer, request.url === '/first' ? 500 : 100);
+      if (request.url === '/first') {
+        response.write('begun, ');
+        first = answer; // once all have come
+      } else setTimeout(answer, 100);
+      if (request.url === '/third') first();
     }).listen(0, '127.0.0.1');`;
   const server = await open(t, program(t, 'app.mjs', text), { loops: 1, drainTimeoutMs: 20_000 });
   const client = await connect(t, portOf(server), false);
