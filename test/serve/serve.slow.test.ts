@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
@@ -260,10 +260,13 @@ test('a server whose processes end again and again is closed, with the reason', 
     t,
     'app.mjs',
     `import { createServer } from 'node:http';
-    const exitSoon = () => setTimeout(() => process.exit(7), 50);
-    createServer(() => {}).listen(0, '127.0.0.1', exitSoon);`,
+    import { existsSync } from 'node:fs';
+    createServer(() => {}).listen(0, '127.0.0.1');
+    setInterval(() => existsSync(process.argv[2]) && process.exit(7), 20);`,
   );
-  const server = await open(t, app, { processes: 1, loops: 1 });
+  const flag = join(dirname(app), 'end');
+  const server = await open(t, app, { processes: 1, loops: 1, args: [flag] });
+  writeFileSync(flag, ''); // one that ends before its server has noted its start is a failed start
   await assert.rejects(server.closed, (error: unknown) => {
     assert.ok(hasCode(error, 'SERVE_FAILED'));
     assert.match(String(error), /5 times in a row, the last one: .*exit code 7/);
@@ -280,16 +283,20 @@ test('a server gives up after `maxFailures`, or never', async (t) => {
     'app.mjs',
     `import { createServer } from 'node:http';
     import { existsSync } from 'node:fs';
-    const exitSoon = () => existsSync(new URL('up', import.meta.url)) || process.exit(7);
-    const listener = (request, response) => response.end('up');
-    createServer(listener).listen(0, '127.0.0.1', () => setTimeout(exitSoon, 20));`,
+    createServer((request, response) => response.end('up')).listen(0, '127.0.0.1');
+    setInterval(() => existsSync(process.argv[2]) && process.exit(7), 20);`,
   );
-  const few = await open(t, app, { processes: 1, loops: 1, maxFailures: 2 });
+  const flag = join(dirname(app), 'end');
+  const size = { processes: 1, loops: 1, args: [flag] };
+  const few = await open(t, app, { ...size, maxFailures: 2 });
+  writeFileSync(flag, '');
   await assert.rejects(few.closed, /ended 2 times in a row/);
+  rmSync(flag);
   const before = lost.length;
-  const server = await open(t, app, { processes: 1, loops: 1, maxFailures: Infinity });
-  await waitFor(() => lost.length >= before + 6, 20_000);
-  writeFileSync(join(dirname(app), 'up'), '');
+  const server = await open(t, app, { ...size, maxFailures: Infinity });
+  writeFileSync(flag, '');
+  await waitFor(() => lost.length >= before + 6, 60_000);
+  rmSync(flag);
   await waitFor(async () => (await bodyOf(portOf(server)).catch(() => '')) === 'up', 20_000);
 });
 
