@@ -60,15 +60,16 @@ export function keptAtOneLoop(
   });
 }
 
-/** Blocks the loop of `heavy`; `isOver` becomes true with the answer. */
-export async function block(server: ServedApp, heavy: Client, ms: number) {
-  const state = { isOver: false, answer: Promise.resolve('') };
-  state.answer = heavy(`/?block=${ms}`).finally(() => {
-    state.isOver = true;
-  });
-  state.answer.catch(() => {});
+/** Blocks the loop of `heavy` by this query: `block=MS`, or `until=FILE`. */
+export async function block(
+  server: ServedApp,
+  heavy: Client,
+  query: string,
+): Promise<{ answer: Promise<string> }> {
+  const answer = heavy(`/?${query}`);
+  answer.catch(() => {});
   await waitFor(() => server.status().some(({ requestsInFlight }) => requestsInFlight > 0));
-  return state;
+  return { answer };
 }
 
 type Count = 'takenAway' | 'takenOver' | 'requests' | 'openConnections' | 'connections';

@@ -1,7 +1,8 @@
 // Answers each request with its path, the sum of its body, and its loop. `?block=5`: the loop computes for 5 ms
-// first; with `early` in its path it is answered before its body. A request that Node's parser refuses ends the process: bytes were lost, or came twice. A client that leaves
+// first, `?until=FILE`: until that exists; with `early` in its path it is answered before its body. A request that Node's parser refuses ends the process: bytes were lost, or came twice. A client that leaves
 // in the middle of one is no such case.
 
+import { existsSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { threadId } from 'node:worker_threads';
 
@@ -23,9 +24,10 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
     for (const byte of bytes) sum += byte;
   });
   request.on('end', () => {
-    const block = new URL(request.url ?? '/', 'http://a').searchParams.get('block') ?? 0;
-    const endMs = performance.now() + Number(block);
-    while (performance.now() < endMs);
+    const { searchParams } = new URL(request.url ?? '/', 'http://a');
+    const endMs = performance.now() + Number(searchParams.get('block') ?? 0);
+    const until = searchParams.get('until');
+    while (performance.now() < endMs || (until !== null && !existsSync(until)));
     response.end(`${request.url} ${sum} ${process.pid}:${threadId}`);
   });
 }

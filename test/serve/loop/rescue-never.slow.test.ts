@@ -146,6 +146,6 @@ for (const [name, kind, connectTo] of kinds) {
 
     assert.equal(await answer, home);
     assert.equal(await blocked, home);
-    assert.equal(total(server, 'takenAway'), total(server, 'takenOver'));
+    await waitFor(() => total(server, 'takenAway') === total(server, 'takenOver'));
   });
 }
