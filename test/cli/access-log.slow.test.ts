@@ -93,7 +93,7 @@ test('bytes are those of one answer, also where requests come ahead', async (t) 
   });
   const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
   socket.write(request.repeat(3));
-  await waitFor(() => lines.length === 3);
+  await waitFor(() => lines.length === 3 && received.split('0123456789').length === 4);
   const sent = lines.reduce((sum, { bytes }) => sum + Number(bytes), 0);
   assert.equal(sent, received.length);
   assert.equal(new Set(lines.map(({ bytes }) => bytes)).size, 1);

@@ -159,7 +159,7 @@ test('manycore logs prints the last lines, and follows', { skip }, async (t) => 
   assert.equal(last.name, 'printer');
   const flags = [command, 'logs', '-f', '-n', '0'];
   const follower = spawn(process.execPath, flags, { env: { ...process.env, ...env } });
-  const ended = once(follower, 'exit');
+  const ended = once(follower, 'close');
   let shown = '';
   follower.stdout.setEncoding('utf8').on('data', (text: string) => {
     shown += text;

@@ -134,7 +134,8 @@ test('servers are listed, and found by their names', { skip }, async (t) => {
   assert.equal(JSON.parse((await run('list', '--json')).stdout).length, 2);
   assert.match((await run('status', 'shop')).stdout, /^shop \(/);
   assert.equal((await run('reload', 'other')).stdout, 'reloaded\n');
-  assert.ok(second.lines.includes('reloaded') && !first.lines.includes('reloaded'));
+  await waitFor(() => second.lines.includes('reloaded'), deadlineMs);
+  assert.ok(!first.lines.includes('reloaded'));
   assert.equal((await run('scale', '1', 'shop')).stdout, 'serving from 1 process\n');
   const { stderr } = await run('reload', 'none');
   assert.match(stderr, /^manycore: no server is called none: there is .*shop, pid \d+ /);

@@ -29,7 +29,7 @@ test('run with --instances deploys a unit, and undeploys it at SIGTERM', { skip 
   t.after(() => child.kill('SIGKILL'));
   const lines: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-  const listening = await waitFor(() => lines[1], 20_000);
+  const listening = await waitFor(() => lines[1]);
   assert.equal(lines[0], 'hello: 4 instances, on 2 loops in 2 processes');
   const response = await fetch(
     `http://${listening.replace('listening on ', '').replace('http://', '')}`,
@@ -73,7 +73,7 @@ test('HUP and manycore reload redeploy edited units', { skip }, async (t) => {
   for (const input of [child.stdout, child.stderr]) {
     createInterface({ input }).on('line', (line) => lines.push(line));
   }
-  const sees = (pattern: RegExp) => waitFor(() => lines.some((line) => pattern.test(line)), 20_000);
+  const sees = (pattern: RegExp) => waitFor(() => lines.some((line) => pattern.test(line)));
   await sees(/unit: 1 instance/);
   write(`'version 2'`);
   child.kill('SIGHUP');
@@ -145,7 +145,7 @@ test('a second signal ends a unit that does not end, with its processes', { skip
   await waitFor(() => lines.includes('ends 1 unit; once more ends everything at once'));
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'exit'), [1, null]);
-  await waitFor(() => !pids.some(isRunning), 10_000);
+  await waitFor(() => !pids.some(isRunning));
 });
 
 test('requests that a unit has at SIGTERM are answered', { skip }, async (t) => {
@@ -157,7 +157,7 @@ test('requests that a unit has at SIGTERM are answered', { skip }, async (t) => 
   t.after(() => child.kill('SIGKILL'));
   const lines: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-  const listening = await waitFor(() => lines[1], 20_000);
+  const listening = await waitFor(() => lines[1]);
   const url = listening.replace('listening on ', 'http://');
   // Resolves with the head of the answer: they have begun then.
   const responses = await Promise.all(Array.from({ length: 8 }, () => fetch(url)));
@@ -171,18 +171,23 @@ test('a unit that blocks its loop is reported with its place, then with its stac
   skip,
 }, async (t) => {
   const naps = fileURLToPath(new URL('../units/apps/naps.js', import.meta.url));
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-run-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const end = join(folder, 'end');
   const flags = ['--instances', '1', '--processes', '1', '--loops', '1'];
-  const child = spawn(process.execPath, [command, 'run', naps, ...flags], {
-    stdio: ['ignore', 'inherit', 'pipe'],
-  });
+  const args = [command, 'run', naps, ...flags, '--config', JSON.stringify(end)];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'pipe'] });
   t.after(() => child.kill('SIGKILL'));
   const lines: string[] = [];
   createInterface({ input: child.stderr }).on('line', (line) => lines.push(line));
-  await waitFor(() => lines.some((line) => /^ {4}at nap \(file:.*naps\.js:/.test(line)), 20_000);
-  const expected =
-    /^manycore: loop \d+ with naps, in process \d+, is in one callback for \d+ ms, at file:.*\/naps\.js:\d+:\d+$/;
-  assert.match(lines[0] ?? '', expected);
-  assert.match(lines[1] ?? '', expected); // the stack is the second's
+  const stackAt = () => lines.findIndex((line) => /^ {4}at nap \(file:.*naps\.js:/.test(line));
+  await waitFor(() => stackAt() >= 0);
+  const report = /^manycore: loop \d+ with naps, in process \d+, is in one callback for \d+ ms/;
+  const reports = lines.slice(0, stackAt()).filter((line) => report.test(line));
+  assert.ok(reports.length > 1, 'the stack is that of the second');
+  // A busy machine may take too long for the place of one.
+  assert.match(reports.at(-1) ?? '', / ms, at file:.*\/naps\.js:\d+:\d+$/);
+  writeFileSync(end, '');
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
@@ -196,7 +201,7 @@ test('run with --on blocking starts threads, and ends them at SIGTERM', { skip }
   t.after(() => child.kill('SIGKILL'));
   const lines: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-  await waitFor(() => lines[0], 20_000);
+  await waitFor(() => lines[0]);
   assert.equal(lines[0], 'functions: 2 instances, on 1 loop in 1 process');
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'exit'), [0, null]);
@@ -216,9 +221,9 @@ test('run reports each restart of an ended thread, and at last that it gives up'
   const [out, errors]: [string[], string[]] = [[], []];
   createInterface({ input: child.stdout }).on('line', (line) => out.push(line));
   createInterface({ input: child.stderr }).on('line', (line) => errors.push(line));
-  await waitFor(() => out[0], 20_000);
+  await waitFor(() => out[0]);
   writeFileSync(sign, ''); // from now on it dies
-  assert.deepEqual(await once(child, 'exit'), [1, null]);
+  assert.deepEqual(await once(child, 'close'), [1, null]); // with all that it has printed
   const why = 'the thread of instance 0 of dies has ended: it was asked to';
   const lost = `manycore: instance 0 of dies is lost (${why}): it is started again in`;
   const delays = errors
@@ -334,7 +339,7 @@ for (const [name, [args, expected]] of Object.entries(asUnits)) {
     t.after(() => child.kill('SIGKILL'));
     const lines: string[] = [];
     createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-    await waitFor(() => lines.length >= expected.length, 20_000);
+    await waitFor(() => lines.length >= expected.length);
     for (const [at, pattern] of expected.entries()) assert.match(lines[at] ?? '', pattern);
     child.kill('SIGTERM');
     assert.deepEqual(await once(child, 'exit'), [0, null]);

@@ -1,13 +1,10 @@
-// A unit that blocks its loop once it has started, for eight seconds, and sends a message afterwards.
+// A unit that blocks its loop once it has started, until there is the file that its configuration names.
+import { existsSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { UnitContext } from '../../../src/public.js';
 
-export function start({ bus }: UnitContext): void {
-  void wait(100).then(nap);
-  bus.consumer('napped', (message) => message.reply('yes'));
-}
-
-function nap(): void {
-  const endMs = performance.now() + 8000;
-  while (performance.now() < endMs);
+export function start({ config }: UnitContext<string>): void {
+  void wait(100).then(function nap() {
+    while (!existsSync(config));
+  });
 }
