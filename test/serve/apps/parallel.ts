@@ -1,5 +1,6 @@
 // Answers with what a task says that runs in a worker: `?ms=` of work, `?timeoutMs=`, `?task=`; with
-// `?times=` one after the other; after `?wait=` ms.
+// `?times=` one after the other; after `?wait=` ms. White space comes at once. `?file=`: a task at rest notes there
+// that it has begun, and one `until` spins until it exists.
 import { createServer } from 'node:http';
 import { threadId } from 'node:worker_threads';
 import { pmap, run, shared } from '../../../src/public.js';
@@ -12,13 +13,19 @@ function spin(ms: number): number {
   return process.pid;
 }
 
-const tasks: Record<string, (ms: number) => unknown> = {
+const tasks: Record<string, (ms: number, file: string) => unknown> = {
   spin,
   forever: () => spin(Infinity),
+  until: async (_, file) => {
+    const { existsSync } = await import('node:fs');
+    while (!existsSync(file));
+  },
   never: async () => {
     await new Promise((resolve) => setTimeout(resolve, 2 ** 30));
   },
-  rest: async (ms) => {
+  rest: async (ms, file) => {
+    const { appendFileSync } = await import('node:fs');
+    appendFileSync(file, `${process.pid}\n`);
     await new Promise((resolve) => setTimeout(resolve, ms));
     return process.pid;
   },
@@ -49,11 +56,13 @@ createServer(async (request, response) => {
   const task = tasks[query.get('task') ?? 'spin'] ?? spin;
   const timeoutMs = Number(query.get('timeoutMs') ?? Infinity);
   const waitMs = Number(query.get('wait') ?? 0);
+  const file = query.get('file') ?? '';
+  response.write(' ');
   if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
   try {
     let said: unknown;
     for (let time = 0; time < Number(query.get('times') ?? 1); time += 1) {
-      said = await run.with({ timeoutMs })(task, Number(query.get('ms') ?? 0));
+      said = await run.with({ timeoutMs })(task, Number(query.get('ms') ?? 0), file);
     }
     response.end(JSON.stringify({ loop, said }));
   } catch (error) {

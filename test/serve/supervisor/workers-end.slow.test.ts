@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { childrenOf, isRunning, waitFor, withDeadline } from '../../support/index.js';
-import { ask } from '../client.js';
+import { isRunning, waitFor, withDeadline } from '../../support/index.js';
+import { ask, begin } from '../client.js';
 import { skip } from '../served.js';
 import { app, openShared, type Said, say, sayFromAll, workerCount, workers } from '../sharing.js';
 
@@ -46,19 +46,22 @@ test('a loop that is gone leaves no descriptor in workers', { skip }, async (t) 
   const server = await openShared(t);
   await sayFromAll(server, 4, 'ms=5');
   const before = workers();
-  const openIn = () => before.map((pid) => readdirSync(`/proc/${pid}/fd`).length);
+  const openIn = (pid: number) => readdirSync(`/proc/${pid}/fd`).length;
   const reload = async () => {
+    const { pids } = server;
     await server.reload();
-    await waitFor(() => childrenOf(process.pid).length === before.length + 2);
+    await waitFor(() => !pids.some((pid) => isRunning(pid)));
   };
   await reload();
-  const empty = openIn(); // no loop has requested a lease since
+  const empty = new Map(before.map((pid) => [pid, openIn(pid)])); // no loop has requested a lease since
   for (let round = 0; round < 3; round += 1) {
     await sayFromAll(server, 4, 'ms=5');
     await reload();
   }
-  assert.deepEqual(workers(), before);
-  await waitFor(() => openIn().every((count, at) => count <= (empty[at] ?? 0)));
+  // Another one may have started, and one without a lease for long has ended.
+  const left = before.filter((pid) => workers().includes(pid));
+  assert.ok(left.length > 0);
+  await waitFor(() => left.every((pid) => openIn(pid) <= (empty.get(pid) ?? 0)));
 });
 
 /** `manycore serve`, to be killed by the test. */
@@ -75,10 +78,9 @@ async function startCommand(t: TestContext, loops: number) {
 test('workers leave with the server, also when its supervisor is killed', { skip }, async (t) => {
   const { supervisor, port } = await startCommand(t, 2);
   const { said }: Said = JSON.parse((await ask(port, '/?ms=5')).body);
-  const left = ask(port, '/?ms=700&times=3');
-  await new Promise((resolve) => setTimeout(resolve, 200)); // it has begun
+  const left = await begin(port, '/?ms=700&times=3');
   supervisor.kill('SIGKILL');
-  const { code }: Said = JSON.parse((await left).body);
+  const { code }: Said = JSON.parse(await left.body);
   assert.equal(code, undefined); // what has begun may go on, until it is answered
   await waitFor(() => !isRunning(said ?? 0));
 });
@@ -88,10 +90,9 @@ for (const loops of [1, 2]) {
     skip,
   }, async (t) => {
     const { supervisor, port } = await startCommand(t, loops);
-    const left = ask(port, '/?wait=1000&ms=5');
-    await new Promise((resolve) => setTimeout(resolve, 200)); // it has begun
+    const left = await begin(port, '/?wait=1000&ms=5');
     supervisor.kill('SIGKILL');
-    const { said, code }: Said = JSON.parse((await left).body);
+    const { said, code }: Said = JSON.parse(await left.body);
     assert.equal(code, undefined);
     await waitFor(() => !isRunning(said ?? 0));
   });
