@@ -1,7 +1,7 @@
 // `reloadAt`: reloads by schedule.
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { hasCode } from '../../src/errors.js';
 import { serve } from '../../src/serve/index.js';
@@ -32,13 +32,18 @@ test('a failed reload at its time is announced, and the next one goes on', { ski
   const server = await open(t, app, { port: 0, reloadAt: eachSecond });
   const [address] = server.addresses;
   assert.ok(typeof address === 'object');
-  writeFileSync(app, 'null.here();');
+  // A reload may come at any moment: it finds the old text or the new one.
+  const replace = (text: string): void => {
+    writeFileSync(`${app}.new`, text);
+    renameSync(`${app}.new`, app);
+  };
+  replace('null.here();');
   await waitFor(() => failed.length > 0, deadlineMs);
   assert.equal(failed[0]?.['app'], app);
   assert.match(String(failed[0]?.['why']), /serve on as they were: the program failed: /);
   assert.match(String(failed[0]?.['stack']), /app\.mjs:1:6/);
   assert.equal(await bodyOf(address.port), 'old');
-  writeFileSync(app, `export default (q, r) => r.end('new');`);
+  replace(`export default (q, r) => r.end('new');`);
   await waitFor(async () => (await bodyOf(address.port)) === 'new', deadlineMs);
 });
 

@@ -60,7 +60,7 @@ function share(
   first?: ServedApp,
 ): Promise<ServedApp> {
   const args = first === undefined ? [] : [String(portOf(first))];
-  return open(t, app, { loops: 1, serverNames, args, drainTimeoutMs: 1000 });
+  return open(t, app, { loops: 1, serverNames, args });
 }
 
 /** Answer to a request for `name`, with its status. */

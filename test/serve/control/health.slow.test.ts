@@ -54,7 +54,7 @@ test('a server is ready when its processes serve, and alive before and after', a
     }).listen(0, '127.0.0.1');`,
   );
   const go = join(folder(t), 'go');
-  const options = { processes: 1, loops: 1, health: 0, args: [go], drainTimeoutMs: 1000 };
+  const options = { processes: 1, loops: 1, health: 0, args: [go], drainTimeoutMs: 60_000 };
   const { server, started } = startServing(app, options);
   t.after(() => server.close());
   const port = await waitFor(() => server.healthPort);

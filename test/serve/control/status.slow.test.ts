@@ -29,9 +29,9 @@ test('the status counts bytes sent by the kernel, and the lag of a loop', {
   const status = () => server.status()[0];
   assert.equal((await bodyOf(portOf(server), '/large.bin')).length, 2 ** 20);
   await waitFor(() => (status()?.bytesWritten ?? 0) >= 2 ** 20);
-  assert.equal(status()?.lagMs, 0);
+  const before = status()?.lagMs ?? 0; // above 0 on a busy machine
   await (await begin(portOf(server), '/block')).body;
-  await waitFor(() => (status()?.lagMs ?? 0) > 500); // it is asked once a second
+  await waitFor(() => (status()?.lagMs ?? 0) > before + 500); // it is asked once a second
 });
 
 test('the status has a line for each loop', async (t) => {

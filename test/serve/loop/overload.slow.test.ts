@@ -34,7 +34,8 @@ for (const loops of [1, 2]) {
     writeFileSync(flag, '');
     const bodies = await Promise.all(blocked.map(({ body }) => body));
     assert.ok(bodies.filter((body) => body.startsWith('began ')).length >= loops);
-    assert.match(await bodyOf(port), /^\d+:\d+$/);
+    // A loop that has no core for so long still is too late.
+    await waitFor(async () => /^\d+:\d+$/.test(await bodyOf(port)));
   });
 }
 
@@ -114,7 +115,7 @@ test('placed by round-robin, all loops get as many', { skip }, async (t) => {
   const placed = () => server.status().map((line) => line.connections);
   const rounds: string[] = [];
   // A loop that has no core for a moment counts as blocked: then the round says nothing.
-  while (rounds.length < 3 && !rounds.includes('10,10')) {
+  while (rounds.length < 20 && !rounds.includes('10,10')) {
     const before = placed();
     for (let request = 0; request < 20; request += 1) await bodyOf(portOf(server));
     rounds.push(
