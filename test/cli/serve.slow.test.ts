@@ -499,10 +499,7 @@ test('a pid file that cannot be written gives one sentence, and nothing is serve
 });
 
 test('apps of a configuration share a port by the names of their clients', { skip }, async (t) => {
-  const probe = createServer().listen(0);
-  await once(probe, 'listening');
-  const { port } = Object(probe.address());
-  await new Promise((closed) => probe.close(closed));
+  const port = await freePort();
   const first = program(t, 'first.mjs', `export default (q, r) => r.end('first');`);
   const root = dirname(first);
   writeFileSync(join(root, 'second.mjs'), `export default (q, r) => r.end('second');`);

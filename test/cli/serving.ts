@@ -10,7 +10,7 @@ import { childrenOf, killOne, waitFor } from '../support/index.js';
 
 /** The program `manycore`. */
 export const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
-export const deadlineMs = 20_000;
+export const deadlineMs = 30_000;
 /** An exported app that answers with the pid of its supervisor. */
 export const exported = 'export default (request, response) => response.end(String(process.ppid));';
 

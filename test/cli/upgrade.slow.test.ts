@@ -163,11 +163,12 @@ for (const [what, { text: brokenText, why }] of Object.entries(broken)) {
     const app = program(t, 'app.mjs', exported);
     const config = join(folder(t), 'config.json');
     const content = { app, port: 0, host: '127.0.0.1', processes: 2, loops: 1, name: 'shop' };
-    writeFileSync(config, JSON.stringify({ ...content, startTimeoutMs: 5000 }));
+    writeFileSync(config, JSON.stringify(content));
     const server = await startWith(t, ['--config', config]);
     const { child, port, errors } = server;
     const load = [keepBusy(port, 2, true), keepBusy(port, 2, false)];
     writeFileSync(app, brokenText);
+    writeFileSync(config, JSON.stringify({ ...content, startTimeoutMs: 5000 }));
     killOne(child.pid, 'SIGUSR2');
     const message = await waitFor(
       () => errors.find((line) => line.includes('(SERVE_UPGRADE_FAILED)')),
@@ -189,6 +190,7 @@ for (const [what, { text: brokenText, why }] of Object.entries(broken)) {
       [...server.pids].sort(),
     );
     writeFileSync(app, exported);
+    writeFileSync(config, JSON.stringify(content));
     assert.equal((await run('upgrade', 'shop')).stdout, 'upgraded\n');
     await waitFor(async () => (await supervisorOf(port)) !== String(child.pid), deadlineMs);
     for (const each of load) assert.deepEqual((await each.stop()).failures, []);

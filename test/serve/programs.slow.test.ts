@@ -73,7 +73,7 @@ for (const placement of ['least-loaded', 'reuseport'] as const) {
     for (let round = 0; round < 2; round += 1) {
       assert.equal(await waitFor(() => bodyOf(port)), 'second');
       assert.equal(await bodyOf(first, '/close'), 'closed');
-      await waitFor(() => isRefused(port), 20_000);
+      await waitFor(() => isRefused(port));
       assert.equal(server.addresses.length, 1);
       assert.equal(await bodyOf(first), 'first');
       assert.equal(await bodyOf(first, '/open'), 'open');
@@ -94,7 +94,7 @@ test('a port that a new version of a program does not listen on is closed', asyn
   writeFileSync(app, text(after));
   await server.reload();
   assert.equal(await bodyOf(after), 'here');
-  await waitFor(() => isRefused(before), 20_000);
+  await waitFor(() => isRefused(before));
   assert.deepEqual(server.addresses, [{ address: '127.0.0.1', port: after, family: 'IPv4' }]);
 });
 
@@ -243,12 +243,12 @@ test('a port that a program opens later stays open over a reload', async (t) => 
   );
   const port = await freePort();
   const server = await open(t, app, { processes: 1, loops: 1, args: [String(port)] });
-  await waitFor(() => bodyOf(port), 20_000);
+  await waitFor(() => bodyOf(port));
   const [before] = server.pids;
   const refused: unknown[] = [];
   const load = setInterval(() => void bodyOf(port).catch((error) => refused.push(error)), 50);
   await server.reload();
-  await waitFor(async () => (await bodyOf(port)) !== String(before), 20_000);
+  await waitFor(async () => (await bodyOf(port)) !== String(before));
   clearInterval(load);
   assert.deepEqual(refused, []);
 });

@@ -149,5 +149,5 @@ test('an HTTP/2 session without pauses gets GOAWAY before the deadline', async (
   await gone;
   clearInterval(asking);
   assert.match(await slow, /^\d+:\d+$/);
-  await waitFor(() => !isRunning(pid ?? 0), 20_000);
+  await waitFor(() => !isRunning(pid ?? 0));
 });

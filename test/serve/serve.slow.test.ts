@@ -185,7 +185,7 @@ test('a process that gets SIGTERM drains, and is replaced', async (t) => {
   const last = await begin(portOf(server), '/?wait=500');
   process.kill(asked, 'SIGTERM');
   assert.match(await last.body, /^began /);
-  await waitFor(() => server.pids.length === 2 && !server.pids.includes(asked), 20_000);
+  await waitFor(() => server.pids.length === 2 && !server.pids.includes(asked));
   assert.deepEqual((await load.stop()).failures, []);
 });
 
@@ -297,7 +297,7 @@ test('a server gives up after `maxFailures`, or never', async (t) => {
   writeFileSync(flag, '');
   await waitFor(() => lost.length >= before + 6, 60_000);
   rmSync(flag);
-  await waitFor(async () => (await bodyOf(portOf(server)).catch(() => '')) === 'up', 20_000);
+  await waitFor(async () => (await bodyOf(portOf(server)).catch(() => '')) === 'up');
 });
 
 for (const loops of [1, 2]) {

@@ -25,7 +25,7 @@ test('processes come with the load, up to the most, and go one by one', async (t
   const server = await open(t, listens, { processes: { min: 1, max: 3 }, loops: 1, maxSpare: 1 });
   assert.equal(server.pids.length, 1);
   const load = overload(server);
-  await waitFor(() => server.pids.length === 3 && readyLoops(server) === 3, 20_000);
+  await waitFor(() => server.pids.length === 3 && readyLoops(server) === 3);
   const uses = server.status().map(({ utilization }) => utilization);
   assert.ok(
     uses.some((use) => use > 0.5),
@@ -46,7 +46,7 @@ test('under perchild the loops of a process come with the load, and go', async (
   const { pids } = server;
   assert.equal(readyLoops(server), 1);
   const load = overload(server);
-  await waitFor(() => readyLoops(server) === 3, 20_000);
+  await waitFor(() => readyLoops(server) === 3);
   assert.deepEqual((await load.stop()).failures, []);
   await waitFor(() => readyLoops(server) === 2, shrinkMs);
   assert.deepEqual(server.pids, pids);
@@ -64,7 +64,7 @@ test('under prefork processes of one loop come with the load', async (t) => {
     [0],
   );
   const load = overload(server);
-  await waitFor(() => server.pids.length === 2 && readyLoops(server) === 2, 20_000);
+  await waitFor(() => server.pids.length === 2 && readyLoops(server) === 2);
   assert.match(await bodyOf(portOf(server)), /^\d+:0$/); // the main thread
   assert.deepEqual((await load.stop()).failures, []);
 });
@@ -73,7 +73,7 @@ test('under worker the size stays, whatever the load', async (t) => {
   const server = await open(t, listens, { plan: 'worker', processes: 1, loops: 2 });
   const load = overload(server);
   const isBusy = () => server.status().every(({ utilization }) => utilization > 0.7);
-  await waitFor(isBusy, 20_000);
+  await waitFor(isBusy);
   await new Promise((resolve) => setTimeout(resolve, 3000)); // the supervisor checks once a second
   assert.equal(server.pids.length, 1);
   assert.equal(readyLoops(server), 2);
@@ -104,7 +104,7 @@ test('under perchild a loop that cannot be added costs the others nothing', asyn
   const { pids } = server;
   writeFileSync(flag, '');
   const load = overload(server);
-  await waitFor(() => failed.length > 0, 20_000);
+  await waitFor(() => failed.length > 0);
   assert.deepEqual(
     failed.map(({ why }) => why),
     ['half written'],
@@ -119,7 +119,7 @@ test('a size that was set stays, and a range follows the load again', async (t) 
   await server.scale({ min: 1, max: 2 });
   assert.equal(server.pids.length, 1);
   const load = overload(server);
-  await waitFor(() => server.pids.length === 2, 20_000);
+  await waitFor(() => server.pids.length === 2);
   await server.scale(3);
   assert.equal(server.pids.length, 3);
   assert.deepEqual((await load.stop()).failures, []);
@@ -134,7 +134,7 @@ for (const [limit, isKeptAlive] of [
     const server = await open(t, listens, { processes: 1, loops: 1, ...limit });
     const [first = 0] = server.pids;
     const load = keepBusy(portOf(server), 4, isKeptAlive);
-    await waitFor(() => server.pids.length === 1 && !server.pids.includes(first), 20_000);
+    await waitFor(() => server.pids.length === 1 && !server.pids.includes(first));
     assert.deepEqual((await load.stop()).failures, []);
     assert.equal(server.status().at(0)?.generation, 0);
   });
@@ -154,7 +154,7 @@ test('a process that takes too much memory is replaced', async (t) => {
   const server = await open(t, app, { loops: 1, maxRssBytes: 250 * 2 ** 20 });
   const [first = 0] = server.pids;
   assert.equal(await bodyOf(portOf(server)), '1');
-  await waitFor(() => server.pids.length === 1 && !server.pids.includes(first), 20_000);
+  await waitFor(() => server.pids.length === 1 && !server.pids.includes(first));
   // The old process may get another connection before its drain begins.
   await waitFor(async () => (await bodyOf(portOf(server))) === '1');
 });
