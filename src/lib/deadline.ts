@@ -5,7 +5,7 @@
 import { CodedError } from '../errors.js';
 import { unwatchAbort, watchAbort } from './abort-watch.js';
 import { messageOf } from './message.js';
-import { clearTimeout, setTimeout } from './node/timers.js';
+import { clearTimeout, setImmediate, setTimeout } from './node/timers.js';
 
 /** The longest delay that a timer of Node takes (25 days); a longer one would fire at once. */
 const maxTimerMs = 2 ** 31 - 1;
@@ -16,6 +16,18 @@ const maxTimerMs = 2 ** 31 - 1;
  */
 export function startTimer(durationMs: number, onTime: () => void): NodeJS.Timeout | undefined {
   return durationMs > maxTimerMs ? undefined : setTimeout(onTime, durationMs);
+}
+
+/**
+ * The same for a limit of another thread or process: calls `onTime` behind a read of all that has come. A loop that
+ * was blocked meanwhile finds its timers before the answers. May call once after `clearTimeout`: `onTime` checks
+ * whether the limit still counts.
+ */
+export function startAnswerTimer(
+  durationMs: number,
+  onTime: () => void,
+): NodeJS.Timeout | undefined {
+  return startTimer(durationMs, () => setImmediate(onTime));
 }
 
 export interface Deadline {

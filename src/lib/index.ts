@@ -5,6 +5,7 @@ export {
   abortError,
   beforeDeadline,
   type Deadline,
+  startAnswerTimer,
   startTimer,
   timeoutError,
 } from './deadline.js';

@@ -15,6 +15,7 @@ import {
   clearTimeout,
   LoopHold,
   nowMs,
+  startAnswerTimer,
   startTimer,
   timeoutError,
   unwatchAbort,
@@ -323,7 +324,8 @@ export class Dispatcher implements TaskOwner {
 
   #startTimeout(task: Task, worker: TaskWorker): void {
     const { timeoutMs } = task.options;
-    task.timer = startTimer(timeoutMs, () => {
+    const timer = startAnswerTimer(timeoutMs, () => {
+      if (task.timer !== timer || task.state === 'settled' || !worker.has(task)) return;
       // The worker ran a task of another pool first, so the task's time has not begun. Twice, and the
       // worker is stuck.
       const isBehind = worker.isBehindOthers && (worker.isBusyElsewhere || !task.wasLate);
@@ -334,6 +336,7 @@ export class Dispatcher implements TaskOwner {
         this.#reclaimer.watch();
       } else this.#abandon(task, worker, timeoutError(task.name, timeoutMs));
     });
+    task.timer = timer;
   }
 
   /** A worker has answered, or the task was removed from it. */
@@ -526,7 +529,7 @@ export class Dispatcher implements TaskOwner {
     );
     this.pump();
     const wasBehind = hasNeighbours(worker);
-    startTimer(this.#options.graceMs, () => {
+    startAnswerTimer(this.#options.graceMs, () => {
       if (!worker.has(task)) return;
       this.#lastStep.begin(task, worker, !this.#cancelled.has(task), wasBehind);
     })?.unref();

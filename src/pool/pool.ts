@@ -22,7 +22,7 @@ import {
   ownOptions,
   type ProfileAnswer,
   refuseInTransaction,
-  startTimer,
+  startAnswerTimer,
 } from '../lib/index.js';
 import {
   type Chunk,
@@ -591,7 +591,10 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     const given = ownOptions('the options of close', options, closeOptionNames);
     const timeoutMs = number('timeoutMs', given.timeoutMs ?? Infinity, 0);
     this.#ending ??= this.#state === 'inline' ? this.destroy() : this.#drain();
-    const timer = startTimer(timeoutMs, () => void this.#end(() => closeTimedOutError(timeoutMs)));
+    const timer = startAnswerTimer(
+      timeoutMs,
+      () => void this.#end(() => closeTimedOutError(timeoutMs)),
+    );
     await this.#ending;
     clearTimeout(timer);
   }

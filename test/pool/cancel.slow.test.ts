@@ -91,6 +91,35 @@ for (const way of ways) {
     );
   });
 
+  test(`${way.name}: an answer that came while the loop of the caller was blocked is in time`, async (t) => {
+    const pool = openPool(t, { size: 1, graceMs: 50 }, way);
+    await pool.warm();
+    const gate = new Gate(t);
+    const marks = ['running', 'answered', 'answered again'].map((name) => gate.mark(name));
+    const [running = '', answered = '', again = ''] = marks;
+    const abort = new AbortController();
+    const aborted = pool.with({ signal: abort.signal }).run(async () => {
+      const signal = taskSignal();
+      writeFileSync(running, '');
+      await new Promise((resolve) => signal?.addEventListener('abort', resolve));
+      setTimeout(() => writeFileSync(answered, ''), 5); // after the answer
+    });
+    const rejected = assert.rejects(aborted, { code: 'ABORTED' });
+    await gate.reached('running');
+    abort.abort();
+    await new Promise((resolve) => setImmediate(resolve)); // the abort is sent
+    blockUntilThere(answered, 100);
+    await rejected;
+    const timed = pool.with({ timeoutMs: 50 }).run(() => {
+      setTimeout(() => writeFileSync(again, ''), 5);
+      return 'in time';
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    blockUntilThere(again, 100);
+    assert.equal(await timed, 'in time');
+    assert.equal(pool.stats().exitedWorkers, 0);
+  });
+
   test(`${way.name}: an abort after the answer changes nothing`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const abort = new AbortController();
@@ -124,6 +153,14 @@ for (const way of ways) {
     await assert.rejects(call, expected);
     assert.equal(gate.marks.length, 3);
   });
+}
+
+/** Blocks this thread until `file` is there, for at least so long. */
+function blockUntilThere(file: string, leastMs: number): void {
+  const word = new Int32Array(new SharedArrayBuffer(4));
+  const endMs = performance.now() + deadlineMs;
+  Atomics.wait(word, 0, 0, leastMs);
+  while (!existsSync(file) && performance.now() < endMs) Atomics.wait(word, 0, 0, 1);
 }
 
 test('an inline call does not begin after its abort, and rejects at an abort and when its time is over', async (t) => {

@@ -5,7 +5,7 @@
 
 import { type CallSite, joinStacks } from '../../context/index.js';
 import { CodedError, hasCode } from '../../errors.js';
-import { clearTimeout, type Deferred, defer, inWords, startTimer } from '../../lib/index.js';
+import { clearTimeout, type Deferred, defer, inWords, startAnswerTimer } from '../../lib/index.js';
 import { streamLeadItems } from '../../worker/index.js';
 
 /**
@@ -168,7 +168,7 @@ export class StreamReader implements TaskStream<unknown> {
     const left = defer<void>();
     this.#left = left;
     this.#grant(0);
-    const timer = startTimer(this.#graceMs, left.resolve);
+    const timer = startAnswerTimer(this.#graceMs, left.resolve);
     try {
       await left.promise;
     } finally {

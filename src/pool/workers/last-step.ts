@@ -3,7 +3,7 @@
 // The worker gets no new tasks; the worker manager may start another for it meanwhile. A loop that does not
 // turn cannot finish the neighbours either. Tasks that had not begun were requeued before.
 
-import { startTimer } from '../../lib/index.js';
+import { startAnswerTimer, startTimer } from '../../lib/index.js';
 import type { Task } from '../task.js';
 import type { TaskWorker } from './worker-manager.js';
 
@@ -38,7 +38,7 @@ export class LastStep {
     const isBehind = hasNeighbours(worker);
     if (!hasBegun && (isBehind || wasBehind) && !worker.isLoading) {
       // A neighbour blocks the loop, which may end; after the last one the worker has time to answer.
-      startTimer(this.#answerMs, () => {
+      startAnswerTimer(this.#answerMs, () => {
         if (worker.has(blamed)) this.begin(blamed, worker, hasBegun, isBehind);
       })?.unref();
       return;
@@ -53,7 +53,7 @@ export class LastStep {
     void worker.requestMemory().then(() => {
       turns = true;
     });
-    startTimer(this.#answerMs, () => {
+    startAnswerTimer(this.#answerMs, () => {
       if (!turns) this.#kill(worker);
     })?.unref();
     startTimer(this.#options.neighbourGraceMs, () => this.#kill(worker))?.unref();

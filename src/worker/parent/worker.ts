@@ -29,7 +29,7 @@ import {
   nowMs,
   type ProfileAnswer,
   setTimeout,
-  startTimer,
+  startAnswerTimer,
 } from '../../lib/index.js';
 import { nativeBinding } from '../../native.js';
 import { bufferCarrier } from '../both/buffers.js';
@@ -297,7 +297,8 @@ export class Worker<C extends Call> implements EndingWorker {
 
   #watchStart(timeoutMs: number): void {
     const wasBusy = this.#isElsewhere;
-    this.#startTimer = startTimer(timeoutMs, () => {
+    const timer = startAnswerTimer(timeoutMs, () => {
+      if (this.#startTimer !== timer) return;
       if (wasBusy || this.#isElsewhere) {
         this.#watchStart(timeoutMs); // it is well, and reaches us later
         return;
@@ -306,7 +307,13 @@ export class Worker<C extends Call> implements EndingWorker {
       this.#startFailure = { text, thrown: undefined };
       this.#handle.kill();
     });
-    this.#startTimer?.unref();
+    timer?.unref();
+    this.#startTimer = timer;
+  }
+
+  #endWatch(): void {
+    clearTimeout(this.#startTimer);
+    this.#startTimer = undefined;
   }
 
   /** True: its program has opened the channel. */
@@ -778,7 +785,7 @@ export class Worker<C extends Call> implements EndingWorker {
   #becomeReady(body: ByteReader): void {
     if (this.#parsed(() => parseReady(this.#link.codec.read(body))) === undefined) return;
     if (!this.#life.tryTransition('ready')) return; // closed while it started
-    clearTimeout(this.#startTimer);
+    this.#endWatch();
     this.#owner.onReady(this);
     if (this.inFlight === 0) this.#link.unref();
   }
@@ -801,7 +808,7 @@ export class Worker<C extends Call> implements EndingWorker {
 
   #processEnded(exit: WorkerExit): void {
     this.#exit = exit;
-    clearTimeout(this.#startTimer);
+    this.#endWatch();
     if (this.#hasChannelEnded) {
       this.#finish(exit);
       return;
