@@ -6,7 +6,6 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { acceptChannel, offerChannel } from '../../src/channels/index.js';
 import { createExporter, createImporter } from '../../src/context/index.js';
-import { CodedError } from '../../src/errors.js';
 import { report } from '../../src/public.js';
 import { ConcurrencyLimit } from '../../src/worker/both/concurrency-limit.js';
 import { Session } from '../../src/worker/inside/session.js';
@@ -89,7 +88,7 @@ class Parent {
     await waitFor(() => this.answers.length >= count, 10_000, `${count} calls are answered`);
     return this.answers.map(([slot, answer]) => [
       slot,
-      answer instanceof CodedError ? answer.code : answer,
+      answer instanceof Error ? Reflect.get(answer, 'code') : answer,
     ]);
   }
 }

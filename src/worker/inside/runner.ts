@@ -5,7 +5,6 @@
 
 import { ByteReader, type Claims } from '../../channels/index.js';
 import { type Exporter, exportError, type Importer, reduceError } from '../../context/receiving.js';
-import { CodedError } from '../../errors.js';
 import { nowMs } from '../../lib/index.js';
 import type { ConcurrencyLimit } from '../both/concurrency-limit.js';
 import { type Link, rest } from '../link.js';
@@ -186,7 +185,8 @@ export class Runner {
     } catch {
       // A call that cannot be read is not needed.
     }
-    const error = new CodedError('ABORTED', 'the call was aborted before it began');
+    // Plain, for a parent that has given up the call: the module of a class of ours would be read and parsed first.
+    const error = Object.assign(new Error('it was aborted before it began'), { code: 'ABORTED' });
     this.#fail(slot, nowMs(), error);
   }
 
