@@ -12,16 +12,20 @@ export interface ProcessInfo {
   readonly commandLine: string;
 }
 
-/** Running processes (zombies do not run) that `matches` accepts. */
+/** PF_EXITING of the kernel: it has begun to end, and its descriptors may be closed before it is a zombie. */
+const exiting = 4;
+
+/** Running processes (zombies do not run, nor those that the kernel ends) that `matches` accepts. */
 function findProcesses(matches: (pid: number, parentPid: number) => boolean): ProcessInfo[] {
   const found: ProcessInfo[] = [];
   for (const name of list('/proc')) {
     const pid = Number(name);
     if (!Number.isInteger(pid)) continue;
-    // "pid (command, with any characters) state parent ..."
+    // "pid (command, with any characters) state parent group session terminal group-of-terminal flags ..."
     const stat = read(`/proc/${pid}/stat`);
-    const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [state, parent, , , , , flags] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (state === undefined || state === 'Z' || state === 'X') continue;
+    if ((Number(flags) & exiting) !== 0) continue;
     const parentPid = Number(parent);
     if (!matches(pid, parentPid)) continue;
     const commandLine = read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
