@@ -76,7 +76,8 @@ test('it is begun after the set-up, and aborted while it runs', async (t) => {
 });
 
 test('until a worker is ready its tasks wait, and can be cancelled', async (t) => {
-  const pool = openPool(t, { size: 1 }, way);
+  const words = shared();
+  const pool = openPool(t, { size: 1, setup: holdAll(words) }, way);
   const aborting = new AbortController();
   const ran: unknown[] = [];
   const onStart = (message: unknown): void => void ran.push(message);
@@ -106,6 +107,7 @@ test('until a worker is ready its tasks wait, and can be cancelled', async (t) =
     ['ABORTED', 'ABORTED'],
   );
   assert.equal(ran.length, 0);
+  mark(words, 1);
   assert.equal(await pool.run(() => 4), 4);
   assert.deepEqual([ran.length, pool.stats().waited.count], [1, 1]);
 });
@@ -160,22 +162,27 @@ test('a worker that is to go while it starts leaves when its task is aborted, an
     'later',
   );
   await withDeadline(recycled, deadlineMs, 'the recycling');
-  const many = openPool(t, { size: { min: 3, max: 3 } }, way);
+  const words = shared();
+  const many = openPool(t, { size: { min: 3, max: 3 }, setup: holdAll(words) }, way);
   const calls = Promise.allSettled([1, 2, 3].map((value) => many.run((n: number) => n, value)));
   many.resize(1);
   assert.equal(many.cancelWaiting(), 3);
+  mark(words, 1);
   await calls;
   await waitFor(() => many.stats().workers.length === 1);
   assert.equal(await many.run(() => 'one'), 'one');
 });
 
 test('a higher priority that comes later is first all the same', async (t) => {
-  const pool = openPool(t, { size: 1 }, way);
+  const words = shared();
+  const pool = openPool(t, { size: 1, setup: holdAll(words) }, way);
   const order: string[] = [];
   const note = async (name: string, priority: number): Promise<void> => {
     order.push(await pool.with({ priority }).run((each: string) => each, name));
   };
-  await Promise.all([note('low', 0), note('high', 1), note('lower', -1)]);
+  const calls = [note('low', 0), note('high', 1), note('lower', -1)];
+  mark(words, 1);
+  await Promise.all(calls);
   assert.deepEqual(order, ['high', 'low', 'lower']);
 });
 
