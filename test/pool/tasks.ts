@@ -57,10 +57,11 @@ export function countCalls(): number {
 let running = 0;
 let mostRunning = 0;
 
-/** Stays for some rounds of the event loop; returns how many were here at a time, at most. */
-export async function crowd(): Promise<number> {
+/** Stays for some rounds of the event loop, and until so many have been here; returns how many were here at a time, at most. */
+export async function crowd(atLeast = 1): Promise<number> {
   running += 1;
   mostRunning = Math.max(mostRunning, running);
+  while (mostRunning < atLeast) await new Promise((resolve) => setImmediate(resolve));
   for (let round = 0; round < 5; round += 1) await new Promise((resolve) => setImmediate(resolve));
   running -= 1;
   return mostRunning;
