@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { CodedError } from '../../src/public.js';
 import { waitFor, withDeadline } from '../support/index.js';
@@ -28,10 +29,15 @@ for (const way of ways) {
       { code: 'WORKER_EXITED' },
     );
     await waitFor(() => readyWorkers(pool) === 2);
-    await assert.rejects(
-      pool.with({ timeoutMs: 10 }).run(() => new Promise(() => {})),
-      { code: 'TASK_TIMED_OUT' },
-    );
+    const mark = new Gate(t).mark('begun'); // one that has not begun ends no worker
+    const abort = new AbortController();
+    const endless = pool.with({ signal: abort.signal }).run((file: string) => {
+      writeFileSync(file, '');
+      return new Promise(() => {});
+    }, mark);
+    await waitFor(() => existsSync(mark));
+    abort.abort();
+    await assert.rejects(endless, { code: 'ABORTED' });
     await pool.run(() => void setTimeout(() => process.exit(1), 1)); // idle when it ends
     await waitFor(() => pool.stats().exitedWorkers === 3 && readyWorkers(pool) === 2);
     const after = pool.stats().workers.map(({ id }) => id);

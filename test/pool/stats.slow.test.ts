@@ -60,7 +60,7 @@ test('resetTimes() begins the times of stats() anew, and not what others count',
   await pool.run(() => 1);
   const { ran, waited, completedTasks } = pool.stats();
   assert.deepEqual([ran.count, waited.count, completedTasks], [1, 1, 2]);
-  assert.ok(ran.maxMs < 20);
+  assert.deepEqual([ran.minMs, ran.sumMs], [ran.maxMs, ran.maxMs], 'of one task');
   const { ran: all, waited: allWaited } = pool.sample();
   assert.deepEqual([all.count, allWaited.count], [2, 2]);
   assert.ok(all.maxMs >= 20);
@@ -132,12 +132,13 @@ test('the life of tasks, workers and pool is published on diagnostics channels',
 
 test('repeated starts of workers and growth of a pool are published', async (t) => {
   const heard = listen(t, ['manycore:worker:restart', 'manycore:pool:resize']);
-  const pool = openPool(t, { size: 1, setup: () => Promise.reject(new Error('never')) });
+  const setup = (): Promise<never> => Promise.reject(new Error('never'));
+  const pool = openPool(t, { size: 1, setup, startRetryMs: 600_000 });
   const waiting = assert.rejects(
     pool.run(() => 1),
     { code: 'POOL_CLOSED' },
   );
-  await waitFor(() => pool.stats().restarts >= 4);
+  await waitFor(() => pool.stats().restarts >= 4, 120_000);
   await pool.destroy();
   await waiting;
   const restarts = heard.filter(({ name }) => name === 'manycore:worker:restart');
@@ -151,16 +152,21 @@ test('repeated starts of workers and growth of a pool are published', async (t) 
 
 test('a worker that we end after a timeout or an abort is not lost; one that is killed is', async (t) => {
   const pool = openPool(t, { size: 1, worker: 'process', graceMs: 10 });
-  const forever = (): never => {
-    while (true);
-  };
+  const gate = new Gate(t);
+  const { file } = gate;
+  const forever = (mark: string): number => blockUntil(file, mark, 1);
   const exits = listen(t, ['manycore:worker:exit']);
-  await assert.rejects(pool.with({ timeoutMs: 50 }).run(forever), { code: 'TASK_TIMED_OUT' });
-  await waitFor(() => pool.stats().exitedWorkers === 1);
-  await pool.warm();
-  await assert.rejects(pool.with({ signal: AbortSignal.timeout(500) }).run(forever), {
-    code: 'ABORTED',
-  });
+  // A call that is out of time before it has begun ends no worker: on a busy machine it gets more.
+  for (let timeoutMs = 50; pool.stats().exitedWorkers === 0; timeoutMs *= 4) {
+    const call = pool.with({ timeoutMs }).run(forever, gate.mark('out of time'));
+    await assert.rejects(call, { code: 'TASK_TIMED_OUT' });
+    assert.equal(await pool.run(() => 'next'), 'next');
+  }
+  const abort = new AbortController();
+  const aborted = pool.with({ signal: abort.signal }).run(forever, gate.mark('aborted'));
+  await gate.reached('aborted');
+  abort.abort();
+  await assert.rejects(aborted, { code: 'ABORTED' });
   await waitFor(() => pool.stats().exitedWorkers === 2);
   assert.equal(pool.stats().lostWorkers, 0);
   assert.deepEqual(
