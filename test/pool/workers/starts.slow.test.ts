@@ -12,12 +12,15 @@ import { deadlineMs, Gate, openPool } from '../calls/ways.js';
 /** Long enough that only a pool that does not wait for it ends within the deadline of a test. */
 const endlessMs = 600_000;
 
+/** Time for waves of starts of many workers on a busy machine. */
+const manyStartsMs = 240_000;
+
 const mayFail = { retry: 2 };
 
-function call(pool: Pool, options = {}): Promise<number> {
+function call(pool: Pool, options = {}, longestMs = deadlineMs): Promise<number> {
   return withDeadline(
     pool.with(options).run((value: number) => value, 1),
-    deadlineMs,
+    longestMs,
     'the call settles',
   );
 }
@@ -62,9 +65,9 @@ for (const size of someOf([8, 1, 2], 2)) {
   });
 
   test(`a pool of ${size} waits out trouble that passes`, async (t) => {
-    const { pool, mend } = brokenPool(t, { size });
-    const calls = Array.from({ length: 20 }, () => call(pool));
-    await waitFor(() => pool.stats().health.failedStarts >= 5);
+    const { pool, mend } = brokenPool(t, { size, startRetryMs: endlessMs });
+    const calls = Array.from({ length: 20 }, () => call(pool, {}, manyStartsMs));
+    await waitFor(() => pool.stats().health.failedStarts >= 5, manyStartsMs);
     mend();
     assert.deepEqual(await Promise.all(calls), Array(20).fill(1));
   });
@@ -148,7 +151,8 @@ test('maxQueueMs ends the wait behind other work, and not the work', async (t) =
   const gate = new Gate(t);
   const [file, mark] = [gate.file, gate.mark('busy')];
   const { blockUntil } = await import('../tasks.js');
-  const running = pool.with({ maxQueueMs: 5_000 }).run(() => blockUntil(file, mark, 1));
+  await pool.warm(); // it begins at once
+  const running = pool.with({ maxQueueMs: 20 }).run(() => blockUntil(file, mark, 1));
   await gate.reached('busy');
   await assert.rejects(call(pool, { maxQueueMs: 20 }), {
     code: 'TASK_WAITED_TOO_LONG',
