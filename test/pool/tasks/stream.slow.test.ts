@@ -57,7 +57,7 @@ for (const way of ways) {
   });
 
   test(`${way.name}: leaving the loop early runs the generator's finally block`, async (t) => {
-    const pool = openPool(t, { size: 1 }, way);
+    const pool = openPool(t, { size: 1, graceMs: 60_000 }, way);
     const ended = new Gate(t).mark('ended');
     const stream = await pool.run(function* () {
       try {

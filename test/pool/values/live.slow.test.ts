@@ -207,7 +207,8 @@ for (const way of ways) {
       await assert.rejects(call, hasCode(code, text), what);
       assert.equal(buffer.byteLength, 8, what);
     }
-    const busy = pool.run(() => new Promise((resolve) => setTimeout(resolve, 50)));
+    const gate = new Gate(t);
+    const busy = pool.run(blockUntil, gate.file, gate.mark('busy'), 1);
     const late = pool
       .with({ transfer: [buffer] })
       .run((each: ArrayBuffer) => each.byteLength, buffer);
@@ -222,6 +223,7 @@ for (const way of ways) {
       kept.postMessage('still open');
       assert.deepEqual(await heard, ['still open']);
     }
+    gate.open();
     await busy;
     assert.throws(
       () => pool.with({ transfer: [buffer], retry: 1 }),
