@@ -33,7 +33,7 @@ export function openPool(t: TestContext, options: PoolOptions, way?: Way): Pool 
 }
 
 /** Deadline of a wait in a test, in ms. */
-export const deadlineMs = 20_000;
+export const deadlineMs = 60_000;
 
 /** A gate that tasks pass when it is open: for tasks of any worker, because it is a file. */
 export { Gate } from '../tasks/gate.js';

@@ -37,6 +37,6 @@ export class Gate {
 
   /** Waits until a task has marked this name. */
   async reached(name: string): Promise<void> {
-    await waitFor(() => existsSync(this.mark(name)), 20_000, `a task marks ${name}`);
+    await waitFor(() => existsSync(this.mark(name)), 60_000, `a task marks ${name}`);
   }
 }

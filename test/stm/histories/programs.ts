@@ -85,6 +85,9 @@ interface Mutant {
 
 const noMutant: Mutant = {};
 
+/** Time for a mutant to end, in ms. */
+const mutantMs = 60_000;
+
 /** Runs the program. `undefined`: a mutant has not ended, as one that walks in a ring; it was killed. */
 async function historyOf<R extends Run>(
   t: TestContext,
@@ -97,7 +100,8 @@ async function historyOf<R extends Run>(
     'mutant.mjs': module,
   });
   const flags = module === '' ? [] : ['--import', './mutant.mjs'];
-  const { stderr, exitCode } = await runNode(folder, [...flags, 'main.mjs']);
+  const limitMs = mutant === noMutant ? undefined : mutantMs;
+  const { stderr, exitCode } = await runNode(folder, [...flags, 'main.mjs'], '', '', limitMs);
   if (exitCode === null && mutant !== noMutant) return undefined;
   assert.equal(exitCode, 0, stderr);
   const runs: R[] = JSON.parse(readFileSync(join(folder, 'runs.json'), 'utf8'));
