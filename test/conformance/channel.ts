@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { random, waitFor, withDeadline } from '../support/index.js';
 import { type Opened, open, type Subject } from './open.js';
-import { answer, ask, writeBytes } from './peer.js';
+import { answer, ask, titleWhenOut, writeBytes } from './peer.js';
 
 const deadlineMs = 30_000;
 
@@ -14,6 +14,11 @@ const deadlineMs = 30_000;
 function hasEnded(pid: number): boolean {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2).startsWith('Z');
+}
+
+/** Whether a process has this title, asked in the same way. */
+function hasTitle(pid: number, title: string): boolean {
+  return readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith(title);
 }
 
 async function counted({ frames }: Opened): Promise<{ task: number; target: number }> {
@@ -172,13 +177,14 @@ export function testChannel(subject: Subject): void {
       await opened.send(ask.echo, 1);
       await opened.frameCount(1);
       await opened.send(ask.flood, 300, 100);
+      await opened.send(ask.nameWhenOut);
       // Out of this process, then not one turn of our event loop until the peer is dead.
       await new Promise((resolve) => setImmediate(resolve));
       const word = new Int32Array(new SharedArrayBuffer(4));
-      Atomics.wait(word, 0, 0, 300);
-      opened.kill();
       const pid = opened.pid ?? 0;
       const end = performance.now() + deadlineMs;
+      while (!hasTitle(pid, titleWhenOut) && performance.now() < end) Atomics.wait(word, 0, 0, 1);
+      opened.kill();
       while (!hasEnded(pid) && performance.now() < end) Atomics.wait(word, 0, 0, 1);
       for (let index = 0; index < 100; index += 1) {
         opened.channel.trySend(ask.plain, 0, 0, writeBytes, Buffer.alloc(10_000));

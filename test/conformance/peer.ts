@@ -25,7 +25,12 @@ export const ask = {
   unref: 8,
   /** Nothing: it is counted. */
   plain: 9,
+  /** Have the title `titleWhenOut` once all that was sent has left the process. */
+  nameWhenOut: 10,
 } as const;
+
+/** A title of the process, which its parent reads without a turn of an event loop. */
+export const titleWhenOut = 'all is out';
 
 /** Kinds of frames that are answers. */
 export const answer = { echoed: 101, flooded: 102, counted: 103 } as const;
@@ -133,6 +138,14 @@ function runPeer(ticket: unknown, startsUnref: boolean): void {
     [ask.unref]: () => channel.unref(),
     [ask.plain]: () => {
       plainFrames += 1;
+    },
+    // Channels gather what one turn sends.
+    [ask.nameWhenOut]: () => {
+      setImmediate(() =>
+        setImmediate(() => {
+          process.title = titleWhenOut;
+        }),
+      );
     },
   };
   channel.handle({
