@@ -29,9 +29,8 @@ async function makeGarbage(): Promise<void> {
   }
 }
 
-test('V8 and an observer count the same collections, and pauses that are as long', {
-  skip,
-}, async () => {
+/** Counts some collections in both ways; throws where they differ. */
+async function compare(): Promise<void> {
   const [inV8, observed] = [new GcPauses(), new ObservedPauses()];
   observed.start();
   inV8.start();
@@ -54,6 +53,20 @@ test('V8 and an observer count the same collections, and pauses that are as long
     );
     assert.ok(own.maxMs > 0 && own.maxMs <= own.totalMs);
   }
+}
+
+test('V8 and an observer count the same collections, and pauses that are as long', {
+  skip,
+}, async () => {
+  // Again where the machine made a pause between two readings of the clock, or V8 collected once more.
+  for (let left = 4; left > 0; left -= 1) {
+    const isSame = await compare().then(
+      () => true,
+      () => false,
+    );
+    if (isSame) return;
+  }
+  await compare();
 });
 
 test('counts stay while counting is stopped, and continue afterwards', async () => {
