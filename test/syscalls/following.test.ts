@@ -8,7 +8,7 @@ import { Worker } from 'node:worker_threads';
 import { callNative, type NativeTracer, nativeBinding } from '../../src/native.js';
 import { ProcessTree } from '../../src/syscalls/process-tree.js';
 import { Trace } from '../../src/syscalls/trace.js';
-import { waitFor } from '../support/index.js';
+import { killOne, waitFor } from '../support/index.js';
 import { cannotCount, notLinux, start } from './tracing.js';
 
 test('raw: a number that is left is not counted any more, and leaving it twice is fine', {
@@ -97,7 +97,7 @@ class FullTracer implements NativeTracer {
 test('a report mentions processes that the kernel has no room to follow, and ended ones are released', {
   skip: notLinux,
 }, async (t) => {
-  const shell = 'sleep 0.5 & sleep 100 & echo here; wait';
+  const shell = 'sleep 100 & sleep 100 & echo here; wait';
   const { pid } = await start(t, ['sh', '-c', shell]);
   const tree = new ProcessTree(pid);
   const tracer = new FullTracer(1);
@@ -108,6 +108,7 @@ test('a report mentions processes that the kernel has no room to follow, and end
   });
   const children = () => trace.pids.filter((each) => each !== pid);
   assert.equal(trace.pids.length, 3);
+  killOne(children()[0], 'SIGKILL');
   await waitFor(() => tracer.left.size === 1, 20_000);
   assert.ok(children().includes([...tracer.left][0] ?? 0));
   const { notes } = trace.stop();

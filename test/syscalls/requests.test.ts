@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { join } from 'node:path';
@@ -9,7 +10,7 @@ import { type TestContext, test } from 'node:test';
 import { TracedRequests } from '../../src/cli/commands/trace/trace-requests.js';
 import { remoteServers } from '../../src/serve/index.js';
 import { freePort, waitFor, withDeadline } from '../support/index.js';
-import { command, notLinux, scratch, trace } from './tracing.js';
+import { command, notLinux, scratch } from './tracing.js';
 
 const skip = notLinux;
 
@@ -40,6 +41,11 @@ async function countOf(port: number): Promise<number> {
   return loops.reduce((sum, { requests }) => sum + requests, 0);
 }
 
+/** A loop counts a request when it releases it, which may be after the client has its answer. */
+async function hasCounted(port: number, count: number): Promise<void> {
+  await waitFor(async () => (await countOf(port)) === count);
+}
+
 /** `manycore serve`, behind other arguments. */
 function startServer(t: TestContext, port: number, before: readonly string[]) {
   const app = join(scratch(t), 'app.cjs');
@@ -56,15 +62,21 @@ test('requests of a server that runs are those that it answers while it is trace
 }, async (t) => {
   const port = await freePort();
   const { child, ended } = startServer(t, port, []);
-  await withDeadline(ask(port, 20), 20_000, 'it serves');
-  let asked: Promise<void> | undefined;
-  const onBegin = () => {
-    asked = ask(port, 30);
-  };
-  const args = ['--method', 'counters', '--seconds', '3', `${child.pid}`];
-  const { report } = await trace(t, args, { onBegin });
-  await asked;
-  assert.deepEqual(report.requests, { count: 30 });
+  await withDeadline(ask(port, 20), 30_000, 'it serves');
+  await hasCounted(port, 20);
+  const file = join(scratch(t), 'report.json');
+  const flags = ['--method', 'counters', '--seconds', '100', '--json', '--output', file];
+  const tracing = spawn(process.execPath, [command, 'trace', ...flags, `${child.pid}`], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  t.after(() => tracing.kill('SIGKILL'));
+  const traced = once(tracing, 'exit');
+  await withDeadline(once(tracing.stderr, 'data'), 30_000, 'the trace begins');
+  await withDeadline(ask(port, 30), 30_000, 'it serves');
+  await hasCounted(port, 50);
+  tracing.kill('SIGINT');
+  await withDeadline(traced, 30_000, 'the trace ends');
+  assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')).requests, { count: 30 });
   child.kill('SIGTERM');
   await withDeadline(ended, 20_000, 'the server ends');
 });
@@ -83,8 +95,7 @@ test('requests of a server that is traced from its start are all that it answere
     process.execPath,
   ]);
   await withDeadline(ask(port, 40), 30_000, 'it serves');
-  // A loop counts a request when it releases it, which may be after the client has its answer.
-  await waitFor(async () => (await countOf(port)) === 40);
+  await hasCounted(port, 40);
   child.kill('SIGTERM');
   await withDeadline(ended, 20_000, 'the trace ends');
   assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')).requests, { count: 40 });
