@@ -181,7 +181,7 @@ const failingScripts: [what: string, text: string, message: RegExp][] = [
   ['throws', "export default () => { throw new Error('no way'); };", /no way/],
   ['resolves with nothing', 'export default () => undefined;', /has to resolve with \{ requests/],
   ['is no function', 'export default {};', /no function as its default export/],
-  ['returns early', 'export default () => ({ requests: 1 });', /returned after 0\.0 s of 0\./],
+  ['returns early', 'export default () => ({ requests: 1 });', /returned after 0\.\d s of 0\./],
   ['ends its process', 'export default () => process.exit(4);', /ended with exit code 4/],
 ];
 for (const [what, text, message] of failingScripts) {
@@ -226,7 +226,8 @@ test('the start-up of a script is no time of its load', async (t) => {
       return { requests: performance.now() - begin };
     };`;
   const { stats } = await runWith(t, { files: { ...app, 'script.mjs': text } });
-  assert.equal(Math.round(stats.perSecond / 100), 10); // a request for each ms of its load
+  // A request for each ms of its load; with the start-up it would be less than a third of them.
+  assert.ok(stats.perSecond > 500 && stats.perSecond <= 1001, `${stats.perSecond}`);
 });
 
 test('the duration that a script reports counts', async (t) => {
