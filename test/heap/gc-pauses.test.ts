@@ -58,7 +58,7 @@ async function compare(): Promise<void> {
 test('V8 and an observer count the same collections, and pauses that are as long', {
   skip,
 }, async () => {
-  // Again where the machine made a pause between two readings of the clock, or V8 collected once more.
+  // Repeats it where the machine made a pause between two readings of the clock, or V8 collected once more.
   for (let left = 4; left > 0; left -= 1) {
     const isSame = await compare().then(
       () => true,

@@ -169,7 +169,7 @@ for (const [what, engine, use, wayOut] of unanswering) {
     const failureAfter = (startTimeoutMs: number): Promise<Failure> =>
       failureOf(t, { engine, ...use(t) }, { startTimeoutMs, startRetryMs: 0 });
     let { message, cause } = await failureAfter(2000);
-    // On a busy machine its words may take longer.
+    // Words may take longer on a busy machine.
     if (cause === '') ({ message, cause } = await failureAfter(20_000));
     assert.match(message, /not ready after 20?000 ms: raise startTimeoutMs, /);
     assert.match(message, wayOut);

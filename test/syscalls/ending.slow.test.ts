@@ -41,7 +41,7 @@ test('a command that takes no notice of SIGTERM is killed, and its report is the
     return [await withDeadline(ended, 60_000, 'the trace ends'), output];
   };
   let [exitCode, output] = await traceFor(1);
-  // On a busy machine the program may not have begun to listen for the signal.
+  // A program may not listen for the signal yet on a busy machine.
   if (!output.includes('here')) [exitCode, output] = await traceFor(10);
   assert.equal(exitCode, 137);
   assert.match(output, /asked true/);

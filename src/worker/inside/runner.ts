@@ -185,7 +185,7 @@ export class Runner {
     } catch {
       // A call that cannot be read is not needed.
     }
-    // Plain, for a parent that has given up the call: the module of a class of ours would be read and parsed first.
+    // A plain error, for a parent that has given up the call: the module of a class of ours would be parsed first.
     const error = Object.assign(new Error('it was aborted before it began'), { code: 'ABORTED' });
     this.#fail(slot, nowMs(), error);
   }

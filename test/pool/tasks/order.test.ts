@@ -104,7 +104,7 @@ test('with two workers a long task does not hold the tasks behind it', async (t)
   // All of these are expected to be short, and several wait in the ring behind the long one.
   const calls = Array.from({ length: 60 }, (_, index) => pool.run(work, index === 0));
   assert.equal((await Promise.all(calls.slice(1))).length, 59);
-  await gate.reached('long'); // its worker may wake after the other one has done all the rest
+  await gate.reached('long'); // a worker that wakes late has it after all the rest
   gate.open();
   assert.equal(await calls[0], 'long');
 });
