@@ -40,14 +40,18 @@ export interface Deadline {
 
 /**
  * Settles as `work` does, or rejects first: at the deadline with what `onDeadline` makes, on abort
- * with `ABORTED`. A later rejection of `work` counts as handled. Keeps the event loop alive meanwhile.
+ * with `ABORTED`. What has come while the loop was blocked is read first. A later rejection of `work` counts as handled. Keeps the event loop alive meanwhile.
  */
 export function beforeDeadline<T>(work: Promise<T>, deadline: Deadline): Promise<T> {
   const { deadlineMs, onDeadline, signal } = deadline;
   return new Promise<T>((resolve, reject) => {
+    let isSettled = false;
     const onAbort = () => settle(() => reject(abortError(signal)));
-    const timer = startTimer(deadlineMs, () => settle(() => reject(onDeadline())));
+    const timer = startAnswerTimer(deadlineMs, () => {
+      if (!isSettled) settle(() => reject(onDeadline()));
+    });
     const settle = (how: () => void) => {
+      isSettled = true;
       clearTimeout(timer);
       if (signal !== undefined) unwatchAbort(signal, onAbort);
       how();

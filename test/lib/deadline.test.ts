@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { getEventListeners } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { hasCode } from '../../src/errors.js';
 import { abortError, beforeDeadline, defer, startTimer } from '../../src/lib/index.js';
 
@@ -72,4 +73,24 @@ test('a signal that is aborted with no error still gives a message', () => {
 
 test('a signal that is aborted with what has no text still gives a message', () => {
   assert.match(abortError(AbortSignal.abort(Object.create(null))).message, /aborted: a value/);
+});
+
+test('what came while the loop was blocked is in time', async (t) => {
+  const words = new Int32Array(new SharedArrayBuffer(8));
+  const text = `const { parentPort, workerData } = require('node:worker_threads');
+    Atomics.wait(workerData, 0, 0);
+    parentPort.postMessage('in time');
+    Atomics.store(workerData, 1, 1);
+    Atomics.notify(workerData, 1);`;
+  const worker = new Worker(text, { eval: true, workerData: words });
+  t.after(() => worker.terminate());
+  await once(worker, 'online');
+  await new Promise((resolve) => setImmediate(resolve)); // timers come before messages from here
+  const posted = new Promise((resolve) => worker.once('message', resolve));
+  const wait = beforeDeadline(posted, { ...never, deadlineMs: 5 });
+  Atomics.store(words, 0, 1);
+  Atomics.notify(words, 0);
+  Atomics.wait(words, 1, 0, 30_000);
+  Atomics.wait(words, 1, 1, 20); // the deadline is over
+  assert.equal(await wait, 'in time');
 });

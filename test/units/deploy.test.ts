@@ -1,6 +1,9 @@
 // Deploying units: their forms, how instances are spread, how their number changes, and how they end.
 
 import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Deployment, UnitContext } from '../../src/public.js';
@@ -235,4 +238,25 @@ test('a deployment that was undeployed has no status and no health', async (t) =
   assert.equal((await deployment.health()).length, 1);
   await deployment.undeploy();
   assert.deepEqual([await deployment.status(), await deployment.health()], [[], []]);
+});
+
+test('a reply that came while the loop of its requester was blocked is in time', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-late-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const replied = join(folder, 'replied');
+  const loops = startLoops(t, { processes: 1, loops: 1 });
+  await loops.deploy(({ bus }: UnitContext) => {
+    bus.consumer<string>('slow', (message) => {
+      message.reply('in time');
+      setTimeout(() => writeFileSync(message.body, ''), 5); // after the reply
+    });
+  });
+  await loops.bus.request('slow', join(folder, 'first')); // the way is known
+  const timeoutMs = 100;
+  const answer = loops.bus.request('slow', replied, { timeoutMs });
+  await new Promise((resolve) => setImmediate(resolve)); // the request is sent
+  const [word, endMs] = [new Int32Array(new SharedArrayBuffer(4)), performance.now() + 30_000];
+  Atomics.wait(word, 0, 0, 2 * timeoutMs);
+  while (!existsSync(replied) && performance.now() < endMs) Atomics.wait(word, 0, 0, 1);
+  assert.equal((await answer).body, 'in time');
 });

@@ -6,7 +6,7 @@ import {
   abortSignal,
   clearTimeout,
   integer,
-  startTimer,
+  startAnswerTimer,
   unwatchAbort,
   watchAbort,
 } from '../../lib/index.js';
@@ -86,7 +86,7 @@ class Request implements Asked {
       this.#reject = reject;
     });
     const { timeoutMs, signal } = parts;
-    this.#timer = startTimer(timeoutMs, () => this.#expire());
+    this.#timer = startAnswerTimer(timeoutMs, () => this.#expire());
     if (signal !== undefined) {
       this.#onAbort = () => this.giveUp(abortError(signal));
       watchAbort(signal, this.#onAbort);
@@ -127,6 +127,7 @@ class Request implements Asked {
   }
 
   #expire(): void {
+    if (this.#isOver) return;
     const { timeoutMs } = this.#parts;
     const text = `no answer from ${this.#address} within ${timeoutMs} ms`;
     const wayOut = 'raise timeoutMs, or make its consumer faster';
