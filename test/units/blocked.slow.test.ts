@@ -2,6 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { UnitContext } from '../../src/public.js';
 import { isRunning, killOne, waitFor } from '../support/index.js';
@@ -9,11 +12,14 @@ import { startLoops } from './loops.js';
 
 const longMs = 90_000;
 
-/** Spins on request for so many ms, and replies with its number. */
+/** Spins on request for so many ms, or until a file exists, and replies with its number. */
 function spinner({ bus, instance }: UnitContext): void {
   bus.consumer<number>(`spin ${instance}`, ({ body }) => {
     const endMs = performance.now() + body;
     while (performance.now() < endMs);
+  });
+  bus.consumer<string>(`spin until ${instance}`, ({ body }) => {
+    while (!existsSync(body));
   });
   bus.consumer('who', (message) => message.reply(instance));
 }
@@ -28,7 +34,11 @@ function noteBlocks(t: TestContext): unknown[] {
 
 test('a blocked loop has no turn until it is back', { timeout: longMs }, async (t) => {
   const blocks = noteBlocks(t);
-  const loops = startLoops(t);
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-blocked-'));
+  const end = join(folder, 'end');
+  t.after(() => writeFileSync(end, '')); // the loops close after that
+  const loops = startLoops(t, { blockedTimeoutMs: longMs });
+  t.after(() => rmSync(folder, { recursive: true }));
   await loops.deploy(spinner, { instances: 2 });
   await loops.deploy(
     ({ bus }: UnitContext) => {
@@ -38,12 +48,13 @@ test('a blocked loop has no turn until it is back', { timeout: longMs }, async (
   );
   const who = async (address: string): Promise<unknown> =>
     (await loops.bus.request(address, 0, { timeoutMs: 60_000, local: 'prefer' })).body;
-  loops.bus.send('spin 0', 8000);
-  await waitFor(() => blocks.length > 0, 20_000);
+  loops.bus.send('spin until 0', end);
+  await waitFor(() => blocks.length > 0);
   for (let at = 0; at < 10; at += 1) {
     assert.equal(await who('who'), 1);
     assert.equal(await who('relay'), 1);
   }
+  writeFileSync(end, '');
   await waitFor(async () => (await who('who')) === 0, 30_000);
 });
 
@@ -99,7 +110,7 @@ test('a stopped process has no turn until it goes on, and is replaced if it does
   const [{ pid } = { pid: undefined }] = await deployment.status();
   assert.ok(pid !== undefined);
   const askAll = async (): Promise<unknown[]> => {
-    const asked = Array.from({ length: 4 }, () => loops.bus.request('who', 0, { timeoutMs: 200 }));
+    const asked = Array.from({ length: 4 }, () => loops.bus.request('who', 0, { timeoutMs: 1000 }));
     const answers = await Promise.allSettled(asked);
     return answers.map((each) => (each.status === 'fulfilled' ? each.value.body : 'none'));
   };

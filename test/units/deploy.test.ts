@@ -123,25 +123,28 @@ test('undeploy lets handlers end, then calls stop, then removes the instances', 
   const loops = startLoops(t);
   const events: unknown[] = [];
   loops.bus.consumer('events', (message) => events.push(message.body));
+  const held: (() => void)[] = [];
+  loops.bus.consumer('hold', (message) => held.push(() => message.reply(0)));
   const deployment = await loops.deploy(({ bus, signal }: UnitContext) => {
     signal.addEventListener('abort', () => bus.send('events', 'abort'));
     bus.consumer('slow', async (message) => {
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await bus.request('hold', 0);
       bus.send('events', 'handled');
       message.reply('done');
     });
     return () => bus.send('events', 'stop');
   });
-  const slow = loops.bus.request('slow', 0);
-  await loops.bus.request('slow', 1); // the other one is at work, too
-  const again = loops.bus.request('slow', 2);
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  await deployment.undeploy();
-  assert.equal((await slow).body, 'done');
-  assert.equal((await again).body, 'done');
-  await waitFor(() => events.length === 5);
-  assert.deepEqual(events, ['handled', 'handled', 'abort', 'handled', 'stop']);
-  await assert.rejects(loops.bus.request('slow', 3), { code: 'BUS_NO_HANDLERS' });
+  const asked = [0, 1].map((body) => loops.bus.request('slow', body));
+  await waitFor(() => held.length === 2);
+  const undeployed = deployment.undeploy();
+  await waitFor(() => events.length > 0);
+  assert.deepEqual(events, ['abort'], 'both are at work');
+  for (const release of held) release();
+  for (const each of asked) assert.equal((await each).body, 'done');
+  await undeployed;
+  await waitFor(() => events.length === 4);
+  assert.deepEqual(events, ['abort', 'handled', 'handled', 'stop']);
+  await assert.rejects(loops.bus.request('slow', 2), { code: 'BUS_NO_HANDLERS' });
   await deployment.undeploy();
   await assert.rejects(deployment.scale(2), { code: 'UNIT_UNDEPLOYED' });
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -10,12 +10,16 @@ import type { UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { appUrl, startLoops } from './loops.js';
 
-/** Blocks its thread for as long as it is asked to, and counts. */
+/** Blocks its thread for as long as it is asked to, or until a file exists, and counts. */
 function blocker({ bus, instance, loop, config }: UnitContext<string>) {
   let count = 0;
   const block = (ms: number): void => {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
   };
+  bus.consumer<string>(`block until ${instance}`, (message) => {
+    while (!existsSync(message.body)) block(5);
+    message.reply('blocked');
+  });
   bus.consumer<number>(`block ${instance}`, (message) => {
     bus.send('blocks', instance);
     block(message.body);
@@ -58,6 +62,13 @@ function noteLosses(t: TestContext): Loss[] {
   return losses;
 }
 
+/** Returns a folder that the test removes. */
+function folderOf(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-side-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
 test('instances block without holding up their loop or each other', async (t) => {
   const loops = startLoops(t);
   const stopped: unknown[] = [];
@@ -75,7 +86,8 @@ test('instances block without holding up their loop or each other', async (t) =>
     { instances: 2 },
   );
   let isDone = false;
-  const blocked = loops.bus.request('block 0', 2000).finally(() => {
+  const folder = folderOf(t);
+  const blocked = loops.bus.request('block until 0', join(folder, 'end')).finally(() => {
     isDone = true;
   });
   const status = await deployment.status();
@@ -88,11 +100,12 @@ test('instances block without holding up their loop or each other', async (t) =>
     }
   }
   assert.equal(isDone, false);
-  const health = await deployment.health({ timeoutMs: 100 });
+  const health = await deployment.health({ timeoutMs: 1000 });
   assert.deepEqual(
     health.map(({ isWell }) => isWell),
     [false, true, true, true],
   );
+  writeFileSync(join(folder, 'end'), '');
   assert.equal((await blocked).body, 'blocked');
   await deployment.scale(2);
   await waitFor(() => stopped.length === 2);
@@ -155,7 +168,7 @@ test('a thread that never comes back is ended at the deadline of its stop', asyn
   const loops = startLoops(t);
   const deployment = await loops.deploy(blocker, {
     on: 'blocking',
-    stopTimeoutMs: 300,
+    stopTimeoutMs: 1000, // the other instance stops within it
     instances: 2,
   });
   const begun = new Promise((resolve) => loops.bus.consumer('blocks', resolve));
@@ -163,7 +176,7 @@ test('a thread that never comes back is ended at the deadline of its stop', asyn
   await begun;
   await assert.rejects(deployment.undeploy(), {
     code: 'UNIT_STOP_FAILED',
-    message: /instance 0 did not stop within 300 ms: its thread was ended/,
+    message: /instance 0 did not stop within 1000 ms: its thread was ended/,
   });
   await assert.rejects(loops.bus.request('count 0', 0), { code: 'BUS_NO_HANDLERS' });
   assert.deepEqual(loops.deployments, []);
@@ -217,7 +230,8 @@ test('an instance whose thread is just started again can be undeployed', async (
     );
     loops.bus.send('die', undefined);
     await waitFor(() => losses.length > 0);
-    await waitFor(async () => (await deployment.status())[0]?.state === 'starting');
+    // It starts for a moment only, which a busy machine may miss.
+    await waitFor(async () => (await deployment.status())[0]?.state !== 'lost');
     await deployment.undeploy(); // no instance has anything to end
   }
 });
@@ -253,8 +267,7 @@ test('an instance whose threads die again and again is given up', async (t) => {
 test('an instance that cannot start again on the next loop is tried again later', async (t) => {
   const losses = noteLosses(t);
   const loops = startLoops(t, { processes: 1 });
-  const folder = mkdtempSync(join(tmpdir(), 'manycore-lost-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = folderOf(t);
   const deployment = await loops.deploy(
     async ({ bus, config }: UnitContext<string>) => {
       const { existsSync } = await import('node:fs');
