@@ -20,8 +20,9 @@ const kinds: readonly ChannelKind[] = ['memory', 'shm'];
 async function openPair(t: TestContext, kind: ChannelKind) {
   const bus = new EventBus({ copy: structuredClone });
   const offer = offerChannel(kind, { worker: 'thread', spin: false });
+  const gate = new Int32Array(new SharedArrayBuffer(4));
   const worker = new Worker(new URL('./apps/thread.js', import.meta.url), {
-    workerData: offer.ticket,
+    workerData: { ticket: offer.ticket, gate },
     transferList: [...offer.transfer],
     // A thread that Node ends amid an import() leaves the file open, and the agent imports after a second.
     env: { ...process.env, MANYCORE_AGENT: '0' },
@@ -36,7 +37,12 @@ async function openPair(t: TestContext, kind: ChannelKind) {
     await worker.terminate();
   });
   await waitFor(() => bus.request('echo', 'are you there?'));
-  return { bus, link, exited };
+  /** Wakes the thread, which sleeps by request. */
+  const wake = (): void => {
+    Atomics.store(gate, 0, 1);
+    Atomics.notify(gate, 0);
+  };
+  return { bus, link, exited, wake };
 }
 
 for (const kind of kinds) {
@@ -88,9 +94,9 @@ for (const kind of kinds) {
   check(
     'a loop that does not read makes send fail, and loses nothing that was taken',
     async (t) => {
-      const { bus } = await openPair(t, kind);
+      const { bus, wake } = await openPair(t, kind);
       const body = 'x'.repeat(50_000);
-      bus.send('sleep', 2000); // everything below happens meanwhile
+      bus.send('sleep', 0);
       let sent = 0;
       assert.throws(
         () => {
@@ -98,6 +104,7 @@ for (const kind of kinds) {
         },
         { code: 'BUS_FULL' },
       );
+      wake();
       await bus.drained();
       const counted = await bus.request<unknown[]>('counted', undefined);
       assert.equal(counted.body.length, sent);

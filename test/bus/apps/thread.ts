@@ -6,8 +6,10 @@ import { BusLink } from '../../../src/bus/transports/link.js';
 import { acceptChannel } from '../../../src/channels/index.js';
 import { shared } from '../../../src/public.js';
 
+/** `gate`: the thread goes on when it is 1. */
+const { ticket, gate } = workerData;
 const bus = new EventBus({ copy: structuredClone });
-const link = new BusLink(bus, acceptChannel(workerData));
+const link = new BusLink(bus, acceptChannel(ticket));
 link.ref();
 void link.closed.then(() => process.exit());
 
@@ -40,9 +42,7 @@ bus.consumer('ask back', async (message) => {
   const answer = await bus.request('caller', message.body);
   message.reply(answer.body);
 });
-bus.consumer<number>('sleep', ({ body }) => {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, body);
-});
+bus.consumer('sleep', () => void Atomics.wait(gate, 0, 0));
 bus.consumer('exit', () => process.exit());
 
 /** Finds the bytes anywhere in the body. */

@@ -84,5 +84,5 @@ export function answer(address: string, body: unknown): Act {
 
 /** Waits until `notes` has `count` items. */
 export async function untilNoted(notes: readonly unknown[], count: number): Promise<void> {
-  await waitFor(() => notes.length >= count, 5000, `${count} notes`);
+  await waitFor(() => notes.length >= count, undefined, `${count} notes`);
 }

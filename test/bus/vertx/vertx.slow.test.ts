@@ -10,7 +10,7 @@ import { busCases } from './table.js';
 
 useFolder();
 
-const caseMs = 20_000;
+const caseMs = 60_000;
 const placements: readonly (readonly [
   string,
   (t: TestContext) => Promise<Place>,
