@@ -179,10 +179,10 @@ for (const { place, skip, open } of places) {
 
     await t.test('a lock that is held makes others wait until their limits', async () => {
       const lock = data.lock('held');
-      const lease = await lock.acquire({ leaseMs: 300 });
+      const lease = await lock.acquire({ leaseMs: 1000 });
       const timedOut = { code: 'SHARED_DATA_TIMED_OUT', name: 'TimeoutError' };
       await assert.rejects(lock.acquire({ timeoutMs: 0 }), timedOut);
-      await assert.rejects(lock.acquire({ timeoutMs: 700 }), timedOut); // it is renewed
+      await assert.rejects(lock.acquire({ timeoutMs: 1500 }), timedOut); // it is renewed
       assert.equal(lease.signal.aborted, false);
       const over = AbortSignal.timeout(50);
       await assert.rejects(lock.acquire({ signal: over }), { code: 'ABORTED' });

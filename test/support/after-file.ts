@@ -10,7 +10,7 @@ import { runInNewContext } from 'node:vm';
 import { isMainThread } from 'node:worker_threads';
 import { childrenOf, openDescriptors, sharedMemoryObjects } from './processes.js';
 
-const deadlineMs = Number(process.env['MANYCORE_LEAK_DEADLINE_MS'] ?? 5000);
+const deadlineMs = Number(process.env['MANYCORE_LEAK_DEADLINE_MS'] ?? 20_000);
 const pauseMs = 20;
 
 /** Rounds of the event loop after the first `beforeExit`, for hooks of the tests that are still due. */
