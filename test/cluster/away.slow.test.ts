@@ -21,6 +21,8 @@ import {
 const secret = 'nobody else knows this';
 /** Limit of each call while the server is away, in ms: those of the calls are shorter. */
 const limitMs = 30_000;
+/** Limit of a watch, in ms: it is enough once the server is back. */
+const watchMs = 5000;
 
 /** The text of a unit that replies at the address of its configuration. */
 const unitText = (
@@ -67,7 +69,7 @@ test('calls while the NATS server is away', { skip: noServer || noBinary }, asyn
     const monitor = here.bus.monitor(address, (end) => void ends.push(end));
     t.after(() => monitor.close());
   }
-  const limited = here.cluster.map('limited', { timeoutMs: 500 });
+  const limited = here.cluster.map('limited', { timeoutMs: watchMs });
   const patient = firstOf(here.cluster.map('patient', { timeoutMs: 120_000 }));
   patient.catch(() => {});
   const calls: Readonly<Record<string, () => unknown>> = {
@@ -88,7 +90,8 @@ test('calls while the NATS server is away', { skip: noServer || noBinary }, asyn
     'the first watch of a map': () =>
       assert.rejects(firstOf(limited), {
         code: 'SHARED_DATA_TIMED_OUT',
-        message: /^a watch in the bucket manycore-map-limited took more than 500 ms: .* is away/,
+        // A timer may be a millisecond early.
+        message: /^a watch in the bucket manycore-map-limited took more than \d{4} ms: .* is away/,
       }),
   };
   const settled = Object.entries(calls).map(([name, call]) =>

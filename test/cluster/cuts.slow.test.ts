@@ -51,7 +51,7 @@ const faults: readonly Fault[] = [
       far.cut();
       await sleep(30_000);
       // Unanswered pings end the connection, although all buffers are full.
-      await eventually(async () => assert.equal(await away.count('lost'), 1));
+      await eventually(async () => assert.ok((await away.count('lost')) > 0));
     },
   },
   {

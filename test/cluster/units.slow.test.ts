@@ -202,7 +202,7 @@ test('a loop that is replaced while the server is away joins when it is back', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
-  const loops = startLoops(t, { cluster: { nats: server.url, timeoutMs: 1000 } });
+  const loops = startLoops(t, { cluster: { nats: server.url, timeoutMs: 3000 } });
   await loops.deploy(sums, { instances: 2 });
   const { bus } = await joinBus(t, server);
   await server.kill();

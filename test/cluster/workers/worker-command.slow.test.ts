@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { Pool, type PoolOptions } from '../../../src/public.js';
@@ -35,7 +35,7 @@ async function startNode(
   t.after(() => child.kill('SIGKILL'));
   const lines: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-  await waitFor(() => lines.some((line) => line.startsWith('lends 2 workers')), 20_000);
+  await waitFor(() => lines.some((line) => line.startsWith('lends 2 workers')));
   return { child, lines };
 }
 
@@ -52,9 +52,10 @@ async function terminate({ child, lines }: NodeProgram): Promise<void> {
   await waitFor(() => lines.some((line) => line.includes('once more ends')));
 }
 
-/** Returns the node under which it ran. */
-function slowTask(): Promise<number> {
-  return new Promise((resolve) => setTimeout(() => resolve(process.ppid), 1000));
+/** Returns the node under which it ran, once the file exists. */
+async function nodeOnce(file: string): Promise<number> {
+  while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 5));
+  return process.ppid;
 }
 
 /** Runs an endless task; resolves when it has reported its process number. */
@@ -72,12 +73,14 @@ test('tasks that run at TERM end with their results, and waiting ones go elsewhe
   const server = await startServer(t);
   const first = await startNode(t, server);
   const pool = await openPool(t, server, { size: { min: 0, max: 2 } });
-  const running = [pool.run(slowTask), pool.run(slowTask)];
+  const file = notesFile(t);
+  const running = [pool.run(nodeOnce, file), pool.run(nodeOnce, file)];
   await eventually(() => assert.equal(pool.stats().runningTasks, 2));
   const exit = once(first.child, 'exit');
   await terminate(first);
-  const waiting = [pool.run(slowTask), pool.run(slowTask)];
+  const waiting = [pool.run(nodeOnce, file), pool.run(nodeOnce, file)];
   const second = await startNode(t, server);
+  writeFileSync(file, '');
   assert.deepEqual(await Promise.all(running), [first.child.pid, first.child.pid]);
   assert.deepEqual(await exit, [0, null]);
   assert.deepEqual(await Promise.all(waiting), [second.child.pid, second.child.pid]);
