@@ -73,7 +73,8 @@ for (const copies of [
   test(`a task of ${copies.runs === own ? 'this' : 'the other'} copy may call the other one`, async (t) => {
     const { workerNumber, isInsideWorker, report, run, taskSignal } = copies.asked;
     for (const worker of ['process', 'thread'] as const) {
-      const pool = new copies.runs.Pool({ size: 1, worker });
+      // The default grace time is short for a busy machine: it would replace a worker that stops.
+      const pool = new copies.runs.Pool({ size: 1, worker, graceMs: 30_000 });
       t.after(() => pool.close());
       const controller = new AbortController();
       const waiting = pool
