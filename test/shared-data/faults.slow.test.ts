@@ -45,7 +45,7 @@ test('calls settle with a code while the server is away, and go on when it is ba
   const { server, data } = await start(t);
   const map = data.map<number>('m', { timeoutMs: 300 });
   const patient = data.map<number>('m', { timeoutMs: 30_000 });
-  await map.set('k', 1);
+  await patient.set('k', 1);
   const lease = await data.lock('held').acquire({ leaseMs: 400 });
   await server.kill();
   const message =
@@ -62,7 +62,7 @@ test('calls settle with a code while the server is away, and go on when it is ba
   assert.equal(lease.signal.reason.code, 'SHARED_LOCK_LOST');
   await lease.release();
   const waiting = patient.get('k');
-  const locking = data.lock('l', { timeoutMs: 100 }).acquire({ timeoutMs: 30_000 });
+  const locking = data.lock('l', { timeoutMs: 300 }).acquire({ timeoutMs: 30_000 });
   await assert.rejects(map.get('k'), timedOut);
   await server.restart();
   assert.equal(await waiting, 1);
@@ -233,7 +233,7 @@ test('calls are repeated while servers elect a leader', { skip }, async (t) => {
   };
   leaderless.subscribe('$JS.API.>', { callback });
   await leaderless.flush();
-  await assert.rejects(cluster.map('m', { timeoutMs: 700 }).set('k', 1), timedOut);
+  await assert.rejects(cluster.map('m', { timeoutMs: 1500 }).set('k', 1), timedOut);
   assert.ok(requests > 1);
   await assert.rejects(cluster.lock('l', { timeoutMs: 300 }).acquire({ timeoutMs: 900 }), timedOut);
 });
