@@ -45,7 +45,7 @@ async function joined(
   t.after(() => child.kill('SIGKILL'));
   const lines: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-  await waitFor(() => lines.find((line) => line.startsWith('in the cluster')), 20_000);
+  await waitFor(() => lines.find((line) => line.startsWith('in the cluster')));
   return child;
 }
 

@@ -274,12 +274,12 @@ test('processes that are killed from outside end nothing for good', {
   const loops = startLoops(t);
   const healthy = await loops.deploy(good, { instances: 2 });
   for (let round = 0; round < 7; round += 1) {
-    await waitFor(() => allRun(healthy), 10_000);
+    await waitFor(() => allRun(healthy));
     const [{ pid } = { pid: undefined }] = await healthy.status();
     process.kill(pid ?? assert.fail(), 'SIGKILL');
     await waitFor(async () => (await healthy.status())[0]?.pid !== pid);
   }
-  await waitFor(() => allRun(healthy), 10_000);
+  await waitFor(() => allRun(healthy));
   await loops.bus.request('good 0', 0);
 });
 

@@ -18,7 +18,7 @@ export async function runCase(loops: Loops, { name, run }: UnitCase): Promise<vo
   const words: unknown[] = [];
   using _ = loops.bus.consumer(address, ({ body }) => words.push(body));
   const said = async (count: number): Promise<readonly unknown[]> => {
-    await waitFor(() => words.length >= count, 5000, `${count} words`);
+    await waitFor(() => words.length >= count, undefined, `${count} words`);
     return words.toSorted();
   };
   await run?.({ loops, address, words, said });

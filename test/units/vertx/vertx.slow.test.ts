@@ -7,7 +7,7 @@ import { startLoops } from '../loops.js';
 import { runCase } from './place.js';
 import { unitCases } from './table.js';
 
-const caseMs = 30_000;
+const caseMs = 60_000;
 
 test("deployments do what Vert.x's cases expect, or the difference by name", async (t) => {
   const loops = startLoops(t);
