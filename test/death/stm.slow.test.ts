@@ -7,9 +7,11 @@ import { hasCode } from '../../src/errors.js';
 import { textOf } from '../../src/proc/index.js';
 import { Pool } from '../../src/public.js';
 import { atomically, atomicallyWhen, check, free, tvar } from '../../src/stm/public.js';
-import { deadlineMs } from '../pool/calls/ways.js';
 import { programFolder, runNode } from '../pool/programs.js';
 import { waitFor, withDeadline } from '../support/index.js';
+
+/** Deadline of a wait in ms, in which a worker starts and ends. */
+const deadlineMs = 60_000;
 
 /** Steps of commit.rs and of memory.rs; then those of recovery.rs. */
 const steps = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 31];
