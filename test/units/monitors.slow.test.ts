@@ -54,7 +54,7 @@ for (const on of ['loop', 'blocking'] as const) {
     assert.ok(first);
     for (const { loop } of loops.loops) await deployment.move(0, loop);
     loops.bus.send(on === 'loop' ? 'kill 0' : 'exit 0', 0);
-    await waitFor(() => ends.length >= 1);
+    await waitFor(() => ends.length >= 1 && reasons.length === ends.length);
     await waitFor(() => allRun(loops));
     const lost = ends.splice(0).map(({ reason, why }) => [reason, /SIGKILL|exit/.test(why)]);
     for (const each of lost) assert.deepEqual(each, ['lost', true]);
