@@ -20,13 +20,19 @@ class Machine {
   readonly #deployments: DirectedDeployment[] = [];
   /** Processes that were asked for besides those of the capacity. */
   grown = 0;
+  /** Requests for more that were refused. */
+  refused = 0;
   readonly restarts: Restarts;
 
-  constructor(capacity: number) {
+  constructor(capacity: number, mayGrow = true) {
     this.restarts = new Restarts({
       capacity: {
         loops: capacity,
         grow: async () => {
+          if (!mayGrow) {
+            this.refused += 1;
+            throw new CodedError('OPTION_INVALID', 'there may be no more');
+          }
           this.grown += 1;
           this.arrive(1000 + this.grown);
         },
@@ -169,6 +175,18 @@ test('a guilty unit that is late gets the next process, before instances that wa
     { own: loopOf(guilty), grown: machine.grown, others: others.map(loopOf) },
     { own: 1001, grown: 1, others: [2, undefined, undefined] },
   );
+});
+
+test('a guilty unit that may have no further process waits for the one that is late', async () => {
+  const machine = new Machine(2, false);
+  const other = await machine.deploy(2);
+  const guilty = await guiltyUnit(machine);
+  machine.lose(loopOf(guilty), crashed);
+  await waitFor(() => machine.refused > 0);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual([loopOf(guilty), loopOf(other)], [undefined, 2]);
+  machine.arrive(13);
+  await waitFor(() => loopOf(guilty) === 13);
 });
 
 test('an instance of a unit that became guilty while it waited starts alone', async () => {

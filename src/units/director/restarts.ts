@@ -258,6 +258,7 @@ export class Restarts {
     const grown = (hasProcess: boolean): void => {
       this.#growing.delete(id);
       if (hasProcess) return void this.#assign();
+      if (!this.#isComplete()) return; // it gets the next process that comes
       const waiting = this.#waiting.filter(({ deployment }) => deployment === id);
       this.forget(id); // it stays among the others
       this.begin(waiting);
@@ -299,6 +300,11 @@ export class Restarts {
     this.begin(ready);
   }
 
+  /** True: no loop is missing. */
+  #isComplete(): boolean {
+    return this.#parts.loops().length >= this.#parts.capacity.loops;
+  }
+
   /** True: an instance of this isolated unit has waited too long for a process. */
   #isLate(id: number): boolean {
     return this.#waiting.some((each) => each.deployment === id && this.#orphans.isLate(each));
@@ -324,7 +330,7 @@ export class Restarts {
     for (const each of orphans) if (!this.#startAlone(each)) this.#start(each, () => entry);
     this.#startAnywhere(this.#orphans.takeLate());
     this.#assign();
-    const isComplete = this.#parts.loops().length >= this.#parts.capacity.loops;
+    const isComplete = this.#isComplete();
     if (isComplete) this.begin(this.#orphans.take(Infinity)); // of each loop there may be several groups
   }
 
@@ -356,7 +362,7 @@ export class Restarts {
       .filter((each) => this.#isLost(each))
       .filter((each) => !this.#startAlone(each));
     if (others.length === 0) return;
-    const isComplete = this.#parts.loops().length >= this.#parts.capacity.loops;
+    const isComplete = this.#isComplete();
     const isDue = (each: Placed): boolean => isComplete || this.#orphans.isLate(each);
     this.#startAnywhere(others.filter(isDue));
     const waiting = others.filter((each) => !isDue(each));
