@@ -86,8 +86,11 @@ async function exchangeIn(port: number, parts: readonly string[]): Promise<strin
   socket.on('data', (chunk) => chunks.push(chunk));
   const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.on('error', () => {}); // a reset ends it, too
-  for (const [at, part] of parts.entries()) {
-    await waitFor(() => chunks.length >= at || socket.destroyed, deadlineMs);
+  let countAtWrite = -1;
+  for (const part of parts) {
+    // Several answers may be one chunk.
+    await waitFor(() => chunks.length > countAtWrite || socket.destroyed, deadlineMs);
+    countAtWrite = chunks.length;
     socket.write(part, 'latin1');
   }
   await ended;
