@@ -40,7 +40,8 @@ export interface Deadline {
 
 /**
  * Settles as `work` does, or rejects first: at the deadline with what `onDeadline` makes, on abort
- * with `ABORTED`. What has come while the loop was blocked is read first. A later rejection of `work` counts as handled. Keeps the event loop alive meanwhile.
+ * with `ABORTED`. Reads first what has come while the loop was blocked. A later rejection of `work` counts as
+ * handled. Keeps the event loop alive meanwhile.
  */
 export function beforeDeadline<T>(work: Promise<T>, deadline: Deadline): Promise<T> {
   const { deadlineMs, onDeadline, signal } = deadline;

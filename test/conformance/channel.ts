@@ -16,7 +16,7 @@ function hasEnded(pid: number): boolean {
   return stat.slice(stat.lastIndexOf(')') + 2).startsWith('Z');
 }
 
-/** Whether a process has this title, asked in the same way. */
+/** True: a process has this title; read in the same way. */
 function hasTitle(pid: number, title: string): boolean {
   return readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith(title);
 }

@@ -53,6 +53,7 @@ function makeEnd({ bus, receivers }: StreamParts, signal?: AbortSignal) {
   );
   const consumer: Consumer = bus.consumer(address, (message) => stream.receive(message.body));
   const connect = (to: string): void => {
+    if (stream.destroyed) return; // nobody would end the watch
     other = to;
     unwatch = receivers.watch(to, () => stream.lose());
     for (const frame of early.splice(0)) bus.send(to, frame);
@@ -70,10 +71,9 @@ export async function openStream(
   end.stream.once('error', ignore); // until the opener has it
   try {
     const answer = await parts.bus.request(address, end.address, options);
-    const other = otherEnd(answer.body, () => noAcceptor(address));
-    // The other side has ended it before its answer was read here.
+    end.connect(otherEnd(answer.body, () => noAcceptor(address)));
+    // The other side may have ended it before its answer was read here.
     if (end.stream.destroyed) throw end.stream.errored ?? consumerLost();
-    end.connect(other);
     end.stream.off('error', ignore);
     return end.stream;
   } catch (error) {
@@ -117,8 +117,8 @@ export function streamAcceptor(
     end.stream.on('error', ignore);
     end.connect(other);
     const { address, headers } = message;
-    const isHandled = handled(end.stream, address, () => handler(keep(end.stream), headers));
-    await Promise.all([isHandled, replyLater(message, end.stream, end.address)]);
+    const handling = handled(end.stream, address, () => handler(keep(end.stream), headers));
+    await Promise.all([handling, replyLater(message, end.stream, end.address)]);
   };
 }
 
